@@ -1,0 +1,3 @@
+"""Pilothouse: the Kubernetes API server in Python."""
+
+__version__ = "0.1.0"

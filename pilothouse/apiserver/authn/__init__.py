@@ -1,0 +1,1 @@
+"""Who makes a request: authenticators, each in its own file, and their union."""

@@ -1,0 +1,19 @@
+"""The identity that a request is made with, and the names that upstream reserves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+ANONYMOUS = "system:anonymous"
+ALL_UNAUTHENTICATED = "system:unauthenticated"
+ALL_AUTHENTICATED = "system:authenticated"
+SYSTEM_PRIVILEGED_GROUP = "system:masters"
+API_SERVER_USER = "system:apiserver"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)

@@ -1,0 +1,98 @@
+"""What flows through the house: a Request in, a Response out. ASGI is translated at the edge (serving/asgi.py) only.
+
+A handler is `async (Request) -> Response`; a filter is a function from handler to handler;
+a delegation target is a handler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import parse_qs
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from pilothouse.apiserver.authn.user import User
+    from pilothouse.apiserver.request_info import RequestInfo
+
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+"""Names in lower case, as HTTP/2 wants them."""
+
+ReadBody: TypeAlias = Callable[[int], Awaitable[bytes]]
+"""Reads the whole request body, or raises RequestEntityTooLarge when it is longer than the limit given."""
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One HTTP request. The filters fill in what they find out (`info`, `user`, …) on the way in."""
+
+    method: str
+    path: str
+    query_string: str
+    headers: Headers
+    read_body: ReadBody
+    scheme: str = "https"
+    http_version: str = "1.1"
+    client: tuple[str, int] | None = None
+    transport: asyncio.Transport | None = None
+    """The connection, for the peer's certificate and for upgrades; None for in-process calls."""
+    disconnected: Callable[[], Awaitable[None]] | None = None
+    """Returns when the client has gone away."""
+
+    audit_id: str = ""
+    info: RequestInfo = field(default=None)  # type: ignore[assignment]  # set by the request info filter
+    user: User = field(default=None)  # type: ignore[assignment]  # set by the authentication filter
+    warnings: list[str] = field(default_factory=list)
+    _query: dict[str, list[str]] | None = None
+    _headers: dict[bytes, bytes] | None = None
+
+    @property
+    def query(self) -> dict[str, list[str]]:
+        if self._query is None:
+            self._query = parse_qs(self.query_string, keep_blank_values=True) if self.query_string else {}
+        return self._query
+
+    def param(self, name: str, default: str = "") -> str:
+        """The first value of a query parameter."""
+        values = self.query.get(name)
+        return values[0] if values else default
+
+    def header(self, name: bytes, default: str = "") -> str:
+        """The first value of a header, whose name is given in lower case."""
+        if self._headers is None:
+            self._headers = {key: value for key, value in reversed(self.headers)}
+        value = self._headers.get(name)
+        return default if value is None else value.decode("latin-1")
+
+
+Stream: TypeAlias = AsyncIterator[bytes]
+Upgrade: TypeAlias = Callable[["asyncio.Transport", bytes], Awaitable[None]]
+"""Takes over the raw connection after a 101; gets what the client already sent beyond the request."""
+
+
+@dataclass(slots=True, eq=False)
+class Response:
+    """One HTTP answer: whole bytes, a stream (each item is flushed as it comes), or an upgrade."""
+
+    status: int
+    body: bytes | Stream = b""
+    headers: Headers = field(default_factory=list)
+    upgrade: Upgrade | None = None
+
+    def with_header(self, name: bytes, value: bytes) -> Response:
+        self.headers.append((name, value))
+        return self
+
+
+Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+Filter: TypeAlias = Callable[[Handler], Handler]
+
+
+def text(status: int, body: str, **headers: Any) -> Response:
+    """A plain-text answer, as net/http's Error writes it."""
+    answer = Response(status, body.encode(), [(b"content-type", b"text/plain; charset=utf-8")])
+    for name, value in headers.items():
+        answer.with_header(name.replace("_", "-").encode(), str(value).encode())
+    return answer

@@ -1,0 +1,46 @@
+"""What a store can answer instead of a result."""
+
+from __future__ import annotations
+
+
+class StorageError(Exception):
+    """The root of all errors of a store."""
+
+
+class KeyExists(StorageError):
+    """`create` found the key already there."""
+
+
+class KeyNotFound(StorageError):
+    """`update` or `delete` found no such key."""
+
+
+class RevisionConflict(StorageError):
+    """The key is there, but not at the expected revision."""
+
+
+class Compacted(StorageError):
+    """The revision asked for is older than what the store still keeps."""
+
+    def __init__(self, requested: int, oldest: int) -> None:
+        super().__init__(f"revision {requested} was compacted, the oldest kept is {oldest}")
+        self.requested = requested
+        self.oldest = oldest
+
+
+class FutureRevision(StorageError):
+    """The revision asked for has not happened yet."""
+
+    def __init__(self, requested: int, current: int) -> None:
+        super().__init__(f"revision {requested} is in the future, the current one is {current}")
+        self.requested = requested
+        self.current = current
+
+
+class Unavailable(StorageError):
+    """The store cannot be reached or cannot write now. Whether a write that failed with this took effect is unknown
+    only when `uncertain` is true; otherwise it did not."""
+
+    def __init__(self, message: str, *, uncertain: bool = False) -> None:
+        super().__init__(message)
+        self.uncertain = uncertain

@@ -1,0 +1,129 @@
+"""One stored object at one revision, and the forms of it that were asked for.
+
+A store keeps an object as JSON without its resourceVersion, because that is the revision the write is given.
+The wire form is the stored bytes with the revision spliced in behind the uid; nothing is parsed or dumped again:
+
+    stored   {"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"…","creationTimestamp":…},"data":…}
+    body                                         "metadata":{"name":"a","uid":"…","resourceVersion":"7",…},"data":…}
+
+The body has no opening brace and no type, since lists leave the type out: GET sends `type prefix + body`,
+LIST joins bodies with `,{`. Bytes that another server wrote in another order are parsed and dumped once instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import orjson
+
+from pilothouse.apiserver.storage.interface import Entry, Revision
+from pilothouse.machinery.objects import Json, labels_of, metadata
+
+Fields: TypeAlias = dict[str, str]
+
+_UID = b'"uid":"'
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCodec:
+    """How the objects of one resource are stored: their type, and the fields that selectors may name."""
+
+    kind: str
+    api_version: str
+    fields_of: Callable[[Json], Fields]
+
+    @property
+    def type_prefix(self) -> bytes:
+        """What a stored object starts with, and what stands before the body on the wire."""
+        return b'{"kind":%s,"apiVersion":%s,' % (orjson.dumps(self.kind), orjson.dumps(self.api_version))
+
+    def encode(self, obj: Json) -> bytes:
+        """The bytes to store: type and metadata first, resourceVersion left out. `obj` is not changed."""
+        meta = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
+        rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
+        return orjson.dumps({"kind": self.kind, "apiVersion": self.api_version, "metadata": meta, **rest})
+
+
+class StoredObject:
+    """An object as one revision left it. Immutable; `parse` gives a fresh copy that the caller may change."""
+
+    __slots__ = ("_body", "_codec", "_encoded", "_fields", "_labels", "_value", "created", "key", "revision")
+
+    def __init__(self, entry: Entry, codec: ObjectCodec) -> None:
+        self.key = entry.key
+        self.created = entry.created
+        self.revision: Revision = entry.modified
+        self._value = entry.value
+        self._codec = codec
+        self._body: bytes | None = None
+        self._labels: dict[str, str] | None = None
+        self._fields: Fields | None = None
+        self._encoded: dict[Hashable, bytes] | None = None
+
+    def at(self, revision: Revision) -> StoredObject:
+        """The same content under another revision: how a deleted object is shown."""
+        return StoredObject(Entry(self.key, self._value, self.created, revision), self._codec)
+
+    def parse(self) -> Json:
+        """A fresh object, with its resourceVersion."""
+        obj: Json = orjson.loads(self._value)
+        metadata(obj)["resourceVersion"] = str(self.revision)
+        return obj
+
+    @property
+    def body(self) -> bytes:
+        """The JSON wire form without `{"kind":…,"apiVersion":…,`."""
+        if self._body is None:
+            self._body = self._splice() or self._rebuild()
+        return self._body
+
+    @property
+    def wire(self) -> bytes:
+        """The whole JSON wire form."""
+        return self._codec.type_prefix + self.body
+
+    @property
+    def labels(self) -> dict[str, str]:
+        if self._labels is None:
+            self._index()
+        assert self._labels is not None
+        return self._labels
+
+    @property
+    def fields(self) -> Fields:
+        if self._fields is None:
+            self._index()
+        assert self._fields is not None
+        return self._fields
+
+    def encoded(self, form: Hashable, make: Callable[[StoredObject], bytes]) -> bytes:
+        """Another encoding of this object (a media type, a version, a table row), made once and kept."""
+        if self._encoded is None:
+            self._encoded = {}
+        if form not in self._encoded:
+            self._encoded[form] = make(self)
+        return self._encoded[form]
+
+    def _index(self) -> None:
+        obj = orjson.loads(self._value)
+        self._labels = labels_of(obj)
+        self._fields = self._codec.fields_of(obj)
+
+    def _splice(self) -> bytes | None:
+        prefix = self._codec.type_prefix
+        if not self._value.startswith(prefix + b'"metadata":{'):
+            return None
+        # The first "uid" behind the start is the object's own: what may stand before it (name, generateName,
+        # namespace) holds no quotes. Ours always writes a uid there; see metadata order in registry.
+        start = self._value.find(_UID, len(prefix))
+        if start < 0:
+            return None
+        end = self._value.index(b'"', start + len(_UID)) + 1
+        return b'%s,"resourceVersion":"%d"%s' % (self._value[len(prefix) : end], self.revision, self._value[end:])
+
+    def _rebuild(self) -> bytes:
+        obj = self.parse()
+        rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
+        return orjson.dumps({"metadata": obj["metadata"], **rest})[1:]

@@ -1,0 +1,214 @@
+"""API errors: each is a `Status` with upstream's code, reason, message and details.
+
+The server raises them and one filter writes them; the client reads a Status and raises the same class:
+
+    raise NotFound(GroupResource("apps", "deployments"), "web")     → 404 deployments.apps "web" not found
+    except NotFound: ...                                            → on either side of the wire
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from pilothouse.machinery.field import FieldError
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupKind, GroupResource
+from pilothouse.machinery.objects import Json
+
+NO_RESOURCE = GroupResource("", "")
+
+
+class StatusError(Exception):
+    """A failure that travels as a Status object. `details` is left out of the Status when it is None."""
+
+    reason: ClassVar[str] = ""
+    code: int = 500
+
+    def __init__(self, message: str, *, code: int | None = None, details: Json | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = self.code if code is None else code
+        self.details = details
+
+    @property
+    def status(self) -> Json:
+        """The Status object, with its keys in upstream's order."""
+        out: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message}
+        if self.reason:
+            out["reason"] = self.reason
+        if self.details is not None:
+            out["details"] = self.details
+        out["code"] = self.code
+        return out
+
+    @property
+    def retry_after_seconds(self) -> int:
+        return int((self.details or {}).get("retryAfterSeconds") or 0)
+
+
+class BadRequest(StatusError):
+    reason, code = "BadRequest", 400
+
+
+class Unauthorized(StatusError):
+    reason, code = "Unauthorized", 401
+
+    def __init__(self, message: str = "Unauthorized", **rest: Any) -> None:
+        super().__init__(message, **rest)
+
+
+class Forbidden(StatusError):
+    reason, code = "Forbidden", 403
+
+    @classmethod
+    def of(cls, resource: GroupResource, name: str, why: str) -> Forbidden:
+        if resource == NO_RESOURCE:
+            subject = "forbidden"
+        else:
+            subject = f"{resource} {quote(name)} is forbidden" if name else f"{resource} is forbidden"
+        return cls(f"{subject}: {why}", details=details_of(resource, name))
+
+
+class NotFound(StatusError):
+    reason, code = "NotFound", 404
+
+    @classmethod
+    def of(cls, resource: GroupResource, name: str) -> NotFound:
+        return cls(f"{resource} {quote(name)} not found", details=details_of(resource, name))
+
+
+class MethodNotAllowed(StatusError):
+    reason, code = "MethodNotAllowed", 405
+
+    @classmethod
+    def of(cls, resource: GroupResource, action: str) -> MethodNotAllowed:
+        message = f"{action} is not supported on resources of kind {quote(str(resource))}"
+        return cls(message, details=details_of(resource))
+
+
+class NotAcceptable(StatusError):
+    reason, code = "NotAcceptable", 406
+
+
+class AlreadyExists(StatusError):
+    reason, code = "AlreadyExists", 409
+
+    @classmethod
+    def of(cls, resource: GroupResource, name: str) -> AlreadyExists:
+        return cls(f"{resource} {quote(name)} already exists", details=details_of(resource, name))
+
+    @classmethod
+    def no_unique_name(cls, resource: GroupResource, name: str) -> AlreadyExists:
+        why = "already exists, the server was not able to generate a unique name for the object"
+        return cls(f"{resource} {quote(name)} {why}", details=details_of(resource, name, retryAfterSeconds=1))
+
+
+class Conflict(StatusError):
+    reason, code = "Conflict", 409
+
+    @classmethod
+    def of(cls, resource: GroupResource, name: str, why: str) -> Conflict:
+        message = f"Operation cannot be fulfilled on {resource} {quote(name)}: {why}"
+        return cls(message, details=details_of(resource, name))
+
+
+class Gone(StatusError):
+    reason, code = "Gone", 410
+
+
+class Expired(StatusError):
+    reason, code = "Expired", 410
+
+
+class RequestEntityTooLarge(StatusError):
+    reason, code = "RequestEntityTooLarge", 413
+
+    @classmethod
+    def of(cls, why: str) -> RequestEntityTooLarge:
+        return cls(f"Request entity too large: {why}")
+
+
+class UnsupportedMediaType(StatusError):
+    reason, code = "UnsupportedMediaType", 415
+
+
+class Invalid(StatusError):
+    reason, code = "Invalid", 422
+
+    @classmethod
+    def of(cls, kind: GroupKind, name: str, errors: Iterable[FieldError]) -> Invalid:
+        """Causes keep duplicates; the message does not."""
+        found = list(errors)
+        causes = [{"reason": e.type.value, "message": e.body, "field": e.field} for e in found]
+        message = f"{kind} {quote(name)} is invalid" + (f": {aggregate(map(str, found))}" if found else "")
+        details = details_of(GroupResource(kind.group, kind.kind), name)
+        return cls(message, details=details | {"causes": causes} if causes else details)
+
+
+class TooManyRequests(StatusError):
+    reason, code = "TooManyRequests", 429
+
+    @classmethod
+    def of(cls, message: str, retry_after_seconds: int) -> TooManyRequests:
+        return cls(message, details={"retryAfterSeconds": retry_after_seconds} if retry_after_seconds else {})
+
+
+class InternalError(StatusError):
+    reason, code = "InternalError", 500
+
+    @classmethod
+    def of(cls, why: str) -> InternalError:
+        return cls(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})
+
+
+class ServerTimeout(StatusError):
+    reason, code = "ServerTimeout", 500
+
+    @classmethod
+    def of(cls, resource: GroupResource, operation: str, retry_after_seconds: int) -> ServerTimeout:
+        message = f"The {operation} operation against {resource} could not be completed at this time, please try again."
+        return cls(message, details=details_of(resource, operation, retryAfterSeconds=retry_after_seconds))
+
+
+class ServiceUnavailable(StatusError):
+    reason, code = "ServiceUnavailable", 503
+
+
+class Timeout(StatusError):
+    reason, code = "Timeout", 504
+
+    @classmethod
+    def of(cls, message: str, retry_after_seconds: int) -> Timeout:
+        details: Json = {"retryAfterSeconds": retry_after_seconds} if retry_after_seconds else {}
+        return cls(f"Timeout: {message}", details=details)
+
+    @classmethod
+    def too_large_resource_version(cls, requested: int, current: int, retry_after_seconds: int = 1) -> Timeout:
+        error = cls.of(f"Too large resource version: {requested}, current: {current}", retry_after_seconds)
+        cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+        return cls(error.message, details={"causes": [cause]} | (error.details or {}))
+
+
+_BY_REASON: dict[str, type[StatusError]] = {cls.reason: cls for cls in StatusError.__subclasses__()}
+
+
+def from_status(status: Json, *, http_code: int = 500) -> StatusError:
+    """The error that a Status object describes, as the class of its reason."""
+    cls = _BY_REASON.get(status.get("reason") or "", StatusError)
+    error = cls(status.get("message") or "", code=status.get("code") or http_code, details=status.get("details"))
+    if cls is StatusError and status.get("reason"):
+        error.__dict__["reason"] = status["reason"]
+    return error
+
+
+def details_of(resource: GroupResource, name: str = "", **more: Any) -> Json:
+    """StatusDetails in upstream's key order, empty parts left out."""
+    parts = {"name": name, "group": resource.group, "kind": resource.resource, **more}
+    return {key: value for key, value in parts.items() if value}
+
+
+def aggregate(messages: Iterable[str]) -> str:
+    """Several messages as upstream's Aggregate prints them: each once, in brackets when there is more than one."""
+    unique = list(dict.fromkeys(messages))
+    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"

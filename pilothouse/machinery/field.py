@@ -1,0 +1,156 @@
+"""Where in an object something is wrong, and what: upstream's field paths and field errors.
+
+    root("spec").child("containers").index(0).child("name")   → spec.containers[0].name
+    invalid(path, "x!", "must be a DNS label")                → spec.x: Invalid value: "x!": must be a DNS label
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias
+
+import orjson
+
+from pilothouse.machinery.gofmt import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """An immutable field path; the empty path prints as upstream's `<nil>`."""
+
+    text: str = ""
+
+    def child(self, *names: str) -> Path:
+        return Path(".".join((self.text, *names) if self.text else names))
+
+    def index(self, position: int) -> Path:
+        return Path(f"{self.text}[{position}]")
+
+    def key(self, key: str) -> Path:
+        return Path(f"{self.text}[{key}]")
+
+    def __str__(self) -> str:
+        return self.text or "<nil>"
+
+
+def root(*names: str) -> Path:
+    return Path(".".join(names))
+
+
+class ErrorType(Enum):
+    """The kind of a field error: its value is the cause's `reason`, its title what a person reads."""
+
+    NOT_FOUND = "FieldValueNotFound"
+    REQUIRED = "FieldValueRequired"
+    DUPLICATE = "FieldValueDuplicate"
+    INVALID = "FieldValueInvalid"
+    NOT_SUPPORTED = "FieldValueNotSupported"
+    FORBIDDEN = "FieldValueForbidden"
+    TOO_LONG = "FieldValueTooLong"
+    TOO_MANY = "FieldValueTooMany"
+    TOO_FEW = "FieldValueTooFew"
+    TOO_SHORT = "FieldValueTooShort"
+    INTERNAL = "InternalError"
+    TYPE_INVALID = "FieldValueTypeInvalid"
+
+
+_TITLES = {
+    ErrorType.NOT_FOUND: "Not found",
+    ErrorType.REQUIRED: "Required value",
+    ErrorType.DUPLICATE: "Duplicate value",
+    ErrorType.INVALID: "Invalid value",
+    ErrorType.NOT_SUPPORTED: "Unsupported value",
+    ErrorType.FORBIDDEN: "Forbidden",
+    ErrorType.TOO_LONG: "Too long",
+    ErrorType.TOO_MANY: "Too many",
+    ErrorType.TOO_FEW: "Too few",
+    ErrorType.TOO_SHORT: "Too short",
+    ErrorType.INTERNAL: "Internal error",
+    ErrorType.TYPE_INVALID: "Invalid value",
+}
+
+_WITHOUT_VALUE = {
+    ErrorType.REQUIRED,
+    ErrorType.FORBIDDEN,
+    ErrorType.TOO_LONG,
+    ErrorType.TOO_SHORT,
+    ErrorType.INTERNAL,
+}
+
+OMIT_VALUE = object()
+"""Given as the bad value, leaves it out of the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    type: ErrorType
+    field: str
+    value: Any = OMIT_VALUE
+    detail: str = ""
+
+    @property
+    def body(self) -> str:
+        """The message without the field's name."""
+        text = _TITLES[self.type]
+        if self.type not in _WITHOUT_VALUE and self.value is not OMIT_VALUE:
+            text += ": " + format_value(self.value)
+        return f"{text}: {self.detail}" if self.detail else text
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body}"
+
+
+Errors: TypeAlias = Iterator[FieldError]
+"""What a validation function yields, in the order in which upstream reports it."""
+
+
+def format_value(value: Any) -> str:
+    """A bad value as Go prints it: strings quoted, numbers and booleans plain, everything else as JSON."""
+    if isinstance(value, str):
+        return quote(value)
+    return orjson.dumps(value).decode()
+
+
+def invalid(path: Path, value: Any, detail: str) -> FieldError:
+    return FieldError(ErrorType.INVALID, str(path), value, detail)
+
+
+def type_invalid(path: Path, value: Any, detail: str) -> FieldError:
+    return FieldError(ErrorType.TYPE_INVALID, str(path), value, detail)
+
+
+def required(path: Path, detail: str = "") -> FieldError:
+    return FieldError(ErrorType.REQUIRED, str(path), "", detail)
+
+
+def forbidden(path: Path, detail: str) -> FieldError:
+    return FieldError(ErrorType.FORBIDDEN, str(path), "", detail)
+
+
+def duplicate(path: Path, value: Any) -> FieldError:
+    return FieldError(ErrorType.DUPLICATE, str(path), value)
+
+
+def not_found(path: Path, value: Any) -> FieldError:
+    return FieldError(ErrorType.NOT_FOUND, str(path), value)
+
+
+def not_supported(path: Path, value: Any, supported: Iterable[str]) -> FieldError:
+    names = ", ".join(map(quote, supported))
+    return FieldError(ErrorType.NOT_SUPPORTED, str(path), value, f"supported values: {names}" if names else "")
+
+
+def too_long(path: Path, limit: int, *, unit: str = "byte") -> FieldError:
+    text = f"may not be more than {limit} {unit}{'' if limit == 1 else 's'}" if limit >= 0 else "value is too long"
+    return FieldError(ErrorType.TOO_LONG, str(path), "<value omitted>", text)
+
+
+def too_many(path: Path, count: int, limit: int) -> FieldError:
+    text = f"must have at most {limit} item{'' if limit == 1 else 's'}" if limit >= 0 else "has too many items"
+    return FieldError(ErrorType.TOO_MANY, str(path), count if count >= 0 else OMIT_VALUE, text)
+
+
+def internal(path: Path, detail: str) -> FieldError:
+    return FieldError(ErrorType.INTERNAL, str(path), "", detail)

@@ -1,0 +1,87 @@
+"""Names of kinds and resources: group, version, kind and resource in the combinations that upstream uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKind:
+    group: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResource:
+    group: str
+    resource: str
+
+    def __str__(self) -> str:
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
+
+@dataclass(frozen=True, slots=True)
+class GroupVersion:
+    group: str
+    version: str
+
+    @classmethod
+    def parse(cls, api_version: str) -> GroupVersion:
+        """Reads an object's `apiVersion`: "v1" or "apps/v1". Raises ValueError on anything with two slashes."""
+        group, slash, version = api_version.rpartition("/")
+        if "/" in group:
+            raise ValueError(f"unexpected GroupVersion string: {api_version}")
+        return cls(group if slash else "", version)
+
+    def __str__(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def kind(self, kind: str) -> GroupVersionKind:
+        return GroupVersionKind(self.group, self.version, kind)
+
+    def resource(self, resource: str) -> GroupVersionResource:
+        return GroupVersionResource(self.group, self.version, resource)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupVersionKind:
+    group: str
+    version: str
+    kind: str
+
+    @property
+    def group_version(self) -> GroupVersion:
+        return GroupVersion(self.group, self.version)
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return GroupKind(self.group, self.kind)
+
+    @property
+    def api_version(self) -> str:
+        return str(self.group_version)
+
+    def __str__(self) -> str:
+        """As Go prints it in messages: `apps/v1, Kind=Deployment`."""
+        return f"{self.group_version}, Kind={self.kind}" if self.group else f"/{self.version}, Kind={self.kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupVersionResource:
+    group: str
+    version: str
+    resource: str
+
+    @property
+    def group_version(self) -> GroupVersion:
+        return GroupVersion(self.group, self.version)
+
+    @property
+    def group_resource(self) -> GroupResource:
+        return GroupResource(self.group, self.resource)
+
+    def __str__(self) -> str:
+        return f"{self.group}/{self.version}, Resource={self.resource}"

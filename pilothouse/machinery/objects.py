@@ -1,0 +1,44 @@
+"""A Kubernetes object is a JSON object; these are the few accessors that every layer needs.
+
+Accessors never fail on a missing or null part: they answer what Go's zero value would be.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+Json: TypeAlias = dict[str, Any]
+"""One JSON object. Values are what orjson makes: dict, list, str, int, float, bool, None."""
+
+
+def metadata(obj: Json) -> Json:
+    """The object's metadata, which is made when it is missing, so that callers may write to it."""
+    meta = obj.get("metadata")
+    if meta is None:
+        meta = obj["metadata"] = {}
+    assert isinstance(meta, dict)
+    return meta
+
+
+def name_of(obj: Json) -> str:
+    return str((obj.get("metadata") or {}).get("name") or "")
+
+
+def namespace_of(obj: Json) -> str:
+    return str((obj.get("metadata") or {}).get("namespace") or "")
+
+
+def uid_of(obj: Json) -> str:
+    return str((obj.get("metadata") or {}).get("uid") or "")
+
+
+def resource_version_of(obj: Json) -> str:
+    return str((obj.get("metadata") or {}).get("resourceVersion") or "")
+
+
+def labels_of(obj: Json) -> dict[str, str]:
+    return (obj.get("metadata") or {}).get("labels") or {}
+
+
+def annotations_of(obj: Json) -> dict[str, str]:
+    return (obj.get("metadata") or {}).get("annotations") or {}
