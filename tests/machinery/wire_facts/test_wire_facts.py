@@ -76,7 +76,9 @@ def test_kinds_and_bare_lists_are_told_apart_from_plain_messages() -> None:
 
 
 def test_every_type_that_a_field_names_is_known() -> None:
-    fields = (f for package in packages() for message in messages_of(package) for f in facts_of(package, message).values())
+    fields = (
+        f for package in packages() for message in messages_of(package) for f in facts_of(package, message).values()
+    )
     named = {field.type for field in fields} - SCALARS - VALUES
     assert [name for name in named if not is_known(*name.rsplit(".", 1))] == []
 
