@@ -1,0 +1,142 @@
+"""Field selectors: `parse` reads the text of a fieldSelector, a Selector matches the fields that a kind exposes.
+
+A field that an object does not have counts as the empty string. In values `,`, `=` and `\\` are escaped with `\\`:
+
+    selector = parse("metadata.name=a,spec.nodeName!=")
+    selector.requires_exact_match("metadata.name")  → "a"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TypeAlias
+
+from pilothouse.machinery.selectors.errors import InvalidSelector
+
+CACHED_SELECTORS = 1024
+
+_ESCAPED = re.compile(r"\\.|[,=]|\\", re.DOTALL)
+_SPECIAL = re.compile(r"[\\,=]")
+_TERM = re.compile(r"(?:\\.|[^\\,])*\\?", re.DOTALL)
+_OPERATOR = re.compile("!=|==|=")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """The field has the value, or with `equal` False has any other."""
+
+    field: str
+    value: str
+    equal: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.field}{'=' if self.equal else '!='}{escape_value(self.value)}"
+
+
+Matcher: TypeAlias = Callable[[Mapping[str, str]], bool]
+Transform: TypeAlias = Callable[[Requirement], Requirement | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """All of its requirements must be met."""
+
+    requirements: tuple[Requirement, ...] = ()
+    selectable: bool = True
+    """False for the selector that matches nothing, whatever the fields."""
+    matches: Matcher = field(init=False, repr=False, compare=False)
+    """Whether fields meet all requirements: a function made once, so that a call costs no more than it must."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matches", _compile(self.requirements) if self.selectable else _nothing)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+    @property
+    def empty(self) -> bool:
+        """Whether it selects everything."""
+        return self.selectable and not self.requirements
+
+    def requires_exact_match(self, name: str) -> str | None:
+        """The value that the field must have, if there is one."""
+        return next((term.value for term in self.requirements if term.equal and term.field == name), None)
+
+    def transform(self, change: Transform) -> Selector:
+        """The selector with each requirement as `change` gives it back; None drops it, an error goes through."""
+        changed = (change(requirement) for requirement in self.requirements)
+        return Selector(tuple(requirement for requirement in changed if requirement), self.selectable)
+
+
+def _everything(fields: Mapping[str, str]) -> bool:
+    return True
+
+
+def _nothing(fields: Mapping[str, str]) -> bool:
+    return False
+
+
+def _compile(requirements: tuple[Requirement, ...]) -> Matcher:
+    if not requirements:
+        return _everything
+    if len(requirements) == 1 and requirements[0].equal:
+        name, wanted = requirements[0].field, requirements[0].value
+        return lambda fields: fields.get(name, "") == wanted
+
+    def matches(fields: Mapping[str, str]) -> bool:
+        for term in requirements:  # noqa: SIM110  (a generator costs more than the matching)
+            if (fields.get(term.field, "") == term.value) is not term.equal:
+                return False
+        return True
+
+    return matches
+
+
+EVERYTHING = Selector()
+NOTHING = Selector(selectable=False)
+
+
+@lru_cache(maxsize=CACHED_SELECTORS)
+def parse(text: str) -> Selector:
+    """Raises InvalidSelector."""
+    return Selector(tuple(_requirements(text))) if text else EVERYTHING
+
+
+def from_set(fields: Mapping[str, str]) -> Selector:
+    """The selector for objects whose fields have these values."""
+    return Selector(tuple(Requirement(name, value) for name, value in fields.items()))
+
+
+def escape_value(value: str) -> str:
+    return _SPECIAL.sub(r"\\\g<0>", value)
+
+
+def unescape_value(text: str) -> str:
+    """Raises InvalidSelector on a special character that is not escaped, and on an escape of any other."""
+    return _ESCAPED.sub(_unescaped, text) if _SPECIAL.search(text) else text
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    found = match[0]
+    if found in (",", "="):
+        raise InvalidSelector(f"invalid field selector: unescaped character in value: {ord(found)}")
+    if found[1:] not in ("\\", ",", "="):
+        raise InvalidSelector(f"invalid field selector: invalid escape sequence: {found}")
+    return found[1:]
+
+
+def _requirements(text: str) -> Iterator[Requirement]:
+    for term in sorted(_terms(text)):
+        operator = _OPERATOR.search(term)
+        if operator is None:
+            raise InvalidSelector(f"invalid selector: '{text}'; can't understand '{term}'")
+        value = unescape_value(term[operator.end() :])
+        yield Requirement(term[: operator.start()], value, equal=operator[0] != "!=")
+
+
+def _terms(text: str) -> Iterator[str]:
+    """The terms between commas; an escaped comma is part of its term. Empty terms are left out."""
+    return (term for term in _TERM.findall(text) if term)

@@ -1,0 +1,143 @@
+"""Reads the text of a label selector into requirements, or says as upstream does what it found instead.
+
+selector    = requirement { "," requirement }
+requirement = [ "!" ] KEY | KEY ( "in" | "notin" ) "(" [ VALUE ] { "," [ VALUE ] } ")"
+            | KEY ( "=" | "==" | "!=" | ">" | "<" ) [ VALUE ]
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pilothouse.machinery import field
+from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.requirement import Operator, Requirement, key_error, new_requirement
+
+# A NUL byte ends a token, and where a token should start it ends the text.
+_TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<>\x20\t\r\n\0]+)\0?")
+_SPECIAL = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">"})
+_END = ""
+
+_OPERATORS = {
+    "in": Operator.IN,
+    "notin": Operator.NOT_IN,
+    "=": Operator.EQUALS,
+    "==": Operator.DOUBLE_EQUALS,
+    "!=": Operator.NOT_EQUALS,
+    ">": Operator.GREATER_THAN,
+    "<": Operator.LESS_THAN,
+}
+_OPERATOR_NAMES = ", ".join(operator.value for operator in _OPERATORS.values())
+
+
+def parse_requirements(text: str) -> tuple[Requirement, ...]:
+    """Raises InvalidSelector."""
+    return tuple(_Parser(text).requirements())
+
+
+def _tokens(text: str) -> Iterator[str]:
+    position = 0
+    while match := _TOKEN.match(text, position):
+        yield match[1]
+        position = match.end()
+    yield _END
+
+
+def _is_identifier(token: str) -> bool:
+    return token != _END and token not in _SPECIAL
+
+
+class _Parser:
+    """A recursive descent over the tokens; `_next` never moves beyond the end."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = list(_tokens(text))
+        self._position = 0
+
+    def requirements(self) -> Iterator[Requirement]:
+        while (token := self._peek()) != _END:
+            if not _is_identifier(token) and token != "!":
+                raise InvalidSelector(f"found '{token}', expected: !, identifier, or 'end of string'")
+            yield self._requirement()
+            self._separator()
+
+    def _separator(self) -> None:
+        token = self._next()
+        if token not in (_END, ","):
+            raise InvalidSelector(f"found '{token}', expected: ',' or 'end of string'")
+        following = self._peek()
+        if token == "," and not _is_identifier(following) and following != "!":
+            raise InvalidSelector(f"found '{following}', expected: identifier after ','")
+
+    def _requirement(self) -> Requirement:
+        try:
+            absent, key = self._key()
+            if absent or self._peek() in (_END, ","):
+                return new_requirement(key, Operator.DOES_NOT_EXIST if absent else Operator.EXISTS)
+            operator = self._operator()
+            values = self._values() if operator in (Operator.IN, Operator.NOT_IN) else {self._exact_value()}
+            return new_requirement(key, operator, sorted(values))
+        except InvalidSelector as error:
+            raise InvalidSelector(f"unable to parse requirement: {error}") from None
+
+    def _key(self) -> tuple[bool, str]:
+        token = self._next()
+        absent = token == "!"
+        key = self._next() if absent else token
+        if not _is_identifier(key):
+            raise InvalidSelector(f"found '{key}', expected: identifier")
+        for error in key_error(key, field.root()):
+            raise InvalidSelector(str(error))
+        return absent, key
+
+    def _operator(self) -> Operator:
+        token = self._next()
+        if token not in _OPERATORS:
+            raise InvalidSelector(f"found '{token}', expected: {_OPERATOR_NAMES}")
+        return _OPERATORS[token]
+
+    def _exact_value(self) -> str:
+        if self._peek() in (_END, ","):
+            return ""
+        token = self._next()
+        if not _is_identifier(token):
+            raise InvalidSelector(f"found '{token}', expected: identifier")
+        return token
+
+    def _values(self) -> set[str]:
+        if (token := self._next()) != "(":
+            raise InvalidSelector(f"found '{token}' expected: '('")
+        token = self._peek()
+        if token == ")":
+            self._next()
+            return {""}
+        if token != "," and not _is_identifier(token):
+            raise InvalidSelector(f"found '{token}', expected: ',', ')' or identifier")
+        return self._value_list()
+
+    def _value_list(self) -> set[str]:
+        """The values up to and including the closing parenthesis; between two commas stands the empty value."""
+        values: set[str] = set()
+        while True:
+            token, following = self._next(), self._peek()
+            if _is_identifier(token):
+                values.add(token)
+                if following not in (",", ")"):
+                    raise InvalidSelector(f"found '{following}', expected: ',' or ')'")
+            elif token == ",":
+                if not values or following in (",", ")"):
+                    values.add("")
+            else:
+                raise InvalidSelector(f"found '{token}', expected: ',', or identifier")
+            if following == ")":
+                self._next()
+                return values
+
+    def _peek(self) -> str:
+        return self._tokens[self._position]
+
+    def _next(self) -> str:
+        token = self._tokens[self._position]
+        self._position = min(self._position + 1, len(self._tokens) - 1)
+        return token

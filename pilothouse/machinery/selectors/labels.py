@@ -1,0 +1,98 @@
+"""Label selectors: `parse` reads the text of a labelSelector, a Selector matches labels and prints itself canonically.
+
+selector = parse("tier in (web, db),!old")
+selector.matches({"tier": "db"})  → True
+str(selector)                     → "!old,tier in (db,web)"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from pilothouse.machinery.selectors.label_parser import parse_requirements
+from pilothouse.machinery.selectors.requirement import Matcher, Operator, Requirement, new_requirement
+
+CACHED_SELECTORS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """All of its requirements must be met. Requirements are kept in the order of their keys."""
+
+    requirements: tuple[Requirement, ...] = ()
+    selectable: bool = True
+    """False for the selector that matches nothing, whatever the labels."""
+    matches: Matcher = field(init=False, repr=False, compare=False)
+    """Whether labels meet all requirements: a function made once, so that a call costs no more than it must."""
+
+    def __post_init__(self) -> None:
+        ordered = tuple(sorted(self.requirements, key=lambda requirement: requirement.key))
+        object.__setattr__(self, "requirements", ordered)
+        object.__setattr__(self, "matches", _compile(ordered) if self.selectable else _nothing)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+    @property
+    def empty(self) -> bool:
+        """Whether it selects everything."""
+        return self.selectable and not self.requirements
+
+    def add(self, *requirements: Requirement) -> Selector:
+        return Selector(self.requirements + requirements) if self.selectable else self
+
+    def requires_exact_match(self, label: str) -> str | None:
+        """The one value that the label must have, if the first requirement on it allows just one."""
+        for requirement in self.requirements:
+            if requirement.key == label:
+                return requirement.exact_value
+        return None
+
+
+def _everything(labels: Mapping[str, str]) -> bool:
+    return True
+
+
+def _nothing(labels: Mapping[str, str]) -> bool:
+    return False
+
+
+def _compile(requirements: Iterable[Requirement]) -> Matcher:
+    matchers = [requirement.matcher() for requirement in requirements]
+    if len(matchers) == 1:
+        return matchers[0]
+
+    def matches(labels: Mapping[str, str]) -> bool:
+        for meets in matchers:  # noqa: SIM110  (a generator costs more than the matching)
+            if not meets(labels):
+                return False
+        return True
+
+    return matches if matchers else _everything
+
+
+EVERYTHING = Selector()
+NOTHING = Selector(selectable=False)
+
+
+@lru_cache(maxsize=CACHED_SELECTORS)
+def parse(text: str) -> Selector:
+    """Raises InvalidSelector."""
+    return Selector(parse_requirements(text)) if text else EVERYTHING
+
+
+def from_set(labels: Mapping[str, str]) -> Selector:
+    """The selector for objects that have these labels. Nothing is checked."""
+    return Selector(tuple(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items()))
+
+
+def validated_from_set(labels: Mapping[str, str]) -> Selector:
+    """Raises InvalidSelector when a label could not exist."""
+    return Selector(tuple(new_requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items()))
+
+
+def format_labels(labels: Mapping[str, str]) -> str:
+    """Labels as tables show them."""
+    return ",".join(sorted(f"{key}={value}" for key, value in labels.items())) or "<none>"

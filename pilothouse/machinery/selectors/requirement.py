@@ -1,0 +1,143 @@
+"""One condition of a label selector: a key, an operator, and the values that the operator needs.
+
+Make one with `new_requirement`, which refuses what upstream refuses; `Requirement` itself checks nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from pilothouse.machinery import field
+from pilothouse.machinery.errors import aggregate
+from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.validation.names import is_qualified_name, is_valid_label_value
+
+Matcher: TypeAlias = Callable[[Mapping[str, str]], bool]
+
+_INT64 = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+class Operator(Enum):
+    IN = "in"
+    NOT_IN = "notin"
+    EQUALS = "="
+    DOUBLE_EQUALS = "=="
+    NOT_EQUALS = "!="
+    GREATER_THAN = "gt"
+    LESS_THAN = "lt"
+    EXISTS = "exists"
+    DOES_NOT_EXIST = "!"
+
+
+_EQUAL = (Operator.EQUALS, Operator.DOUBLE_EQUALS)
+_EXACT = (*_EQUAL, Operator.NOT_EQUALS)
+_SETS = (Operator.IN, Operator.NOT_IN)
+_UNARY = (Operator.EXISTS, Operator.DOES_NOT_EXIST)
+_SYMBOLS = {Operator.GREATER_THAN: ">", Operator.LESS_THAN: "<"}
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.operator in _UNARY:
+            return f"!{self.key}" if self.operator is Operator.DOES_NOT_EXIST else self.key
+        values = ",".join(sorted(self.values))
+        if self.operator in _SETS:
+            return f"{self.key} {self.operator.value} ({values})"
+        return f"{self.key}{_SYMBOLS.get(self.operator, self.operator.value)}{values}"
+
+    @property
+    def exact_value(self) -> str | None:
+        """The one value that the key must have, if there is just one."""
+        if self.operator in (*_EQUAL, Operator.IN) and len(self.values) == 1:
+            return self.values[0]
+        return None
+
+    def matcher(self) -> Matcher:
+        """A function that tells whether labels meet this requirement."""
+        return _matcher(self)
+
+
+def new_requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> Requirement:
+    """Raises InvalidSelector when the key, the values or their number do not fit."""
+    requirement = Requirement(key, operator, tuple(values))
+    if errors := list(_errors(requirement)):
+        raise InvalidSelector(aggregate(map(str, errors)))
+    return requirement
+
+
+def key_error(key: str, path: field.Path) -> Iterator[field.FieldError]:
+    if messages := is_qualified_name(key):
+        yield field.invalid(path, key, "; ".join(messages))
+
+
+def _errors(requirement: Requirement) -> field.Errors:
+    path = field.root("values")
+    yield from key_error(requirement.key, field.root("key"))
+    yield from _count_errors(requirement, path)
+    for position, value in enumerate(requirement.values):
+        if messages := is_valid_label_value(value):
+            yield field.invalid(path.index(position).key(requirement.key), value, "; ".join(messages))
+
+
+def _count_errors(requirement: Requirement, path: field.Path) -> field.Errors:
+    operator, values = requirement.operator, list(requirement.values)
+    if operator in _SETS:
+        if not values:
+            yield field.invalid(path, values, "for 'in', 'notin' operators, values set can't be empty")
+    elif operator in _EXACT:
+        if len(values) != 1:
+            yield field.invalid(path, values, "exact-match compatibility requires one single value")
+    elif operator in _UNARY:
+        if values:
+            yield field.invalid(path, values, "values set must be empty for exists and does not exist")
+    else:
+        if len(values) != 1:
+            yield field.invalid(path, values, "for 'Gt', 'Lt' operators, exactly one value is required")
+        for position, value in enumerate(values):
+            if _int64(value) is None:
+                why = "for 'Gt', 'Lt' operators, the value must be an integer"
+                yield field.invalid(path.index(position), value, why)
+
+
+def _matcher(requirement: Requirement) -> Matcher:
+    key, operator, values = requirement.key, requirement.operator, frozenset(requirement.values)
+    if (exact := requirement.exact_value) is not None:
+        return lambda labels: labels.get(key) == exact
+    if operator is Operator.EXISTS:
+        return lambda labels: key in labels
+    if operator is Operator.DOES_NOT_EXIST:
+        return lambda labels: key not in labels
+    if operator in (Operator.NOT_IN, Operator.NOT_EQUALS):
+        return lambda labels: labels.get(key) not in values
+    if operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
+        return _order_matcher(requirement)
+    return lambda labels: labels.get(key) in values
+
+
+def _order_matcher(requirement: Requirement) -> Matcher:
+    key, bound = requirement.key, _int64(requirement.values[0])
+    sign = 1 if requirement.operator is Operator.GREATER_THAN else -1
+
+    def matches(labels: Mapping[str, str]) -> bool:
+        number = _int64(labels.get(key, ""))
+        return number is not None and bound is not None and sign * number > sign * bound
+
+    return matches
+
+
+def _int64(text: str) -> int | None:
+    """The number that Go's ParseInt reads, or None."""
+    # Twenty characters hold every int64; longer texts are refused before the costly conversion.
+    if not _INT64.fullmatch(text) or len(text.lstrip("+-0")) > 19:
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None

@@ -1,0 +1,51 @@
+"""A format is a regular expression with upstream's message: called with a value, it lists what is wrong with it.
+
+is_label = Format("[a-z]+", "a label must consist of letters", "abc", limit=63)
+is_label("x")  → []
+is_label("1")  → ["a label must consist of letters (e.g. 'abc', regex used for validation is '[a-z]+')"]
+"""
+
+from __future__ import annotations
+
+import re
+
+EMPTY_ERROR = "must be non-empty"
+
+
+class Format:
+    """Checks a value's length in bytes and its characters. A valid value costs one regular expression match."""
+
+    __slots__ = ("_limit", "_matches", "_message", "_unit")
+
+    def __init__(self, pattern: str, message: str, *examples: str, limit: int = 0, unit: str = "characters") -> None:
+        self._matches = re.compile(pattern, re.ASCII).fullmatch
+        self._message = regex_error(message, pattern, *examples)
+        self._limit = limit
+        self._unit = unit
+
+    def matches(self, value: str) -> bool:
+        """Whether the characters are right, whatever the length."""
+        return self._matches(value) is not None
+
+    def length_errors(self, value: str) -> list[str]:
+        too_long = self._limit and len(value.encode()) > self._limit
+        return [max_len_error(self._limit, self._unit)] if too_long else []
+
+    def __call__(self, value: str) -> list[str]:
+        # Every pattern admits ASCII only, so that a value that matches has as many bytes as characters.
+        if self._matches(value) and (len(value) <= self._limit or not self._limit):
+            return []
+        return self.length_errors(value) + ([] if self.matches(value) else [self._message])
+
+
+def regex_error(message: str, pattern: str, *examples: str) -> str:
+    samples = " or ".join(f"'{example}', " for example in examples)
+    return f"{message} ({'e.g. ' if samples else ''}{samples}regex used for validation is '{pattern}')"
+
+
+def max_len_error(limit: int, unit: str = "characters") -> str:
+    return f"must be no more than {limit} {unit}"
+
+
+def inclusive_range_error(low: int, high: int) -> str:
+    return f"must be between {low} and {high}, inclusive"
