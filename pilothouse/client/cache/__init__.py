@@ -1,0 +1,1 @@
+"""A local, eventually consistent copy of a collection: reflector → DeltaFIFO → indexer → handlers."""

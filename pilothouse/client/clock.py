@@ -1,0 +1,49 @@
+"""Time as the client sees it. Everything that waits takes a Clock, so that tests decide when time passes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Timer(Protocol):
+    """A pending callback. Cancelling one that has fired does nothing."""
+
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Seconds on a clock that never goes back; only differences mean anything."""
+
+    def wall(self) -> float:
+        """Seconds since 1970, for timestamps that others read."""
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+        """Calls `callback` in the running event loop when `seconds` have passed."""
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class RealClock:
+    """The machine's clocks and the running event loop's timers."""
+
+    now = staticmethod(time.monotonic)
+    wall = staticmethod(time.time)
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+        return asyncio.get_running_loop().call_later(seconds, callback)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+REAL_CLOCK: Clock = RealClock()
+
+
+def resolve(future: asyncio.Future[None]) -> None:
+    """Resolves a future that may have been resolved or cancelled meanwhile."""
+    if not future.done():
+        future.set_result(None)

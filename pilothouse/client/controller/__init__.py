@@ -1,0 +1,1 @@
+"""Runs reconcile functions on a work queue."""

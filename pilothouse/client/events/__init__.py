@@ -1,0 +1,1 @@
+"""Event objects about other objects, without flooding the server."""

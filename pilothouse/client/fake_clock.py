@@ -1,0 +1,79 @@
+"""A clock for tests: time stands still until `advance`, which fires what is due, in order."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Callable
+
+from pilothouse.client.clock import resolve
+
+
+class FakeTimer:
+    def __init__(self, due: float, callback: Callable[[], object]) -> None:
+        self.due = due
+        self.callback = callback
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class FakeClock:
+    """Implements Clock. `wait_for_timers` lets a test wait until the code under test is waiting for time."""
+
+    def __init__(self, wall: float = 1_700_000_000.0) -> None:
+        self._now = 0.0
+        self._epoch = wall
+        self._order = itertools.count()
+        self._timers: list[tuple[float, int, FakeTimer]] = []
+        self._armed = asyncio.Event()
+
+    def now(self) -> float:
+        return self._now
+
+    def wall(self) -> float:
+        return self._epoch + self._now
+
+    @property
+    def timers(self) -> int:
+        """How many timers and sleepers wait for time to pass."""
+        return sum(not timer.cancelled for _, _, timer in self._timers)
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> FakeTimer:
+        timer = FakeTimer(self._now + max(seconds, 0.0), callback)
+        heapq.heappush(self._timers, (timer.due, next(self._order), timer))
+        self._armed.set()
+        return timer
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        timer = self.call_later(seconds, lambda: resolve(woken))
+        try:
+            await woken
+        finally:
+            timer.cancel()
+
+    def advance(self, seconds: float) -> None:
+        """Moves time forward, firing each due timer at its own time; timers set meanwhile fire too when due."""
+        end = self._now + seconds
+        while self._timers and self._timers[0][0] <= end:
+            due, _, timer = heapq.heappop(self._timers)
+            if not timer.cancelled:
+                self._now = max(self._now, due)
+                timer.callback()
+        self._now = end
+
+    async def wait_for_timers(self, count: int = 1) -> None:
+        while self.timers < count:
+            self._armed.clear()
+            await self._armed.wait()
+
+    def next_timer(self) -> float | None:
+        """Seconds until the next timer fires."""
+        live = [timer.due for _, _, timer in self._timers if not timer.cancelled]
+        return min(live) - self._now if live else None

@@ -1,0 +1,40 @@
+"""A token bucket: `burst` at once, then `qps` a second. A caller that must wait has reserved its place."""
+
+from __future__ import annotations
+
+from pilothouse.client.clock import REAL_CLOCK, Clock
+
+
+class TokenBucket:
+    def __init__(self, qps: float, burst: int, clock: Clock = REAL_CLOCK) -> None:
+        if qps <= 0 or burst < 1:
+            raise ValueError(f"a token bucket needs a positive rate and burst, got {qps} and {burst}")
+        self._qps = qps
+        self._burst = burst
+        self._clock = clock
+        self._tokens = float(burst)  # negative while callers wait for tokens they have reserved
+        self._at = clock.now()
+
+    def reserve(self) -> float:
+        """Takes a token and says how many seconds the caller must wait before using it."""
+        self._refill()
+        self._tokens -= 1
+        return max(0.0, -self._tokens / self._qps)
+
+    def try_accept(self) -> bool:
+        """Takes a token if one is there now."""
+        self._refill()
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+    async def wait(self) -> None:
+        delay = self.reserve()
+        if delay > 0:
+            await self._clock.sleep(delay)
+
+    def _refill(self) -> None:
+        now = self._clock.now()
+        self._tokens = min(self._burst, self._tokens + (now - self._at) * self._qps)
+        self._at = now

@@ -1,0 +1,1 @@
+"""Requests to a Kubernetes API, over HTTP or in-process."""

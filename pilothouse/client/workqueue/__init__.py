@@ -1,0 +1,1 @@
+"""Work queues, one layer a file: queue → delaying → rate limiting."""
