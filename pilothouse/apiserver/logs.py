@@ -1,0 +1,71 @@
+"""The log: stdlib logging, set up once, on stderr, as klog's text lines or as JSON.
+
+klog's verbosity maps onto levels below INFO: `log.log(v(2), …)` is written when the server runs with -v=2 or more.
+Callers never pass tokens, keys or bodies of secrets; the log writes what it is given.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import time
+from typing import TextIO
+
+_LETTERS = {logging.CRITICAL: "F", logging.ERROR: "E", logging.WARNING: "W"}
+
+
+def v(verbosity: int) -> int:
+    """The level of klog's V(verbosity); everything above 10 counts as 10."""
+    return logging.INFO - min(max(verbosity, 0), 10)
+
+
+def configure(*, verbosity: int = 0, format: str = "text", stream: TextIO | None = None) -> None:
+    """Sets up the root logger, replacing what was there."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter() if format == "json" else KlogFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(v(verbosity))
+    for noisy in ("asyncio", "uvicorn", "aiohttp"):
+        logging.getLogger(noisy).setLevel(max(v(verbosity), logging.WARNING) if verbosity < 6 else v(verbosity))
+
+
+class KlogFormatter(logging.Formatter):
+    """`I0102 15:04:05.000000   1234 module.py:56] message`, as klog writes it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = time.strftime("%m%d %H:%M:%S", time.localtime(record.created))
+        micros = int(record.created % 1 * 1_000_000)
+        head = f"{letter(record.levelno)}{moment}.{micros:06d} {os.getpid():7d} {record.filename}:{record.lineno}]"
+        return _with_traceback(self, record, f"{head} {record.getMessage()}")
+
+
+class JsonFormatter(logging.Formatter):
+    """One object a line with the keys of upstream's JSON format: ts in milliseconds, caller, msg, v or err."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "ts": round(record.created * 1000, 3),
+            "caller": f"{record.filename}:{record.lineno}",
+            "msg": record.getMessage(),
+        }
+        if record.levelno <= logging.INFO:
+            line["v"] = max(logging.INFO - record.levelno, 0)
+        else:
+            line["level"] = record.levelname.lower()
+        if record.exc_info:
+            line["err"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def letter(level: int) -> str:
+    for least, name in _LETTERS.items():
+        if level >= least:
+            return name
+    return "I"
+
+
+def _with_traceback(formatter: logging.Formatter, record: logging.LogRecord, text: str) -> str:
+    return f"{text}\n{formatter.formatException(record.exc_info)}" if record.exc_info else text

@@ -1,0 +1,92 @@
+"""The health checks that every server has, whatever it serves."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from pilothouse.apiserver.server.health import READYZ, HealthCheck
+from pilothouse.apiserver.server.lifecycle import LifecycleSignal
+
+
+class Unhealthy(Exception):
+    """A check's reason to fail."""
+
+
+class Pingable(Protocol):
+    """The part of a store that a check uses."""
+
+    async def ping(self) -> None: ...
+
+
+async def _pass() -> None: ...
+
+
+PING = HealthCheck("ping", _pass)
+
+
+async def _log_accepts_lines() -> None:
+    handlers = logging.getLogger().handlers
+    if any(getattr(getattr(handler, "stream", None), "closed", False) for handler in handlers):
+        raise Unhealthy("logging blocked")
+
+
+LOG = HealthCheck("log", _log_accepts_lines)
+
+
+def shutdown_check(initiated: LifecycleSignal) -> HealthCheck:
+    """Turns /readyz red as soon as the shutdown begins, so that load balancers look elsewhere."""
+
+    async def probe() -> None:
+        if initiated.signaled:
+            raise Unhealthy("process is shutting down")
+
+    return HealthCheck("shutdown", probe, endpoints=(READYZ,))
+
+
+def storage_checks(store: Pingable, *, timeout: float = 2.0, fresh: float = 1.0) -> list[HealthCheck]:
+    """`etcd` and `etcd-readiness`: the store serves reads and durable writes."""
+    probe = StorePing(store, timeout=timeout, fresh=fresh)
+    return [
+        HealthCheck("etcd", probe, group="etcd"),
+        HealthCheck("etcd-readiness", probe, group="etcd-readiness", endpoints=(READYZ,)),
+    ]
+
+
+class StorePing:
+    """Pings the store at most once in `fresh` seconds, however often it is asked; concurrent askers share one ping.
+
+    A ping that takes longer than the timeout is a failure, not a wait.
+    """
+
+    def __init__(
+        self, store: Pingable, *, timeout: float, fresh: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store = store
+        self._timeout = timeout
+        self._fresh = fresh
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._asked = float("-inf")
+        self._failure = ""
+
+    async def __call__(self) -> None:
+        async with self._lock:
+            if self._clock() - self._asked >= self._fresh:
+                self._failure = await self._ping()
+                self._asked = self._clock()
+        if self._failure:
+            raise Unhealthy(self._failure)
+
+    async def _ping(self) -> str:
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._store.ping()
+        except TimeoutError:
+            return f"the store did not answer within {self._timeout:g}s"
+        except Exception as error:
+            return str(error) or type(error).__name__
+        return ""

@@ -1,0 +1,129 @@
+"""Health: /healthz, /livez and /readyz, each with one sub-path per check, answering in upstream's words.
+
+A check is a coroutine function that raises when what it watches is not well. The root paths name the checks that
+fail but not why; the reason is in the log and on the check's own path.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from pilothouse.apiserver.http import Handler, Request, Response, text
+from pilothouse.apiserver.logs import v
+from pilothouse.apiserver.server.mux import PathRecorderMux
+from pilothouse.apiserver.server.slis import observe_health_check
+from pilothouse.machinery.gofmt import quote
+
+log = logging.getLogger(__name__)
+
+Probe: TypeAlias = Callable[[], Awaitable[None]]
+
+HEALTHZ, LIVEZ, READYZ = ENDPOINTS = ("healthz", "livez", "readyz")
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """`group` is a second name under which requests can exclude the check. A check of the boot sequence may still
+    fail while the server starts without making it not live, for as long as the grace period lasts."""
+
+    name: str
+    probe: Probe
+    group: str = ""
+    endpoints: tuple[str, ...] = ENDPOINTS
+    boot_sequence: bool = False
+
+
+def install_health(mux: PathRecorderMux, checks: list[HealthCheck], *, grace: float, ready: Callable[[], None]) -> None:
+    """Registers the three endpoints. `ready` is called each time that /readyz passes."""
+    alive_by = time.monotonic() + grace
+    for endpoint in ENDPOINTS:
+        mine = [check for check in checks if endpoint in check.endpoints]
+        if endpoint == LIVEZ and grace > 0:
+            mine = [delayed(check, alive_by) if check.boot_sequence else check for check in mine]
+        mux.handle(f"/{endpoint}", root_health(endpoint, mine, ready if endpoint == READYZ else _ignore))
+        for check in mine:
+            mux.handle(f"/{endpoint}/{check.name}", single_check(check))
+
+
+def delayed(check: HealthCheck, until: float, clock: Callable[[], float] = time.monotonic) -> HealthCheck:
+    """The check, passing without being asked up to a moment of the monotonic clock."""
+
+    async def probe() -> None:
+        if clock() > until:
+            await check.probe()
+
+    return replace(check, probe=probe)
+
+
+def root_health(endpoint: str, checks: list[HealthCheck], passed: Callable[[], None]) -> Handler:
+    async def answer(request: Request) -> Response:
+        report = await run_checks(endpoint, checks, request.query.get("exclude", ()))
+        if report.failures:
+            reasons = "".join(f"[-]{name} failed: {why}\n" for name, why in report.failures.items())
+            log.log(v(2), "%s check failed: %s\n%s", ",".join(report.failures), endpoint, reasons)
+            return plain(500, f"{report.text}{endpoint} check failed\n")
+        passed()
+        return plain(200, f"{report.text}{endpoint} check passed\n" if "verbose" in request.query else "ok")
+
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    text: str
+    """One line a check."""
+    failures: dict[str, str]
+    """Why each failed check failed, by name."""
+
+
+async def run_checks(endpoint: str, checks: list[HealthCheck], exclude: Iterable[str]) -> Report:
+    excluded = set(exclude)
+    unused = set(excluded)
+    lines: list[str] = []
+    failures: dict[str, str] = {}
+    for check in checks:
+        if check.name in excluded:
+            unused.discard(check.name)
+            lines.append(f"[+]{check.name} excluded: ok\n")
+        elif check.group in excluded:
+            unused.discard(check.group)
+            lines.append(f"[+]{check.name} excluded with {check.group}: ok\n")
+        else:
+            lines.append(await _run(endpoint, check, failures))
+    if unused:
+        names = ",".join(map(quote, sorted(unused)))
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
+    return Report("".join(lines), failures)
+
+
+async def _run(endpoint: str, check: HealthCheck, failures: dict[str, str]) -> str:
+    try:
+        await check.probe()
+    except Exception as error:
+        failures[check.name] = str(error) or type(error).__name__
+        observe_health_check(check.name, endpoint, passed=False)
+        return f"[-]{check.name} failed: reason withheld\n"
+    observe_health_check(check.name, endpoint, passed=True)
+    return f"[+]{check.name} ok\n"
+
+
+def single_check(check: HealthCheck) -> Handler:
+    async def answer(request: Request) -> Response:
+        try:
+            await check.probe()
+        except Exception as error:
+            return plain(500, f"internal server error: {error}\n")
+        return text(200, "ok")
+
+    return answer
+
+
+def plain(status: int, body: str) -> Response:
+    return text(status, body, x_content_type_options="nosniff")
+
+
+def _ignore() -> None: ...

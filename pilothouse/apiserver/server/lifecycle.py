@@ -1,0 +1,51 @@
+"""The events in the life of a server, under upstream's names. An event that has happened stays happened.
+
+ShutdownInitiated ─┬─ (shutdown delay) → AfterShutdownDelayDuration ─┐
+                   └─ (pre-shutdown hooks) → PreShutdownHooksStopped ┴─ NotAcceptingNewRequest
+NotAcceptingNewRequest → (requests and watches end) → InFlightRequestsDrained
+HTTPServerStoppedListening follows NotAcceptingNewRequest, or InFlightRequestsDrained when the server
+keeps listening to answer 429 with Retry-After.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from pilothouse.apiserver.logs import v
+
+log = logging.getLogger(__name__)
+
+
+class LifecycleSignal:
+    """One event: signalled at most once, awaited by any number of tasks."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._event = asyncio.Event()
+
+    def signal(self) -> None:
+        if not self._event.is_set():
+            self._event.set()
+            log.log(v(1), '"[graceful-termination] shutdown event" name="%s"', self.name)
+
+    @property
+    def signaled(self) -> bool:
+        return self._event.is_set()
+
+    async def wait(self) -> None:
+        await self._event.wait()
+
+
+class LifecycleSignals:
+    """All events of one process; the servers of a chain share one instance."""
+
+    def __init__(self) -> None:
+        self.shutdown_initiated = LifecycleSignal("ShutdownInitiated")
+        self.after_shutdown_delay_duration = LifecycleSignal("AfterShutdownDelayDuration")
+        self.pre_shutdown_hooks_stopped = LifecycleSignal("PreShutdownHooksStopped")
+        self.not_accepting_new_request = LifecycleSignal("NotAcceptingNewRequest")
+        self.in_flight_requests_drained = LifecycleSignal("InFlightRequestsDrained")
+        self.http_server_stopped_listening = LifecycleSignal("HTTPServerStoppedListening")
+        self.has_been_ready = LifecycleSignal("HasBeenReady")
+        self.mux_and_discovery_complete = LifecycleSignal("MuxAndDiscoveryComplete")

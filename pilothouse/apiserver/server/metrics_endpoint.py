@@ -1,0 +1,52 @@
+"""/metrics and /metrics/slis: the registries as Prometheus text."""
+
+from __future__ import annotations
+
+import asyncio
+
+from prometheus_client import CollectorRegistry, Gauge, ProcessCollector, disable_created_metrics
+from prometheus_client.exposition import generate_latest
+
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.server.mux import PathRecorderMux
+from pilothouse.apiserver.server.slis import SLI_REGISTRY
+from pilothouse.apiserver.server.version import version_info
+from pilothouse.machinery.errors import MethodNotAllowed
+
+CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # upstream's counters have no _created series
+ProcessCollector(registry=REGISTRY)
+
+_BUILD_LABELS = {
+    "build_date": "buildDate",
+    "compiler": "compiler",
+    "git_commit": "gitCommit",
+    "git_tree_state": "gitTreeState",
+    "git_version": "gitVersion",
+    "go_version": "goVersion",
+    "major": "major",
+    "minor": "minor",
+    "platform": "platform",
+}
+_BUILD_INFO = Gauge(
+    "kubernetes_build_info", "[ALPHA] Always 1; the labels say what runs.", list(_BUILD_LABELS), registry=REGISTRY
+)
+_BUILD_INFO.labels(*(version_info()[field] for field in _BUILD_LABELS.values())).set(1)
+
+
+def install_metrics(mux: PathRecorderMux) -> None:
+    mux.handle("/metrics", exposition(REGISTRY))
+    mux.handle("/metrics/slis", exposition(SLI_REGISTRY))
+
+
+def exposition(registry: CollectorRegistry) -> Handler:
+    async def answer(request: Request) -> Response:
+        if request.method == "DELETE":
+            raise MethodNotAllowed("the server does not allow this method on the requested resource", details={})
+        # In a thread: thousands of series take long enough to be felt by every other request.
+        body = await asyncio.to_thread(generate_latest, registry)
+        return Response(200, body, [(b"content-type", CONTENT_TYPE)])
+
+    return answer

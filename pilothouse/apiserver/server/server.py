@@ -1,0 +1,132 @@
+"""The generic API server: what aggregator, kube and extensions are each made of.
+
+A server answers what its mux knows and calls its delegate for the rest. The outermost server of a chain shows the
+health checks, the listed paths and runs the hooks of all the servers below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.server.checks import LOG, PING, shutdown_check
+from pilothouse.apiserver.server.health import HealthCheck, install_health
+from pilothouse.apiserver.server.hooks import PostStartEntry, PostStartHook, PreShutdownEntry, PreShutdownHook
+from pilothouse.apiserver.server.index import install_index
+from pilothouse.apiserver.server.lifecycle import LifecycleSignals
+from pilothouse.apiserver.server.metrics_endpoint import install_metrics
+from pilothouse.apiserver.server.mux import PathRecorderMux
+from pilothouse.apiserver.server.version import install_version
+
+Destroy: TypeAlias = Callable[[], Awaitable[None]]
+
+
+class GenericAPIServer:
+    """Is itself a handler, so that it can be another server's delegate.
+
+    Hooks, checks and paths may be added until `prepare_run`; paths also afterwards.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        delegate: Handler,
+        *,
+        lifecycle: LifecycleSignals | None = None,
+        health_checks: Iterable[HealthCheck] = (),
+    ) -> None:
+        self.name = name
+        self.delegate = delegate
+        self.lifecycle = lifecycle or LifecycleSignals()
+        self.mux = PathRecorderMux(name, delegate)
+        self.handler: Handler = self.mux
+        self._shared_checks = [PING, LOG, *health_checks]
+        self._own_checks: list[HealthCheck] = []
+        self._post_start: dict[str, PostStartEntry] = {}
+        self._pre_shutdown: dict[str, PreShutdownEntry] = {}
+        self._destroy: list[Destroy] = []
+        self._prepared = False
+
+    def __call__(self, request: Request) -> Awaitable[Response]:
+        return self.mux(request)
+
+    @property
+    def next(self) -> GenericAPIServer | None:
+        """The delegate, when it is a server and not the end of the chain."""
+        return self.delegate if isinstance(self.delegate, GenericAPIServer) else None
+
+    def add_post_start_hook(self, name: str, hook: PostStartHook) -> None:
+        self._refuse_when_prepared(name)
+        if any(entry.name == name for entry in self.post_start_hooks()):
+            raise ValueError(f'unable to add "{name}" because it was already registered')
+        entry = self._post_start[name] = PostStartEntry(name, hook)
+        self._own_checks.append(entry.health_check())
+
+    def add_pre_shutdown_hook(self, name: str, hook: PreShutdownHook) -> None:
+        self._refuse_when_prepared(name)
+        if any(entry.name == name for entry in self.pre_shutdown_hooks()):
+            raise ValueError(f'unable to add "{name}" because it is already registered')
+        self._pre_shutdown[name] = PreShutdownEntry(name, hook)
+
+    def add_health_check(self, *checks: HealthCheck) -> None:
+        for check in checks:
+            self._refuse_when_prepared(check.name)
+            self._own_checks.append(check)
+
+    def add_destroy(self, destroy: Destroy) -> None:
+        """Called when everything has ended: release what this server holds."""
+        self._destroy.append(destroy)
+
+    def post_start_hooks(self) -> list[PostStartEntry]:
+        """Innermost server first, as are the other lists."""
+        return [*(self.next.post_start_hooks() if self.next else ()), *self._post_start.values()]
+
+    def pre_shutdown_hooks(self) -> list[PreShutdownEntry]:
+        return [*(self.next.pre_shutdown_hooks() if self.next else ()), *self._pre_shutdown.values()]
+
+    def health_checks(self) -> list[HealthCheck]:
+        """Those that the servers of the chain share come once, and first."""
+        below = self.next.health_checks() if self.next else []
+        by_name: dict[str, HealthCheck] = {}
+        for check in (*self._shared_checks, *below, *self._own_checks):
+            by_name.setdefault(check.name, check)
+        return list(by_name.values())
+
+    def listed_paths(self) -> list[str]:
+        return sorted({*self.mux.listed_paths(), *(self.next.listed_paths() if self.next else ())})
+
+    def prepare_run(self, *, livez_grace_period: float = 0.0) -> PreparedAPIServer:
+        """Closes the lists and installs what shows them. Called on the outermost server only."""
+        self.add_health_check(shutdown_check(self.lifecycle.shutdown_initiated))
+        install_index(self.mux, self.listed_paths)
+        install_version(self.mux)
+        install_metrics(self.mux)
+        ready = self.lifecycle.has_been_ready.signal
+        install_health(self.mux, self.health_checks(), grace=livez_grace_period, ready=ready)
+        self._close()
+        return PreparedAPIServer(self)
+
+    async def destroy(self) -> None:
+        """Own resources first, then the delegate's."""
+        for release in self._destroy:
+            await release()
+        if self.next:
+            await self.next.destroy()
+
+    def _close(self) -> None:
+        self._prepared = True
+        if self.next:
+            self.next._close()
+
+    def _refuse_when_prepared(self, name: str) -> None:
+        if self._prepared:
+            raise RuntimeError(f'unable to add "{name}" to {self.name}: the server is already prepared to run')
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedAPIServer:
+    """A server that `prepare_run` was called on: only such a one can run."""
+
+    server: GenericAPIServer

@@ -1,0 +1,25 @@
+"""The outcome of health checks as metrics, shown at /metrics/slis apart from all others."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+SLI_REGISTRY = CollectorRegistry()
+
+_LAST = Gauge(
+    "kubernetes_healthcheck",
+    "[STABLE] The outcome of the latest run of one health check: 1 passed, 0 failed.",
+    ["name", "type"],
+    registry=SLI_REGISTRY,
+)
+_RUNS = Counter(
+    "kubernetes_healthchecks",
+    "[STABLE] Runs of health checks by outcome.",
+    ["name", "type", "status"],
+    registry=SLI_REGISTRY,
+)
+
+
+def observe_health_check(name: str, endpoint: str, *, passed: bool) -> None:
+    _LAST.labels(name, endpoint).set(1 if passed else 0)
+    _RUNS.labels(name, endpoint, "success" if passed else "error").inc()

@@ -1,0 +1,53 @@
+"""/version: the Kubernetes version that this server behaves as.
+
+Clients read major, minor and gitVersion to decide what the server can do, so those are upstream's. What was built,
+and with what, is ours: gitCommit names the Pilothouse release, compiler and goVersion the Python that runs it.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from functools import cache
+
+from pilothouse import __version__
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.server.index import raw_json
+from pilothouse.apiserver.server.mux import PathRecorderMux
+from pilothouse.machinery.errors import MethodNotAllowed
+
+MAJOR, MINOR, PATCH = "1", "36", "4"
+GIT_VERSION = f"v{MAJOR}.{MINOR}.{PATCH}"
+
+_ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
+
+
+@cache
+def version_info() -> dict[str, str]:
+    """The fields of upstream's version.Info, in its order."""
+    return {
+        "major": MAJOR,
+        "minor": MINOR,
+        "emulationMajor": MAJOR,
+        "emulationMinor": MINOR,
+        "minCompatibilityMajor": MAJOR,
+        "minCompatibilityMinor": str(int(MINOR) - 1),
+        "gitVersion": GIT_VERSION,
+        "gitCommit": f"pilothouse-{__version__}",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": f"python{platform.python_version()}",
+        "compiler": platform.python_implementation().lower(),
+        "platform": f"{sys.platform}/{_ARCHITECTURES.get(platform.machine(), platform.machine())}",
+    }
+
+
+def install_version(mux: PathRecorderMux) -> None:
+    mux.handle("/version", version)
+    mux.handle("/version/", version, listed=False)
+
+
+async def version(request: Request) -> Response:
+    if request.method != "GET":
+        raise MethodNotAllowed("the server does not allow this method on the requested resource", details={})
+    return raw_json(200, version_info())
