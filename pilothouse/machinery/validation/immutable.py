@@ -1,0 +1,32 @@
+"""Fields that may not change, compared as upstream's semantic equality does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilothouse.machinery.field import Errors, Path, invalid
+
+FIELD_IMMUTABLE = "field is immutable"
+
+
+def validate_immutable_field(new: Any, old: Any, path: Path) -> Errors:
+    if not (_is_empty(new) and _is_empty(old)) and not semantically_equal(new, old):
+        yield invalid(path, new, FIELD_IMMUTABLE)
+
+
+def semantically_equal(a: Any, b: Any) -> bool:
+    """Equality in which a missing part, null and an empty list are the same.
+
+    An empty object differs from a missing one, since it can say something: `emptyDir: {}`.
+    """
+    if a is None or b is None:
+        return a in (None, []) and b in (None, [])
+    if isinstance(a, dict) and isinstance(b, dict):
+        return all(semantically_equal(a.get(key), b.get(key)) for key in a.keys() | b.keys())
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(semantically_equal, a, b))
+    return bool(a == b)
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value in ([], {})

@@ -1,0 +1,164 @@
+"""An object's metadata: what it must be when it is created, and what an update of it may change.
+
+Errors come in upstream's order. `meta` is the object's metadata, with its name already generated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pilothouse.machinery.field import Errors, Path, forbidden, internal, invalid, required, root, too_long
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.immutable import validate_immutable_field
+from pilothouse.machinery.validation.labels import validate_labels
+from pilothouse.machinery.validation.managed_fields import validate_managed_fields
+from pilothouse.machinery.validation.names import ValidateName, is_qualified_name, name_is_dns_label
+
+TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024
+BANNED_OWNERS = frozenset({GroupVersionKind("", "v1", "Event")})
+METADATA = root("metadata")
+
+_OWNER_FIELDS = ("apiVersion", "kind", "name", "uid")
+_OPTIONAL_OWNER_FIELDS = ("controller", "blockOwnerDeletion")
+_IMMUTABLE_TEXTS = ("name", "namespace", "uid")
+_IMMUTABLE_VALUES = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+def validate_object_meta(
+    meta: Json, *, namespaced: bool, name_rule: ValidateName, path: Path = METADATA, prefix_rule: bool = True
+) -> Errors:
+    """Metadata on creation. Without `prefix_rule` only the generated name is checked, not what it was made from."""
+    name, prefix = meta.get("name") or "", meta.get("generateName") or ""
+    if prefix and prefix_rule:
+        for message in name_rule(prefix, True):
+            yield invalid(path.child("generateName"), prefix, message)
+    elif prefix and not name:
+        why = f"generateName was specified ({quote(prefix)}), but no name was generated"
+        yield internal(path.child("name"), why)
+    if not name:
+        yield required(path.child("name"), "name or generateName is required")
+    else:
+        for message in name_rule(name, False):
+            yield invalid(path.child("name"), name, message)
+    yield from _validate_namespace(meta.get("namespace") or "", namespaced, path.child("namespace"))
+    yield from _validate_rest(meta, path)
+
+
+def validate_object_meta_update(new: Json, old: Json, path: Path = METADATA) -> Errors:
+    if old.get("deletionTimestamp"):
+        yield from validate_no_new_finalizers(new.get("finalizers"), old.get("finalizers"), path.child("finalizers"))
+    if not new.get("resourceVersion"):
+        yield invalid(path.child("resourceVersion"), "", "must be specified for an update")
+    if (generation := new.get("generation") or 0) < (old.get("generation") or 0):
+        yield invalid(path.child("generation"), generation, "must not be decremented")
+    for text in _IMMUTABLE_TEXTS:
+        yield from validate_immutable_field(new.get(text) or "", old.get(text) or "", path.child(text))
+    for value in _IMMUTABLE_VALUES:
+        yield from validate_immutable_field(new.get(value), old.get(value), path.child(value))
+    yield from validate_labels(new.get("labels"), path.child("labels"))
+    yield from validate_annotations(new.get("annotations"), path.child("annotations"))
+    yield from validate_owner_references(new.get("ownerReferences"), path.child("ownerReferences"))
+    yield from validate_managed_fields(new.get("managedFields"), path.child("managedFields"))
+
+
+def validate_nonnegative_field(value: int, path: Path) -> Errors:
+    if value < 0:
+        yield invalid(path, value, "must be greater than or equal to 0")
+
+
+def validate_annotations(annotations: Mapping[str, str] | None, path: Path) -> Errors:
+    if not annotations:
+        return
+    for key in annotations:
+        for message in is_qualified_name(key.lower()):
+            yield invalid(path, key, message)
+    if annotations_size(annotations) > TOTAL_ANNOTATION_SIZE_LIMIT:
+        yield too_long(path, TOTAL_ANNOTATION_SIZE_LIMIT)
+
+
+def annotations_size(annotations: Mapping[str, str]) -> int:
+    """The bytes of all keys and values together."""
+    return sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+
+
+def validate_owner_references(references: list[Json] | None, path: Path) -> Errors:
+    controller = ""
+    for reference in references or ():
+        yield from _validate_owner_reference(reference, path)
+        if reference.get("controller"):
+            found = f"{reference.get('kind') or ''}/{reference.get('name') or ''}"
+            if controller:
+                why = 'Only one reference can have Controller set to true. Found "true" in references for'
+                yield invalid(path, _printed(references or ()), f"{why} {controller} and {found}")
+            controller = controller or found
+
+
+def validate_finalizers(finalizers: list[str] | None, path: Path) -> Errors:
+    names = finalizers or []
+    for name in names:
+        yield from validate_finalizer_name(name, path)
+    if "orphan" in names and "foregroundDeletion" in names:
+        yield invalid(path, names, "finalizer orphan and foregroundDeletion cannot be both set")
+
+
+def validate_finalizer_name(name: str, path: Path) -> Errors:
+    return (invalid(path, name, message) for message in is_qualified_name(name))
+
+
+def validate_no_new_finalizers(new: Iterable[str] | None, old: Iterable[str] | None, path: Path) -> Errors:
+    """An object that is being deleted may only lose finalizers."""
+    if extra := sorted(set(new or ()) - set(old or ())):
+        found = f"[]string{{{', '.join(map(quote, extra))}}}"
+        why = "no new finalizers can be added if the object is being deleted, found new finalizers"
+        yield forbidden(path, f"{why} {found}")
+
+
+def _validate_namespace(namespace: str, namespaced: bool, path: Path) -> Errors:
+    if not namespaced:
+        if namespace:
+            yield forbidden(path, "not allowed on this type")
+    elif not namespace:
+        yield required(path)
+    else:
+        for message in name_is_dns_label(namespace):
+            yield invalid(path, namespace, message)
+
+
+def _validate_rest(meta: Json, path: Path) -> Errors:
+    yield from validate_nonnegative_field(meta.get("generation") or 0, path.child("generation"))
+    yield from validate_labels(meta.get("labels"), path.child("labels"))
+    yield from validate_annotations(meta.get("annotations"), path.child("annotations"))
+    yield from validate_owner_references(meta.get("ownerReferences"), path.child("ownerReferences"))
+    yield from validate_finalizers(meta.get("finalizers"), path.child("finalizers"))
+    yield from validate_managed_fields(meta.get("managedFields"), path.child("managedFields"))
+
+
+def _validate_owner_reference(reference: Json, path: Path) -> Errors:
+    kind = _kind_of(reference)
+    if not kind.version:
+        yield invalid(path.child("apiVersion"), reference.get("apiVersion") or "", "version must not be empty")
+    for name in ("kind", "name", "uid"):
+        if not reference.get(name):
+            yield invalid(path.child(name), "", "must not be empty")
+    if kind in BANNED_OWNERS:
+        yield invalid(path, _printed([reference])[0], f"{kind} is disallowed from being an owner")
+
+
+def _kind_of(reference: Json) -> GroupVersionKind:
+    try:
+        version = GroupVersion.parse(reference.get("apiVersion") or "")
+    except ValueError:
+        version = GroupVersion("", "")
+    return version.kind(reference.get("kind") or "")
+
+
+def _printed(references: Iterable[Json]) -> list[dict[str, Any]]:
+    """Owner references with their fields in upstream's order, as messages show them."""
+    return [
+        {name: each.get(name) or "" for name in _OWNER_FIELDS}
+        | {name: each[name] for name in _OPTIONAL_OWNER_FIELDS if each.get(name) is not None}
+        for each in references
+    ]
