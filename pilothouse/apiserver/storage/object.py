@@ -13,7 +13,7 @@ LIST joins bodies with `,{`. Bytes that another server wrote in another order ar
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import orjson
@@ -28,11 +28,13 @@ _UID = b'"uid":"'
 
 @dataclass(frozen=True, slots=True)
 class ObjectCodec:
-    """How the objects of one resource are stored: their type, and the fields that selectors may name."""
+    """How the objects of one resource are stored: their type, and the fields that selectors may name.
+    `empty` is what stands beside the metadata of an object in which nothing is set: the content of a bookmark."""
 
     kind: str
     api_version: str
     fields_of: Callable[[Json], Fields]
+    empty: Json = field(default_factory=dict)
 
     @property
     def type_prefix(self) -> bytes:

@@ -1,0 +1,77 @@
+"""When watchers that asked for bookmarks get one: every minute, and two seconds before their deadline.
+
+One timer serves all: watchers wait in buckets of a second. The store is asked for progress a moment before a bucket
+is served, so that a quiet resource's bookmarks keep up with the revision of the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil
+
+from pilothouse.apiserver.storage.cacher.clock import Clock, Timer
+from pilothouse.apiserver.storage.cacher.events import WatchEvent
+from pilothouse.apiserver.storage.cacher.watcher import Watcher
+
+PERIOD = 60.0
+BEFORE_DEADLINE = 2.0
+PROGRESS_TIME = 0.1
+
+
+class BookmarkSchedule:
+    _buckets: dict[int, list[Watcher]]  # by the second in which they are served; closed watchers stay until then
+    _timer: Timer | None  # runs for the first bucket, or for serving it after progress was asked for
+    _armed: int  # the bucket that the timer runs for
+
+    def __init__(self, clock: Clock, *, request_progress: Callable[[], None], make: Callable[[], WatchEvent]) -> None:
+        self._clock = clock
+        self._request_progress = request_progress
+        self._make = make
+        self._buckets = {}
+        self._timer = None
+        self._armed = 0
+
+    def add(self, watcher: Watcher) -> None:
+        due = self._next(watcher)
+        if due is not None:
+            self._buckets.setdefault(ceil(due), []).append(watcher)
+            self._arm()
+
+    def stop(self) -> None:
+        self._buckets.clear()
+        self._arm()
+
+    def _next(self, watcher: Watcher) -> float | None:
+        now = self._clock.time()
+        deadline = watcher.options.deadline
+        due = now + PERIOD if deadline is None else min(now + PERIOD, deadline - BEFORE_DEADLINE)
+        return due if due >= now else None
+
+    def _arm(self) -> None:
+        first = min(self._buckets, default=0)
+        if self._timer is not None:
+            if first == self._armed:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if self._buckets:
+            self._armed = first
+            self._timer = self._clock.call_later(max(0.0, first - self._clock.time()), self._prepare)
+
+    def _prepare(self) -> None:
+        self._request_progress()
+        self._timer = self._clock.call_later(PROGRESS_TIME, self._serve)
+
+    def _serve(self) -> None:
+        self._timer = None
+        now = self._clock.time()
+        due = [bucket for bucket in self._buckets if bucket <= now]
+        watchers = [watcher for bucket in due for watcher in self._buckets.pop(bucket) if not watcher.closed]
+        if watchers:
+            self._serve_each(watchers, self._make())
+        self._arm()
+
+    def _serve_each(self, watchers: list[Watcher], event: WatchEvent) -> None:
+        for watcher in watchers:
+            watcher.put_bookmark(event)
+            self.add(watcher)

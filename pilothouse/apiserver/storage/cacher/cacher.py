@@ -1,0 +1,223 @@
+"""The watch cache of one resource. It stands before the store and answers every read that it can answer rightly.
+
+Guarantees, on one event loop and without locks:
+- a read that names no revision sees every write that returned before it began, on any store;
+- a list is the state at one revision, and a watch that starts there sees every later change, once and in order;
+- a watcher that does not keep up is ended and never waited for;
+- when the store is lost, watchers end, reads go to the store or are refused, and the cache fills itself again.
+"""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.storage.cacher.bookmarks import BookmarkSchedule
+from pilothouse.apiserver.storage.cacher.clock import Clock, LoopClock
+from pilothouse.apiserver.storage.cacher.direct import DirectReader
+from pilothouse.apiserver.storage.cacher.dispatch import Watchers
+from pilothouse.apiserver.storage.cacher.errors import NotReady, TooLargeRevision
+from pilothouse.apiserver.storage.cacher.events import Predicate, WatchEvent, bookmark
+from pilothouse.apiserver.storage.cacher.feed import Feed
+from pilothouse.apiserver.storage.cacher.freshness import Freshness
+from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
+from pilothouse.apiserver.storage.cacher.pages import CachedPage, KeyRange, Selection
+from pilothouse.apiserver.storage.cacher.readiness import Readiness
+from pilothouse.apiserver.storage.cacher.reflector import Reflector
+from pilothouse.apiserver.storage.cacher.state import State
+from pilothouse.apiserver.storage.cacher.watcher import Start, Watcher, WatchOptions
+from pilothouse.apiserver.storage.cacher.window import Window, WindowLimits
+from pilothouse.apiserver.storage.errors import Unavailable
+from pilothouse.apiserver.storage.interface import Revision, Store
+from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
+from pilothouse.machinery.names import GroupResource
+
+REVISION_PATIENCE = 3.0  # how long a read waits for a revision that it names
+READY_PATIENCE = 1.0  # how long a request waits for the cache to be filled
+WATCH_BUFFER = 1000
+
+
+class Cacher:
+    """`prefix` holds all keys of the resource, either as prefix + name or as prefix + namespace + "/" + name.
+
+    `trigger` names the one field, if any, by whose value watchers are indexed (spec.nodeName for pods).
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        prefix: str,
+        codec: ObjectCodec,
+        *,
+        resource: GroupResource,
+        trigger: str = "",
+        clock: Clock | None = None,
+        window: WindowLimits | None = None,
+        watch_buffer: int = WATCH_BUFFER,
+    ) -> None:
+        clock = clock or LoopClock()
+        self._store = store
+        self._codec = codec
+        self._watch_buffer = watch_buffer
+        self._metrics = CacheMetrics(resource)
+        self._direct = DirectReader(store, codec)
+        self._state = State(codec)
+        self._window = Window(window or WindowLimits(), self._metrics)
+        self._watchers = Watchers(prefix, trigger=trigger, metrics=self._metrics)
+        self._readiness = Readiness(clock)
+        self._freshness = Freshness(clock, request_progress=self._request_progress, metrics=self._metrics)
+        self._bookmarks = BookmarkSchedule(
+            clock, request_progress=self._request_progress, make=lambda: bookmark(codec, self.revision)
+        )
+        self._feed = Feed(
+            self._state, self._window, self._watchers, self._freshness, self._readiness, clock, self._metrics
+        )
+        self._reflector = Reflector(store, prefix, sink=self._feed, clock=clock)
+
+    @property
+    def ready(self) -> bool:
+        return self._readiness.ready
+
+    @property
+    def revision(self) -> Revision:
+        """Every change up to it is in the cache."""
+        return self._freshness.revision
+
+    async def start(self) -> None:
+        """Begins to fill the cache. Requests may come at once; they wait for a moment."""
+        self._reflector.start()
+
+    async def wait_ready(self) -> None:
+        await self._readiness.wait(patience=None)
+
+    async def stop(self) -> None:
+        """Ends all watches. Reads are refused from now on."""
+        await self._reflector.stop()
+        self._feed.lost(Unavailable("the watch cache is stopped"))
+        self._bookmarks.stop()
+
+    async def get(self, key: str, *, not_older_than: Revision | None = None) -> StoredObject | None:
+        """The object, or None. `not_older_than`: None for the newest, 0 for whatever the cache has, or a revision.
+        Raises TooLargeRevision, Unavailable."""
+        revision = await self._store.current_revision() if not_older_than is None else not_older_than
+        if self._freshness.revision >= revision and self._readiness.ready:
+            return self._state.get(key)
+        return await self._get_slowly(key, revision, consistent=not_older_than is None)
+
+    async def list(
+        self,
+        prefix: str,
+        *,
+        not_older_than: Revision | None = None,
+        at: Revision | None = None,
+        after: str = "",
+        limit: int = 0,
+        matches: Predicate | None = None,
+    ) -> CachedPage:
+        """The objects under `prefix` (or the one with that key), at a revision not older than the given one, as in
+        `get`, or exactly at `at`. Raises NotReady, TooLargeRevision, Compacted, Unavailable."""
+        selection = Selection(prefix, after, limit, matches)
+        if at is not None:
+            return await self._list_at(selection, at)
+        if not_older_than is not None:
+            await self._require(not_older_than)
+        elif not await self._is_current():
+            page = await self._direct.list(selection)
+            self._metrics.consistent_list(fallback=True)
+            return page
+        else:
+            self._metrics.consistent_list(fallback=False)
+        return self._counted(await self._state.page(selection, self.revision), selection)
+
+    async def watch(
+        self,
+        prefix: str,
+        *,
+        after: Revision | None = None,
+        predicate: Predicate | None = None,
+        send_initial_events: bool | None = None,
+        bookmarks: bool = False,
+        deadline: float | None = None,
+        trigger: str | None = None,
+    ) -> Watcher:
+        """Changes under `prefix`, or to the one object with that key.
+
+        Starts with the state when `send_initial_events` asks for it, or when it is None and `after` is 0 or None;
+        otherwise with the changes after `after`. `deadline` is in the time of the clock. `trigger` is the value of
+        the trigger field that the predicate demands. Raises NotReady, TooOld, TooLargeRevision, Unavailable.
+        """
+        scope = self._watchers.scope(prefix, trigger)
+        if send_initial_events or (send_initial_events is None and not after):
+            start = await self._start_with_state(prefix, after, mark_end=bool(send_initial_events and bookmarks))
+        else:
+            start = await self._start_after(after)
+        # Nothing may be awaited from here to `add`: a change in between would be missed.
+        options = WatchOptions(prefix, scope, predicate=predicate, bookmarks=bookmarks, deadline=deadline)
+        watcher = Watcher(options, start, limit=self._watch_buffer, forget=self._watchers.remove)
+        self._watchers.add(watcher)
+        if bookmarks:
+            self._bookmarks.add(watcher)
+        self._metrics.init_events.inc(len(start.objects) + len(start.changes))
+        return watcher
+
+    async def _get_slowly(self, key: str, revision: Revision, *, consistent: bool) -> StoredObject | None:
+        if not self.ready:
+            return await self._direct.get(key, not_older_than=None if consistent else revision)
+        if not consistent:
+            await self._require(revision)
+        elif not await self._freshness.consistent(revision):
+            return await self._direct.get(key, not_older_than=None)
+        return self._state.get(key)
+
+    async def _list_at(self, selection: Selection, revision: Revision) -> CachedPage:
+        """The window says what changed since, so the past is the present with those changes undone."""
+        await self._require(revision)
+        if revision < self._window.floor:
+            return await self._direct.list(selection, at=revision)
+        changes = self._window.after(revision)
+        return self._counted(await self._state.page_before(changes, selection, revision), selection)
+
+    async def _start_with_state(self, prefix: str, not_older_than: Revision | None, *, mark_end: bool) -> Start:
+        if not_older_than is not None:
+            await self._require(not_older_than)
+        elif not await self._is_current():
+            return await self._start_with_store(prefix, mark_end=mark_end)
+        objects = self._state.objects(KeyRange.of(prefix))
+        return Start(self.revision, objects, end=self._end(self.revision, mark_end))
+
+    async def _start_with_store(self, prefix: str, *, mark_end: bool) -> Start:
+        page = await self._direct.list(Selection(prefix))
+        await self._readiness.wait(patience=READY_PATIENCE)
+        if page.revision < self._window.floor:
+            raise NotReady  # the cache was filled again meanwhile; what happened since the page is not in the window
+        changes = self._window.after(page.revision)
+        return Start(page.revision, page.objects, end=self._end(page.revision, mark_end), changes=changes)
+
+    async def _start_after(self, revision: Revision | None) -> Start:
+        """A revision that the cache has not reached is no reason to wait: the watch skips events up to it."""
+        if revision is None:
+            revision = await self._store.current_revision()
+        await self._readiness.wait(patience=READY_PATIENCE)
+        revision = revision or self.revision
+        return Start(revision, changes=self._window.after(revision))
+
+    def _end(self, revision: Revision, wanted: bool) -> WatchEvent | None:
+        return bookmark(self._codec, revision, ends_initial_events=True) if wanted else None
+
+    async def _is_current(self) -> bool:
+        """Whether the cache has come, in time, to the revision that the store has now."""
+        revision = await self._store.current_revision()
+        await self._readiness.wait(patience=READY_PATIENCE)
+        return await self._freshness.consistent(revision)
+
+    async def _require(self, revision: Revision) -> None:
+        """Returns when the cache is ready and has reached the revision. Raises NotReady, TooLargeRevision."""
+        await self._readiness.wait(patience=READY_PATIENCE)
+        if not await self._freshness.reached(revision, patience=REVISION_PATIENCE):
+            await self._readiness.wait(patience=READY_PATIENCE)  # it may have been lost, and filled again, meanwhile
+            if self.revision < revision:
+                raise TooLargeRevision(revision, self.revision)
+
+    def _counted(self, page: CachedPage, selection: Selection) -> CachedPage:
+        self._metrics.listed(fetched=self._state.count(selection.keys), returned=len(page.objects))
+        return page
+
+    def _request_progress(self) -> None:
+        self._reflector.request_progress()

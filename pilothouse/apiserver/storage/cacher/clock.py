@@ -1,0 +1,46 @@
+"""The time that the cache lives by: an event loop has it, and a test may bring its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    def time(self) -> float: ...
+
+    def call_later(self, delay: float, callback: Callable[[], object], /) -> Timer: ...
+
+
+class LoopClock:
+    """The clock of whichever event loop is running."""
+
+    def time(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def call_later(self, delay: float, callback: Callable[[], object], /) -> Timer:
+        return asyncio.get_running_loop().call_later(delay, callback)
+
+
+def resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+async def wait_for(future: asyncio.Future[None], *, seconds: float | None, clock: Clock) -> None:
+    """Returns when the future is resolved or the time is up, whichever comes first. None: there is no limit."""
+    timer = clock.call_later(seconds, lambda: resolve(future)) if seconds is not None else None
+    try:
+        await future
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
+async def sleep(seconds: float, clock: Clock) -> None:
+    await wait_for(asyncio.get_running_loop().create_future(), seconds=seconds, clock=clock)

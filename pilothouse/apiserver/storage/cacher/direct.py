@@ -1,0 +1,55 @@
+"""Reads that go past the cache to the store: when the cache is behind, not filled, or does not reach back so far."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.storage.cacher.errors import TooLargeRevision
+from pilothouse.apiserver.storage.cacher.pages import CachedPage, Selection, select
+from pilothouse.apiserver.storage.errors import FutureRevision
+from pilothouse.apiserver.storage.interface import Page, Revision, Store
+from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
+
+_PAGE = 10_000
+
+
+class DirectReader:
+    def __init__(self, store: Store, codec: ObjectCodec) -> None:
+        self._store = store
+        self._codec = codec
+
+    async def get(self, key: str, *, not_older_than: Revision | None) -> StoredObject | None:
+        if not_older_than:
+            current = await self._store.current_revision()
+            if current < not_older_than:
+                raise TooLargeRevision(not_older_than, current)
+        entry = await self._store.get(key)
+        return None if entry is None else StoredObject(entry, self._codec)
+
+    async def list(self, selection: Selection, *, at: Revision | None = None) -> CachedPage:
+        """Reads as many pages as it takes to find `limit` objects. Raises Compacted, TooLargeRevision."""
+        chosen: list[StoredObject] = []
+        after, limit = selection.after, selection.limit
+        while True:
+            page = await self._page(selection, after=after, at=at)
+            found = await self._select(page, selection, limit=limit - len(chosen) if limit else 0)
+            chosen += found.objects
+            full = limit > 0 and len(chosen) == limit
+            if full or not page.remaining:
+                return CachedPage(chosen, page.revision, found.remaining + page.remaining if full else 0)
+            after, at = page.entries[-1].key, page.revision
+
+    async def _page(self, selection: Selection, *, after: str, at: Revision | None) -> Page:
+        single = not selection.prefix.endswith("/")
+        size = 1 if single else _PAGE if selection.matches else selection.limit or _PAGE
+        try:
+            page = await self._store.list(selection.prefix, at=at, after=after, limit=size)
+        except FutureRevision as error:
+            raise TooLargeRevision(error.requested, error.current) from None
+        if single:  # what else begins with this key sorts behind it and is not meant
+            page = Page([entry for entry in page.entries if entry.key == selection.prefix], page.revision)
+        return page
+
+    async def _select(self, page: Page, selection: Selection, *, limit: int) -> CachedPage:
+        objects = [StoredObject(entry, self._codec) for entry in page.entries]
+        if selection.matches is None:
+            return CachedPage(objects, page.revision)
+        return await select(objects, matches=selection.matches, limit=limit, revision=page.revision)

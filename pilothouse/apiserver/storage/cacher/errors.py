@@ -1,0 +1,31 @@
+"""What the watch cache can answer instead of a result. The texts are those that upstream's clients know."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.storage.errors import StorageError
+
+
+class NotReady(StorageError):
+    """The cache is being filled, or filled again, and can not answer for the moment."""
+
+    def __init__(self, cause: Exception | None = None, *, retry_after: int = 1) -> None:
+        super().__init__("storage is (re)initializing" + (f": {cause}" if cause else ""))
+        self.retry_after = retry_after
+
+
+class TooOld(StorageError):
+    """Changes after the requested revision have left the window, so a watch can not start there."""
+
+    def __init__(self, requested: int, oldest: int) -> None:
+        super().__init__(f"too old resource version: {requested} ({oldest})")
+        self.requested = requested
+        self.oldest = oldest
+
+
+class TooLargeRevision(StorageError):
+    """The requested revision was not reached while the request could wait."""
+
+    def __init__(self, requested: int, current: int) -> None:
+        super().__init__(f"Too large resource version: {requested}, current: {current}")
+        self.requested = requested
+        self.current = current

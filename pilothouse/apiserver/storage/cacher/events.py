@@ -1,0 +1,108 @@
+"""Changes as the cache keeps them, and the events that watchers see of them.
+
+A watcher with a selector sees a world in which only matching objects exist:
+
+    matched before   matches now    event      carries
+    no               yes            ADDED      the new object
+    yes              yes            MODIFIED   the new object
+    yes              no, or gone    DELETED    the old object, at the revision of the change
+    no               no             none
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from pilothouse.apiserver.storage.interface import Entry, Revision
+from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
+from pilothouse.machinery.objects import Json
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+Predicate: TypeAlias = Callable[[StoredObject], bool]
+
+
+class EventType(StrEnum):
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+
+
+class WatchEvent:
+    """One event. Every watcher that sees a change in the same way is given the same WatchEvent."""
+
+    __slots__ = ("_encoded", "object", "revision", "type")
+
+    def __init__(self, type: EventType, object: StoredObject, revision: Revision) -> None:
+        self.type = type
+        self.object = object
+        self.revision = revision
+        self._encoded: dict[Hashable, bytes] | None = None
+
+    def encoded(self, form: Hashable, make: Callable[[WatchEvent], bytes]) -> bytes:
+        """This event on the wire in one form, made by the first watcher that sends it and kept for the others."""
+        if self._encoded is None:
+            self._encoded = {}
+        if form not in self._encoded:
+            self._encoded[form] = make(self)
+        return self._encoded[form]
+
+    def __repr__(self) -> str:
+        return f"WatchEvent({self.type} {self.object.key} @{self.revision})"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change to the state. `previous` is None for a create, `current` is None for a delete; never both."""
+
+    revision: Revision
+    key: str
+    current: StoredObject | None
+    previous: StoredObject | None
+    recorded: float
+
+
+class Views:
+    """The events that one change is seen as, each made once.
+
+    They live as long as a watcher still has to send them, not as long as the change stays in the window:
+    otherwise the window would keep every object a second time, encoded.
+    """
+
+    __slots__ = ("_made", "change")
+
+    def __init__(self, change: Change) -> None:
+        self.change = change
+        self._made: dict[EventType, WatchEvent] = {}
+
+    def through(self, predicate: Predicate | None) -> WatchEvent | None:
+        """What a watcher with this predicate sees of the change."""
+        current, previous = self.change.current, self.change.previous
+        now = current is not None and (predicate is None or predicate(current))
+        before = previous is not None and (predicate is None or predicate(previous))
+        if now:
+            return self._event(EventType.MODIFIED if before else EventType.ADDED)
+        return self._event(EventType.DELETED) if before else None
+
+    def _event(self, type: EventType) -> WatchEvent:
+        event = self._made.get(type)
+        if event is None:
+            event = self._made[type] = WatchEvent(type, self._object(type), self.change.revision)
+        return event
+
+    def _object(self, type: EventType) -> StoredObject:
+        change = self.change
+        shown = change.previous.at(change.revision) if type is EventType.DELETED and change.previous else change.current
+        assert shown is not None
+        return shown
+
+
+def bookmark(codec: ObjectCodec, revision: Revision, *, ends_initial_events: bool = False) -> WatchEvent:
+    """An object with nothing in it but the revision that its receiver is now past."""
+    metadata: Json = {"annotations": {INITIAL_EVENTS_END: "true"}} if ends_initial_events else {}
+    value = codec.encode({**codec.empty, "metadata": metadata})
+    return WatchEvent(EventType.BOOKMARK, StoredObject(Entry("", value, 0, revision), codec), revision)

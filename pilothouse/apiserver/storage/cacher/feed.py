@@ -1,0 +1,58 @@
+"""What arrives from the store becomes state, window and events in one step, which no reader can see half of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pilothouse.apiserver.storage.cacher.clock import Clock
+from pilothouse.apiserver.storage.cacher.dispatch import Watchers
+from pilothouse.apiserver.storage.cacher.freshness import Freshness
+from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
+from pilothouse.apiserver.storage.cacher.readiness import Readiness
+from pilothouse.apiserver.storage.cacher.state import State
+from pilothouse.apiserver.storage.cacher.window import Window
+from pilothouse.apiserver.storage.interface import Entry, Event, Revision
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """Where the reflector puts what it reads."""
+
+    state: State
+    window: Window
+    watchers: Watchers
+    freshness: Freshness
+    readiness: Readiness
+    clock: Clock
+    metrics: CacheMetrics
+
+    def replace(self, entries: Sequence[Entry], revision: Revision) -> None:
+        self.state.replace(entries)
+        self.window.restart(revision)
+        self.freshness.restart(revision)
+        self.readiness.gain()
+        self.metrics.initializations.inc()
+        self.metrics.reached(revision)
+
+    def apply(self, events: Sequence[Event], revision: Revision) -> None:
+        now = self.clock.time()
+        for event in events:
+            change = self.state.apply(event, now)
+            if change is not None:
+                self.window.add(change)
+                self.watchers.dispatch(change)
+        self.freshness.advance(revision)
+        self.metrics.received.inc(len(events))
+        self.metrics.dispatched.inc(len(events))
+        self.metrics.reached(revision)
+
+    def progress(self, revision: Revision) -> None:
+        self.freshness.progress(revision)
+        self.metrics.reached(revision)
+
+    def lost(self, error: Exception) -> None:
+        """Watchers end, and their clients come back with the revision they have seen: nothing is skipped."""
+        self.readiness.lose(error)
+        self.freshness.lose()
+        self.watchers.end_all()

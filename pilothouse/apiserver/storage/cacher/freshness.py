@@ -1,0 +1,84 @@
+"""The revision that the cache has reached, and the reads that wait for a later one.
+
+While someone waits, the store is asked for progress every 100 ms: the newest revision may well belong to another
+resource, and then no event would ever tell that the cache has caught up with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from pilothouse.apiserver.storage.cacher.clock import Clock, resolve, wait_for
+from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
+from pilothouse.apiserver.storage.interface import Revision
+
+PROGRESS_PERIOD = 0.1
+CONSISTENT_PATIENCE = 0.3
+MISTRUST_PATIENCE = 0.02  # enough for an event that is on its way
+
+
+class Freshness:
+    revision: Revision  # every change up to it is in the cache
+    _waiting: dict[asyncio.Future[None], Revision]
+    _answers: bool  # whether the store answered the last questions; not every etcd does
+    _epoch: int  # counts the times that the cache was lost; nobody waits across one
+
+    def __init__(self, clock: Clock, *, request_progress: Callable[[], None], metrics: CacheMetrics) -> None:
+        self.revision = 0
+        self._clock = clock
+        self._request_progress = request_progress
+        self._metrics = metrics
+        self._waiting = {}
+        self._answers = True
+        self._epoch = 0
+
+    def advance(self, revision: Revision) -> None:
+        self.revision = max(self.revision, revision)
+        for future, wanted in self._waiting.items():
+            if wanted <= self.revision:
+                resolve(future)
+
+    def progress(self, revision: Revision) -> None:
+        self._answers = True
+        self.advance(revision)
+
+    def lose(self) -> None:
+        """Nothing is fresh any more until the next `restart`."""
+        self._epoch += 1
+        for future in self._waiting:
+            resolve(future)
+
+    def restart(self, revision: Revision) -> None:
+        """Begins anew at the revision of a listing, with a new watch to ask."""
+        self._answers = True
+        self.revision = revision
+        self.advance(revision)
+
+    async def consistent(self, revision: Revision) -> bool:
+        """`reached`, for those who can read the store instead. Once the store has left questions unanswered, they are
+        still asked, but not waited for, until it answers one."""
+        epoch = self._epoch
+        reached = await self.reached(revision, patience=CONSISTENT_PATIENCE if self._answers else MISTRUST_PATIENCE)
+        if not reached and epoch == self._epoch:
+            self._answers = False
+        return reached
+
+    async def reached(self, revision: Revision, *, patience: float) -> bool:
+        """Whether the cache came to the revision within that many seconds. False also when the cache was lost."""
+        if self.revision >= revision:
+            return True
+        epoch, started = self._epoch, self._clock.time()
+        while self.revision < revision and self._epoch == epoch and self._clock.time() - started < patience:
+            self._request_progress()
+            await self._change(revision, seconds=min(PROGRESS_PERIOD, started + patience - self._clock.time()))
+        self._metrics.read_wait.observe(self._clock.time() - started)
+        return self.revision >= revision and self._epoch == epoch
+
+    async def _change(self, revision: Revision, *, seconds: float) -> None:
+        future = asyncio.get_running_loop().create_future()
+        self._waiting[future] = revision
+        try:
+            await wait_for(future, seconds=seconds, clock=self._clock)
+        finally:
+            del self._waiting[future]

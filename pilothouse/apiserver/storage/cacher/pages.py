@@ -1,0 +1,72 @@
+"""Parts of a listing: which objects are asked for, and the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pilothouse.apiserver.storage.cacher.events import Predicate
+from pilothouse.apiserver.storage.interface import Revision
+from pilothouse.apiserver.storage.object import StoredObject
+
+_TURN = 500  # objects looked at before others may run: some milliseconds when labels have to be parsed first
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """The keys from `first` up to, and without, `end`. Keys sort by code point, which is how their UTF-8 bytes sort.
+
+    A prefix ends with a slash and covers what is under it; anything else is one key.
+
+        /registry/pods/ns/   →  [/registry/pods/ns/, /registry/pods/ns0)
+        /registry/pods/ns/a  →  [/registry/pods/ns/a, /registry/pods/ns/a\\0)
+    """
+
+    first: str
+    end: str
+
+    @classmethod
+    def of(cls, prefix: str, after: str = "") -> KeyRange:
+        end = prefix[:-1] + "0" if prefix.endswith("/") else prefix + "\0"
+        return cls(max(prefix, after + "\0") if after else prefix, end)
+
+    def __contains__(self, key: str) -> bool:
+        return self.first <= key < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a listing asks for: keys greater than `after`, at most `limit` objects (0: all) that match."""
+
+    prefix: str
+    after: str = ""
+    limit: int = 0
+    matches: Predicate | None = None
+
+    @property
+    def keys(self) -> KeyRange:
+        return KeyRange.of(self.prefix, self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class CachedPage:
+    """Objects in key order, as `revision` left them. `remaining` counts the objects behind the last one,
+    whether they match or not: it is 0 exactly when the listing is complete."""
+
+    objects: Sequence[StoredObject]
+    revision: Revision
+    remaining: int = 0
+
+
+async def select(objects: Sequence[StoredObject], *, matches: Predicate, limit: int, revision: Revision) -> CachedPage:
+    """The first `limit` objects that match. Others get their turn meanwhile, so `objects` must not change."""
+    chosen: list[StoredObject] = []
+    for seen, obj in enumerate(objects, start=1):
+        if matches(obj):
+            chosen.append(obj)
+            if len(chosen) == limit:
+                return CachedPage(chosen, revision, len(objects) - seen)
+        if seen % _TURN == 0:
+            await asyncio.sleep(0)
+    return CachedPage(chosen, revision)

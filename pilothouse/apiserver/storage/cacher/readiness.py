@@ -1,0 +1,62 @@
+"""Whether the cache can answer, and the requests that wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+from math import exp
+
+from pilothouse.apiserver.storage.cacher.clock import Clock, resolve, wait_for
+from pilothouse.apiserver.storage.cacher.errors import NotReady
+
+_LONGEST_RETRY = 30
+
+
+class Readiness:
+    ready: bool
+    _since: float  # when `ready` last changed
+    _cause: Exception | None  # why it is not ready, when that is known
+    _waiting: set[asyncio.Future[None]]
+
+    def __init__(self, clock: Clock) -> None:
+        self.ready = False
+        self._clock = clock
+        self._since = 0.0
+        self._cause = None
+        self._waiting = set()
+
+    def gain(self) -> None:
+        self._cause = None
+        self._turn(True)
+        for future in self._waiting:
+            resolve(future)
+
+    def lose(self, cause: Exception | None) -> None:
+        self._cause = cause
+        self._turn(False)
+
+    async def wait(self, *, patience: float | None) -> None:
+        """Returns as soon as the cache is ready. Raises NotReady when that takes longer than `patience` seconds."""
+        started = self._clock.time()
+        while not self.ready:
+            left = None if patience is None else started + patience - self._clock.time()
+            if left is not None and left <= 0:
+                raise self._refusal()
+            await self._change(left)
+
+    def _turn(self, ready: bool) -> None:
+        if ready != self.ready:
+            self.ready = ready
+            self._since = self._clock.time()
+
+    async def _change(self, seconds: float | None) -> None:
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.add(future)
+        try:
+            await wait_for(future, seconds=seconds, clock=self._clock)
+        finally:
+            self._waiting.discard(future)
+
+    def _refusal(self) -> NotReady:
+        """The longer the cache is down, the later clients should come back."""
+        downtime = self._clock.time() - self._since
+        return NotReady(self._cause, retry_after=int(min(_LONGEST_RETRY, exp(0.06 * min(downtime, 100)))))

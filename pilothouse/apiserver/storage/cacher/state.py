@@ -1,0 +1,70 @@
+"""The objects of one resource as the newest known revision left them, in key order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sortedcontainers import SortedDict
+
+from pilothouse.apiserver.storage.cacher.events import Change
+from pilothouse.apiserver.storage.cacher.pages import CachedPage, KeyRange, Selection, select
+from pilothouse.apiserver.storage.interface import Entry, Event, Revision
+from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
+
+
+class State:
+    _objects: dict[str, StoredObject]  # a SortedDict; typed as what it is used for most
+
+    def __init__(self, codec: ObjectCodec) -> None:
+        self._codec = codec
+        self.replace(())
+
+    def replace(self, entries: Iterable[Entry]) -> None:
+        self._sorted = SortedDict((entry.key, StoredObject(entry, self._codec)) for entry in entries)
+        self._objects = self._sorted
+        self.get = self._objects.get
+
+    def apply(self, event: Event, now: float) -> Change | None:
+        """Takes one change in. None: the deletion of something that was not there."""
+        previous = self._objects.get(event.key)
+        current = None
+        if event.entry is not None:
+            current = self._objects[event.key] = StoredObject(event.entry, self._codec)
+        elif previous is not None:
+            del self._objects[event.key]
+        else:
+            return None
+        return Change(event.revision, event.key, current, previous, now)
+
+    def objects(self, keys: KeyRange, *, limit: int = 0) -> list[StoredObject]:
+        first, end = self._positions(keys)
+        if limit:
+            end = min(end, first + limit)
+        objects = self._objects
+        return [objects[key] for key in self._sorted.islice(first, end)]
+
+    async def page(self, selection: Selection, revision: Revision) -> CachedPage:
+        keys, limit = selection.keys, selection.limit
+        if selection.matches is not None:
+            return await select(self.objects(keys), matches=selection.matches, limit=limit, revision=revision)
+        objects = self.objects(keys, limit=limit)
+        return CachedPage(objects, revision, self.count(keys) - len(objects) if limit else 0)
+
+    async def page_before(self, changes: Sequence[Change], selection: Selection, revision: Revision) -> CachedPage:
+        """The page as it was before `changes`, which lead from `revision` to the present, were made."""
+        keys = selection.keys
+        undone = {change.key: change.previous for change in reversed(changes) if change.key in keys}
+        if not undone:
+            return await self.page(selection, revision)
+        objects = [obj for obj in self.objects(keys) if obj.key not in undone]
+        objects += [obj for obj in undone.values() if obj is not None]
+        objects.sort(key=lambda obj: obj.key)
+        matches = selection.matches or (lambda _: True)
+        return await select(objects, matches=matches, limit=selection.limit, revision=revision)
+
+    def count(self, keys: KeyRange) -> int:
+        first, end = self._positions(keys)
+        return max(0, end - first)
+
+    def _positions(self, keys: KeyRange) -> tuple[int, int]:
+        return self._sorted.bisect_left(keys.first), self._sorted.bisect_left(keys.end)

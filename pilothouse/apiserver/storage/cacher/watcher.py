@@ -1,0 +1,166 @@
+"""One watch: a queue that the cache fills and one client empties.
+
+Events come out in revision order, each once, without a gap: first the backlog (the state or the changes that the
+watch starts with), then the live ones. The backlog is a sequence of references which is turned into events only as
+fast as it is read. Live events are queued up to a limit; a watcher that is full ends after what it holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from pilothouse.apiserver.storage.cacher.clock import resolve
+from pilothouse.apiserver.storage.cacher.events import Change, EventType, Predicate, Views, WatchEvent
+from pilothouse.apiserver.storage.cacher.pages import KeyRange
+from pilothouse.apiserver.storage.interface import Revision
+from pilothouse.apiserver.storage.object import StoredObject
+
+_CHUNK = 250  # of the backlog at a time: what a client is sent in one go, and how long it keeps others waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a watch starts: it sees `objects` as ADDED, then `end` if there is one, then those of `changes` that are
+    under its prefix, then every live event after `revision`."""
+
+    revision: Revision
+    objects: Sequence[StoredObject] = ()
+    end: WatchEvent | None = None
+    changes: Sequence[Change] = ()
+
+    def events(self, keys: KeyRange, predicate: Predicate | None) -> Iterator[WatchEvent | None]:
+        """None stands for what is not meant, so that a reader can stop after a bounded amount of work."""
+        for obj in self.objects:
+            yield WatchEvent(EventType.ADDED, obj, obj.revision) if predicate is None or predicate(obj) else None
+        if self.end is not None:
+            yield self.end
+        for change in self.changes:
+            yield Views(change).through(predicate) if change.key in keys else None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """What the owner of a watch asked for. `scope` names the events that can concern it at all."""
+
+    prefix: str
+    scope: str
+    predicate: Predicate | None = None
+    bookmarks: bool = False
+    deadline: float | None = None
+
+
+class Watcher:
+    """Read by one task: `async for event in watcher`, and `drain()` for what else is ready by then."""
+
+    _backlog: Iterator[WatchEvent | None] | None  # not yet turned into events; comes before everything live
+    _early: deque[WatchEvent]  # taken from the backlog, not yet read
+    _live: deque[WatchEvent]  # dispatched, not yet read
+
+    def __init__(self, options: WatchOptions, start: Start, *, limit: int, forget: Callable[[Watcher], None]) -> None:
+        self.options = options
+        self.closed = False
+        self._start = start.revision
+        self._limit = limit
+        self._forget = forget
+        self._backlog = start.events(KeyRange.of(options.prefix), options.predicate)
+        self._early = deque()
+        self._live = deque()
+        self._reader: asyncio.Future[None] | None = None
+        self._error: Exception | None = None
+
+    def offer(self, views: Views) -> bool:
+        """Queues what this watcher sees of a live change. False: it was full, and is closed now."""
+        try:
+            event = views.through(self.options.predicate)
+        except Exception as error:  # an object that can not be read ends the watches that have to look at it
+            self.close(error)
+            return True
+        return event is None or self.put(event)
+
+    def put(self, event: WatchEvent) -> bool:
+        if event.revision <= self._start:
+            return True
+        if len(self._live) >= self._limit:
+            self.close()
+            return False
+        self._live.append(event)
+        if self._reader is not None:
+            resolve(self._reader)
+        return True
+
+    def put_bookmark(self, event: WatchEvent) -> None:
+        """A bookmark is only a favour: it is left out when there is no room for it."""
+        if len(self._live) < self._limit:
+            self.put(event)
+
+    def drain(self) -> list[WatchEvent]:
+        """The events that are ready now, a bounded number of them. Empty: none are ready, or more work is needed."""
+        self._advance()
+        events = list(self._early)
+        self._early.clear()
+        if self._backlog is None:
+            events.extend(self._live)
+            self._live.clear()
+        return events
+
+    def close(self, error: Exception | None = None) -> None:
+        """Takes no more events. Those that were taken can still be read; then iteration ends, or raises the error."""
+        if not self.closed:
+            self.closed = True
+            self._error = error
+            self._forget(self)
+        if self._reader is not None:
+            resolve(self._reader)
+
+    def abandon(self) -> None:
+        """Its reader is gone: frees what is still queued."""
+        self._backlog = None
+        self._early.clear()
+        self._live.clear()
+        self.close()
+
+    def __aiter__(self) -> Watcher:
+        return self
+
+    async def __anext__(self) -> WatchEvent:
+        while True:
+            if self._early:
+                return self._early.popleft()
+            if self._backlog is not None:
+                await self._next_piece()
+            elif self._live:
+                return self._live.popleft()
+            elif self.closed:
+                raise self._error or StopAsyncIteration
+            else:
+                await self._wait()
+
+    def _advance(self) -> None:
+        """Turns the next piece of the backlog into events."""
+        if self._backlog is None or self._early:
+            return
+        try:
+            piece = list(islice(self._backlog, _CHUNK))
+        except Exception:
+            self.abandon()  # what comes after the object that can not be read would follow a gap
+            raise
+        self._early.extend(event for event in piece if event is not None)
+        if len(piece) < _CHUNK:
+            self._backlog = None
+
+    async def _next_piece(self) -> None:
+        self._advance()
+        if self._backlog is not None and not self._early:
+            await asyncio.sleep(0)  # nothing matched so far: let others run before looking on
+
+    async def _wait(self) -> None:
+        assert self._reader is None, "a watcher has one reader"
+        self._reader = asyncio.get_running_loop().create_future()
+        try:
+            await self._reader
+        finally:
+            self._reader = None
