@@ -54,9 +54,13 @@ class Page:
     remaining: int = 0
 
 
-class Watch(AsyncIterator[Batch], Protocol):
+class Watch(Protocol):
     """A running watch. Iteration raises Compacted when events it still owed are gone, Unavailable when the
     connection to the store is lost for good."""
+
+    def __aiter__(self) -> AsyncIterator[Batch]: ...
+
+    async def __anext__(self) -> Batch: ...
 
     async def request_progress(self) -> None:
         """Asks for a batch that says how far the watch has come, at least to the revision current now.
