@@ -1,0 +1,87 @@
+"""Which API versions and resources are served: the defaults, and what --runtime-config says instead.
+
+The more exact rule wins: group/version/resource over group/version over api/ga, api/beta, api/alpha over api/all.
+Stable versions are on by default, beta and alpha versions off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pilothouse.machinery.names import GroupVersion, GroupVersionResource
+
+_MATURITIES = {
+    "api/alpha": re.compile(r"v\d+alpha\d+"),
+    "api/beta": re.compile(r"v\d+beta\d+"),
+    "api/ga": re.compile(r"v\d+"),
+    "api/all": re.compile(r".*"),
+}
+"""The more exact first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceConfig:
+    maturities: dict[str, bool] = field(default_factory=dict)
+    versions: dict[GroupVersion, bool] = field(default_factory=dict)
+    resources: dict[GroupVersionResource, bool] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    """What in the text could not be understood."""
+
+    def version_enabled(self, version: GroupVersion) -> bool:
+        if version in self.versions:
+            return self.versions[version]
+        for name, pattern in _MATURITIES.items():
+            if name in self.maturities and pattern.fullmatch(version.version):
+                return self.maturities[name]
+        return _MATURITIES["api/ga"].fullmatch(version.version) is not None
+
+    def resource_enabled(self, resource: GroupVersionResource) -> bool:
+        explicit = self.resources.get(resource)
+        return self.version_enabled(resource.group_version) if explicit is None else explicit
+
+    def any_resource_enabled(self, version: GroupVersion) -> bool:
+        """Whether the version has to be installed at all."""
+        resources = (on for resource, on in self.resources.items() if resource.group_version == version)
+        return self.version_enabled(version) or any(resources)
+
+
+def parse_runtime_config(settings: Mapping[str, str]) -> ResourceConfig:
+    """Reads --runtime-config. Collects every problem instead of raising the first."""
+    problems: list[str] = []
+    config = ResourceConfig()
+    for key, text in settings.items():
+        value = _value(text)
+        if value is None:
+            problems.append(f"invalid value {key}={text}")
+        elif key in _MATURITIES:
+            config.maturities[key] = value
+        elif key != "api/legacy":
+            problems.extend(_explicit(config, key, value))
+    return ResourceConfig(config.maturities, config.versions, config.resources, tuple(problems))
+
+
+def _explicit(config: ResourceConfig, key: str, value: bool) -> list[str]:
+    parts = _canonical(key).split("/")
+    if len(parts) == 2:
+        config.versions[GroupVersion(parts[0], parts[1])] = value
+    elif len(parts) == 3 and parts[2] != parts[2].lower():
+        why = f'group/version/resource and resource is always lowercase plural, not "{parts[2]}"'
+        return [f"invalid key {key}: {why}"]
+    elif len(parts) == 3:
+        config.resources[GroupVersionResource(parts[0], parts[1], parts[2])] = value
+    else:
+        return [f"runtime-config invalid key {key}"]
+    return []
+
+
+def _canonical(key: str) -> str:
+    """`v1` and `api/v1` are old names for the core group's `/v1`."""
+    return re.sub(r"^(?:api/)?v1(?=/|$)", "/v1", key)
+
+
+def _value(text: str) -> bool | None:
+    if text in ("", "1", "t", "T", "TRUE", "true", "True"):
+        return True
+    return False if text in ("0", "f", "F", "FALSE", "false", "False") else None

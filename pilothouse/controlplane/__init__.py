@@ -1,0 +1,1 @@
+"""From command line to running server: options → complete → validate → config → chain → prepare → run."""

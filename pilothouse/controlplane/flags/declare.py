@@ -1,0 +1,46 @@
+"""Flags declared where their values live: a section of options is a frozen dataclass, each field one flag.
+
+@dataclass(frozen=True)
+class EtcdOptions:
+    servers: tuple[str, ...] = flag("etcd-servers", STRINGS, (), "List of etcd servers to connect with.")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+from pilothouse.controlplane.flags.values import FlagType
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    name: str
+    type: FlagType[Any]
+    default: Any
+    help: str
+    shorthand: str = ""
+
+
+def flag(name: str, type: FlagType[T], default: T, help: str, *, shorthand: str = "") -> T:
+    """The default of a dataclass field that a flag sets."""
+    declared = Flag(name, type, default, help, shorthand)
+    value: Any = field(default_factory=lambda: default, metadata={"flag": declared})
+    return value  # type: ignore[no-any-return]  # dataclass() turns it into the default
+
+
+def flags_of(section: type[Any]) -> list[Flag]:
+    return [item.metadata["flag"] for item in fields(section) if "flag" in item.metadata]
+
+
+S = TypeVar("S")
+
+
+def build(section: type[S], values: dict[str, Any]) -> S:
+    """The section with the values that were given, by flag name, and defaults for the rest."""
+    declared: Iterable[Any] = fields(section)  # type: ignore[arg-type]
+    names = {item.metadata["flag"].name: item.name for item in declared if "flag" in item.metadata}
+    return section(**{names[name]: value for name, value in values.items() if name in names})

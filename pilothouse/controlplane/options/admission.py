@@ -1,0 +1,59 @@
+"""Admission: which plug-ins look at a write before it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pilothouse.controlplane.flags.declare import flag
+from pilothouse.controlplane.flags.values import STRINGS
+
+DEFAULT_ON = frozenset({
+    "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction", "ClusterTrustBundleAttest",
+    "DefaultIngressClass", "DefaultStorageClass", "DefaultTolerationSeconds", "JobValidation", "LimitRanger",
+    "MutatingAdmissionPolicy", "MutatingAdmissionWebhook", "NamespaceLifecycle", "NodeDeclaredFeatureValidator",
+    "PersistentVolumeClaimResize", "PodGroupProtection", "PodGroupWorkloadExists", "PodResizeValidator", "PodSecurity",
+    "PodTopologyLabels", "Priority", "ResourceQuota", "RuntimeClass", "ServiceAccount", "StorageObjectInUseProtection",
+    "TaintNodesByCondition", "ValidatingAdmissionPolicy", "ValidatingAdmissionWebhook",
+})  # fmt: skip
+"""Kubernetes v1.36 runs these unless told otherwise."""
+
+DEFAULT_OFF = frozenset({
+    "AlwaysAdmit", "AlwaysDeny", "AlwaysPullImages", "DenyServiceExternalIPs", "EventRateLimit",
+    "ExtendedResourceToleration", "ImagePolicyWebhook", "LimitPodHardAntiAffinityTopology", "NamespaceAutoProvision",
+    "NamespaceExists", "NodeRestriction", "OwnerReferencesPermissionEnforcement", "PodNodeSelector",
+    "PodTolerationRestriction",
+})  # fmt: skip
+
+AVAILABLE_OFF: frozenset[str] = frozenset()
+"""Those of DEFAULT_OFF that this server has."""
+
+
+@dataclass(frozen=True)
+class AdmissionOptions:
+    title: ClassVar[str] = "admission"
+
+    enable: tuple[str, ...] = flag(
+        "enable-admission-plugins", STRINGS, (), "Plug-ins to run besides those that run by default."
+    )
+    disable: tuple[str, ...] = flag(
+        "disable-admission-plugins", STRINGS, (), "Plug-ins that run by default and now shall not."
+    )
+
+    @property
+    def enabled(self) -> frozenset[str]:
+        return (DEFAULT_ON | frozenset(self.enable)) - frozenset(self.disable)
+
+    def validate(self) -> Iterator[str]:
+        known = DEFAULT_ON | DEFAULT_OFF
+        for name in self.enable:
+            if name not in known:
+                yield f'enable-admission-plugins plugin "{name}" is unknown'
+            elif name not in DEFAULT_ON | AVAILABLE_OFF:
+                yield f'enable-admission-plugins plugin "{name}" is not supported by this version'
+        for name in self.disable:
+            if name not in known:
+                yield f'disable-admission-plugins plugin "{name}" is unknown'
+        for name in sorted(set(self.enable) & set(self.disable)):
+            yield f'"{name}" in enable-admission-plugins and disable-admission-plugins overlapped'

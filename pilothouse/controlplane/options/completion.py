@@ -1,0 +1,85 @@
+"""Completion: what the command line left open, filled in. Only completed options can be validated and run."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass, fields, replace
+
+from pilothouse.controlplane.options.authorization import ALWAYS_ALLOW
+from pilothouse.controlplane.options.misc import DEFAULT_SERVICE_CLUSTER_IP_RANGE
+from pilothouse.controlplane.options.options import Options
+from pilothouse.controlplane.options.pilothouse import default_data_dir
+
+log = logging.getLogger(__name__)
+
+
+class InvalidOptions(Exception):
+    """All that is wrong with the options, in one message."""
+
+    def __init__(self, problems: list[str]) -> None:
+        unique = list(dict.fromkeys(problems))
+        super().__init__(unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]")
+        self.problems = unique
+
+
+@dataclass(frozen=True)
+class CompletedOptions(Options):
+    """Made by `complete` only."""
+
+    def validate(self) -> CompletedOptions:
+        """Raises InvalidOptions with every problem there is."""
+        if problems := list(self.problems()):
+            raise InvalidOptions(problems)
+        return self
+
+
+def complete(options: Options) -> CompletedOptions:
+    data_dir = os.path.abspath(os.path.expanduser(options.pilothouse.data_dir or str(default_data_dir())))
+    kubeconfig = options.pilothouse.kubeconfig_out or os.path.join(data_dir, "admin.kubeconfig")
+    modes = options.authorization.modes or (ALWAYS_ALLOW,)
+    ranges = options.misc.service_cluster_ip_range or DEFAULT_SERVICE_CLUSTER_IP_RANGE
+    completed = CompletedOptions(**{field.name: getattr(options, field.name) for field in fields(options)})
+    return replace(
+        completed,
+        pilothouse=replace(options.pilothouse, data_dir=data_dir, kubeconfig_out=os.path.abspath(kubeconfig)),
+        authorization=replace(options.authorization, modes=modes),
+        authentication=replace(options.authentication, anonymous_auth=_anonymous(options, modes)),
+        misc=replace(options.misc, service_cluster_ip_range=ranges),
+        generic=replace(options.generic, advertise_address=_advertise_address(options)),
+    )
+
+
+def _anonymous(options: Options, modes: tuple[str, ...]) -> bool:
+    """Anonymous users with every right would be no authentication at all."""
+    if not options.authentication.anonymous_auth or ALWAYS_ALLOW not in modes:
+        return options.authentication.anonymous_auth
+    if "anonymous-auth" in options.given:
+        log.warning("AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false.")
+    return False
+
+
+def _advertise_address(options: Options) -> str:
+    given, bound = options.generic.advertise_address, options.secure_serving.bind_address
+    if given and not _unspecified(given):
+        return given
+    return bound if bound and not _unspecified(bound) else host_address()
+
+
+def _unspecified(address: str) -> bool:
+    return address in ("0.0.0.0", "::")
+
+
+def host_address() -> str:
+    """The address of the interface with the default route; nothing is sent to find it out."""
+    import socket
+
+    for family, anywhere in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.connect((anywhere, 9))
+            except OSError:
+                continue
+            address: str = probe.getsockname()[0]
+            return address
+    return "127.0.0.1"

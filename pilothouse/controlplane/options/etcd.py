@@ -1,0 +1,71 @@
+"""Etcd: where objects are stored. Without --etcd-servers they are in a SQLite file in the data directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from pilothouse.controlplane.flags.declare import flag
+from pilothouse.controlplane.flags.values import BOOL, DURATION, INT, STRING, STRINGS
+
+
+@dataclass(frozen=True)
+class EtcdOptions:
+    title: ClassVar[str] = "etcd"
+
+    servers: tuple[str, ...] = flag(
+        "etcd-servers",
+        STRINGS,
+        (),
+        "URLs of the etcd members, comma separated. Without them the store in --data-dir is used.",
+    )
+    cafile: str = flag("etcd-cafile", STRING, "", "The CA that signed the certificates of the etcd members.")
+    certfile: str = flag("etcd-certfile", STRING, "", "The client certificate to show to etcd.")
+    keyfile: str = flag("etcd-keyfile", STRING, "", "The key of --etcd-certfile.")
+    prefix: str = flag("etcd-prefix", STRING, "/registry", "What every key in the store begins with.")
+    compaction_interval: float = flag(
+        "etcd-compaction-interval",
+        DURATION,
+        300.0,
+        "How often history older than one interval is dropped. 0 keeps all of it.",
+    )
+    healthcheck_timeout: float = flag(
+        "etcd-healthcheck-timeout", DURATION, 2.0, "How long the store may take to answer a health check."
+    )
+    storage_backend: str = flag(
+        "storage-backend", STRING, "", "'etcd3' with --etcd-servers, 'sqlite' without; follows from them if empty."
+    )
+    storage_media_type: str = flag(
+        "storage-media-type", STRING, "application/json", "The form in which objects are stored: application/json."
+    )
+    watch_cache: bool = flag("watch-cache", BOOL, True, "Serve reads and watches from memory.")
+    default_watch_cache_size: int = flag(
+        "default-watch-cache-size", INT, 100, "How many past events a resource's watch cache keeps at first."
+    )
+
+    def validate(self) -> Iterator[str]:
+        yield from self._validate_backend()
+        if self.storage_media_type != "application/json":
+            yield f'--storage-media-type "{self.storage_media_type}" invalid, allowed values: application/json'
+        if self.compaction_interval < 0 or self.healthcheck_timeout <= 0:
+            yield "--etcd-compaction-interval can not be negative and --etcd-healthcheck-timeout must be positive"
+        if self.default_watch_cache_size < 0:
+            yield "--default-watch-cache-size can not be negative value"
+        if not self.prefix.startswith("/"):
+            yield f'--etcd-prefix must begin with a slash, got "{self.prefix}"'
+
+    def _validate_backend(self) -> Iterator[str]:
+        expected = "etcd3" if self.servers else "sqlite"
+        if self.storage_backend not in ("", "etcd3", "sqlite"):
+            yield "--storage-backend invalid, allowed values: etcd3, sqlite"
+        elif self.storage_backend not in ("", expected):
+            yield f"--storage-backend={self.storage_backend} contradicts --etcd-servers: with etcd3 it must be given"
+        if not self.servers and (self.cafile or self.certfile or self.keyfile):
+            yield "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"
+        if bool(self.certfile) != bool(self.keyfile):
+            yield "--etcd-certfile and --etcd-keyfile must be specified together"
+        for server in self.servers:
+            if urlsplit(server).scheme not in ("http", "https") or not urlsplit(server).hostname:
+                yield f'--etcd-servers: "{server}" is no URL of the form scheme://ip:port'

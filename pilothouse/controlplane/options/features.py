@@ -1,0 +1,25 @@
+"""Features: gates for single behaviours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pilothouse.apiserver.server.features import check_gate
+from pilothouse.controlplane.flags.declare import flag
+from pilothouse.controlplane.flags.values import BOOL_MAP
+
+
+@dataclass(frozen=True)
+class FeatureOptions:
+    title: ClassVar[str] = "features"
+
+    feature_gates: dict[str, bool] = flag(  # noqa: RUF009
+        "feature-gates", BOOL_MAP, {}, "Gates as Name=true|false. One that this server can not follow is refused."
+    )
+
+    def validate(self) -> Iterator[str]:
+        for name, value in self.feature_gates.items():
+            if problem := check_gate(name, value):
+                yield problem

@@ -1,0 +1,112 @@
+"""Generic: limits, timeouts and how a shutdown goes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pilothouse.controlplane.flags.declare import flag
+from pilothouse.controlplane.flags.values import BOOL, DURATION, FLOAT, INT, IP, STRING, STRINGS
+
+_CORS_HELP = "Origins that browsers may call from: regular expressions that pin both ends of the host."
+
+
+@dataclass(frozen=True)
+class GenericOptions:
+    title: ClassVar[str] = "generic"
+
+    advertise_address: str = flag(
+        "advertise-address",
+        IP,
+        "",
+        "The address at which clients reach this server; --bind-address, or the host's own, if empty.",
+    )
+    cors_allowed_origins: tuple[str, ...] = flag("cors-allowed-origins", STRINGS, (), _CORS_HELP)
+    external_hostname: str = flag(
+        "external-hostname", STRING, "", "The host name to use in URLs that leave this server."
+    )
+    goaway_chance: float = flag(
+        "goaway-chance",
+        FLOAT,
+        0.0,
+        "How likely an HTTP/2 request makes its client reconnect, to spread load: 0 to 0.02.",
+    )
+    livez_grace_period: float = flag(
+        "livez-grace-period", DURATION, 0.0, "For how long unfinished post-start hooks do not make /livez fail."
+    )
+    max_requests_inflight: int = flag(
+        "max-requests-inflight", INT, 400, "How many reads may run at once. 0 for no limit."
+    )
+    max_mutating_requests_inflight: int = flag(
+        "max-mutating-requests-inflight", INT, 200, "How many writes may run at once. 0 for no limit."
+    )
+    min_request_timeout: int = flag(
+        "min-request-timeout",
+        INT,
+        1800,
+        "Seconds for which a watch stays open at least; the real time is random above it.",
+    )
+    request_timeout: float = flag(
+        "request-timeout", DURATION, 60.0, "How long a request may take, unless it is long-running."
+    )
+    shutdown_delay_duration: float = flag(
+        "shutdown-delay-duration",
+        DURATION,
+        0.0,
+        "How long to go on serving, with /readyz failing, once a shutdown has begun.",
+    )
+    shutdown_send_retry_after: bool = flag(
+        "shutdown-send-retry-after",
+        BOOL,
+        False,
+        "Go on listening while requests end, and answer new ones with 429 and Retry-After.",
+    )
+    shutdown_watch_termination_grace_period: float = flag(
+        "shutdown-watch-termination-grace-period",
+        DURATION,
+        0.0,
+        "How long a shutdown waits for watches to end by themselves.",
+    )
+    storage_initialization_timeout: float = flag(
+        "storage-initialization-timeout", DURATION, 60.0, "How long to wait for the storage at start."
+    )
+
+    def validate(self) -> Iterator[str]:
+        yield from self._validate_numbers()
+        if self.goaway_chance < 0 or self.goaway_chance > 0.02:
+            yield "--goaway-chance can not be less than 0 or greater than 0.02"
+        for origin in self.cors_allowed_origins:
+            yield from _validate_origin(origin)
+
+    def _validate_numbers(self) -> Iterator[str]:
+        numbers = {
+            "--livez-grace-period": self.livez_grace_period,
+            "--max-requests-inflight": self.max_requests_inflight,
+            "--max-mutating-requests-inflight": self.max_mutating_requests_inflight,
+            "--request-timeout": self.request_timeout,
+            "--min-request-timeout": self.min_request_timeout,
+            "--storage-initialization-timeout": self.storage_initialization_timeout,
+            "--shutdown-delay-duration": self.shutdown_delay_duration,
+            "--shutdown-watch-termination-grace-period": self.shutdown_watch_termination_grace_period,
+        }
+        for name, value in numbers.items():
+            if value < 0:
+                yield f"{name} can not be negative value"
+
+
+def _validate_origin(origin: str) -> Iterator[str]:
+    if not origin:
+        yield f"empty value in --cors-allowed-origins, help: {_CORS_HELP}"
+        return
+    problem = ""
+    try:
+        re.compile(origin)
+    except re.error as error:
+        problem = str(error)
+    # An expression that is open at either end would also match https://example.com.evil.org.
+    if not any(mark in origin for mark in ("^", "//")) or not any(mark in origin for mark in ("$", ":")):
+        problem = problem or "regular expression does not pin to start/end of host in the origin header"
+    if problem:
+        yield f"--cors-allowed-origins has an invalid regular expression: {problem}, help: {_CORS_HELP}"

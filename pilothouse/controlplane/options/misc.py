@@ -1,0 +1,56 @@
+"""Misc: the cluster that the objects describe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pilothouse.controlplane.flags.declare import flag
+from pilothouse.controlplane.flags.values import BOOL, DURATION, STRING
+
+DEFAULT_SERVICE_CLUSTER_IP_RANGE = "10.0.0.0/24"
+
+
+@dataclass(frozen=True)
+class MiscOptions:
+    title: ClassVar[str] = "misc"
+
+    allow_privileged: bool = flag("allow-privileged", BOOL, False, "Let pods ask for privileged containers.")
+    event_ttl: float = flag("event-ttl", DURATION, 3600.0, "How long events are kept.")
+    service_cluster_ip_range: str = flag(
+        "service-cluster-ip-range",
+        STRING,
+        "",
+        f"One CIDR, or two of different families, for services. {DEFAULT_SERVICE_CLUSTER_IP_RANGE} if empty.",
+    )
+    service_node_port_range: str = flag(
+        "service-node-port-range", STRING, "30000-32767", "The ports, first-last, that services may claim on nodes."
+    )
+
+    def validate(self) -> Iterator[str]:
+        yield from self._validate_service_ranges()
+        yield from self._validate_node_ports()
+        if self.event_ttl < 0:
+            yield "--event-ttl can not be negative value"
+
+    def _validate_service_ranges(self) -> Iterator[str]:
+        import ipaddress
+
+        networks = []
+        for text in self.service_cluster_ip_range.split(","):
+            try:
+                networks.append(ipaddress.ip_network(text.strip(), strict=False))
+            except ValueError:
+                yield f"service-cluster-ip-range is not a valid CIDR: {text.strip()}"
+        if len(networks) > 2:
+            yield "--service-cluster-ip-range must not contain more than two entries"
+        if len(networks) == 2 and networks[0].version == networks[1].version:
+            yield "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family"
+        if any(network.num_addresses < 8 for network in networks):
+            yield "the service cluster IP range must be at least 8 IP addresses"
+
+    def _validate_node_ports(self) -> Iterator[str]:
+        low, dash, high = self.service_node_port_range.partition("-")
+        if not (dash and low.isdigit() and high.isdigit() and 0 < int(low) <= int(high) <= 65535):
+            yield f'--service-node-port-range "{self.service_node_port_range}" is not a valid port range'

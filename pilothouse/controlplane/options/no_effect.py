@@ -1,0 +1,35 @@
+"""Flags of kube-apiserver that are accepted so that its command lines work here, and change nothing.
+
+Each tunes something that this server does not have or does by itself, so that no answer to a client depends on it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilothouse.controlplane.flags.declare import Flag
+from pilothouse.controlplane.flags.values import BOOL, DURATION, INT, STRING, STRINGS, FlagType
+
+TITLE = "accepted without effect"
+
+
+def _flag(name: str, type: FlagType[Any], why: str) -> Flag:
+    return Flag(name, type, None, why)
+
+
+FLAGS = [
+    _flag("apiserver-count", INT, "Endpoint leases say how many servers there are."),
+    _flag("contention-profiling", BOOL, "There are no Go locks to profile."),
+    _flag("delete-collection-workers", INT, "Deletions of a collection are pipelined."),
+    _flag("enable-garbage-collector", BOOL, "Owner references are always honoured on deletion."),
+    _flag("enable-priority-and-fairness", BOOL, "Requests are limited by --max-requests-inflight."),
+    _flag("endpoint-reconciler-type", STRING, "Endpoints of the kubernetes service are kept with leases."),
+    _flag("etcd-count-metric-poll-period", DURATION, "Object counts are known without polling."),
+    _flag("etcd-db-metric-poll-interval", DURATION, "The size of the store is known without polling."),
+    _flag("etcd-readycheck-timeout", DURATION, "Readiness uses --etcd-healthcheck-timeout."),
+    _flag("lease-reuse-duration-seconds", INT, "Leases of short-lived keys are managed by the store."),
+    _flag("log-flush-frequency", DURATION, "The log is not buffered."),
+    _flag("profiling", BOOL, "There are no /debug/pprof endpoints."),
+    _flag("show-hidden-metrics-for-version", STRING, "No metric is hidden."),
+    _flag("watch-cache-sizes", STRINGS, "Watch caches size themselves."),
+]

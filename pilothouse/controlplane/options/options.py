@@ -1,0 +1,81 @@
+"""All options of the server: read from a command line, completed, validated.
+
+Options.parse(arguments).complete().validate()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pilothouse.controlplane.flags.declare import Flag, build, flags_of
+from pilothouse.controlplane.flags.flagset import FlagError, parse
+from pilothouse.controlplane.options import no_effect, unsupported
+from pilothouse.controlplane.options.admission import AdmissionOptions
+from pilothouse.controlplane.options.api_enablement import APIEnablementOptions
+from pilothouse.controlplane.options.authentication import AuthenticationOptions
+from pilothouse.controlplane.options.authorization import AuthorizationOptions
+from pilothouse.controlplane.options.etcd import EtcdOptions
+from pilothouse.controlplane.options.features import FeatureOptions
+from pilothouse.controlplane.options.generic import GenericOptions
+from pilothouse.controlplane.options.insecure_serving import InsecureServingOptions
+from pilothouse.controlplane.options.logs import LogsOptions
+from pilothouse.controlplane.options.misc import MiscOptions
+from pilothouse.controlplane.options.pilothouse import PilothouseOptions
+from pilothouse.controlplane.options.secure_serving import SecureServingOptions
+
+SECTIONS: dict[str, type[Any]] = {
+    "generic": GenericOptions,
+    "etcd": EtcdOptions,
+    "secure_serving": SecureServingOptions,
+    "insecure_serving": InsecureServingOptions,
+    "features": FeatureOptions,
+    "authentication": AuthenticationOptions,
+    "authorization": AuthorizationOptions,
+    "api_enablement": APIEnablementOptions,
+    "admission": AdmissionOptions,
+    "logs": LogsOptions,
+    "misc": MiscOptions,
+    "pilothouse": PilothouseOptions,
+}
+"""By their name in Options, in the order of the help."""
+
+
+@dataclass(frozen=True)
+class Options:
+    generic: GenericOptions = field(default_factory=GenericOptions)
+    etcd: EtcdOptions = field(default_factory=EtcdOptions)
+    secure_serving: SecureServingOptions = field(default_factory=SecureServingOptions)
+    insecure_serving: InsecureServingOptions = field(default_factory=InsecureServingOptions)
+    features: FeatureOptions = field(default_factory=FeatureOptions)
+    authentication: AuthenticationOptions = field(default_factory=AuthenticationOptions)
+    authorization: AuthorizationOptions = field(default_factory=AuthorizationOptions)
+    api_enablement: APIEnablementOptions = field(default_factory=APIEnablementOptions)
+    admission: AdmissionOptions = field(default_factory=AdmissionOptions)
+    logs: LogsOptions = field(default_factory=LogsOptions)
+    misc: MiscOptions = field(default_factory=MiscOptions)
+    pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
+    given: frozenset[str] = frozenset()
+    """The names of the flags that the command line has."""
+
+    @classmethod
+    def parse(cls, arguments: Iterable[str]) -> Options:
+        """Raises FlagError."""
+        parsed = parse(all_flags(), arguments)
+        if positionals := [word for word in parsed.positionals if word]:
+            raise FlagError(f'"pilothouse serve" does not take any arguments, got {positionals}')
+        sections = {name: build(section, parsed.values) for name, section in SECTIONS.items()}
+        return cls(**sections, given=frozenset(parsed.values))
+
+    def problems(self) -> Iterator[str]:
+        """Everything that is wrong, section by section; nothing when the options make sense."""
+        for name in sorted(self.given & unsupported.NAMES):
+            yield f"--{name} is not supported by this version"
+        for name in SECTIONS:
+            yield from getattr(self, name).validate()
+
+
+def all_flags() -> list[Flag]:
+    shown = [flag for section in SECTIONS.values() for flag in flags_of(section)]
+    return [*shown, *no_effect.FLAGS, *unsupported.FLAGS]

@@ -1,0 +1,38 @@
+"""Pilothouse: the flags that kube-apiserver does not have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from pilothouse.controlplane.flags.declare import flag
+from pilothouse.controlplane.flags.values import STRING
+
+
+@dataclass(frozen=True)
+class PilothouseOptions:
+    title: ClassVar[str] = "pilothouse"
+
+    data_dir: str = flag(
+        "data-dir", STRING, "", "The home of store, certificates and kubeconfig; $XDG_DATA_HOME/pilothouse if empty."
+    )
+    kubeconfig_out: str = flag(
+        "kubeconfig-out",
+        STRING,
+        "",
+        "Where to write a kubeconfig with every right; admin.kubeconfig in --data-dir if empty.",
+    )
+
+    def validate(self) -> Iterator[str]:
+        if os.path.exists(self.data_dir) and not os.path.isdir(self.data_dir):
+            yield f"--data-dir: {self.data_dir} is not a directory"
+
+
+def default_data_dir() -> Path:
+    base = os.environ.get("XDG_DATA_HOME", "")
+    # The XDG specification wants relative paths ignored.
+    root = Path(base) if os.path.isabs(base) else Path.home() / ".local" / "share"
+    return root / "pilothouse"

@@ -1,0 +1,16 @@
+"""The help of `pilothouse serve`, section by section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilothouse.controlplane.flags.declare import flags_of
+from pilothouse.controlplane.flags.usage import format_section
+from pilothouse.controlplane.options import no_effect
+from pilothouse.controlplane.options.options import SECTIONS
+
+
+def usage_sections(columns: int = 0) -> Iterator[str]:
+    for section in SECTIONS.values():
+        yield format_section(section.title, flags_of(section), columns)
+    yield format_section(no_effect.TITLE, no_effect.FLAGS, columns)
