@@ -1,0 +1,174 @@
+"""The options of `serve`: defaults, completion, and every problem reported at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pilothouse.controlplane.flags.flagset import FlagError
+from pilothouse.controlplane.options.completion import CompletedOptions, InvalidOptions, complete
+from pilothouse.controlplane.options.options import Options, all_flags
+from pilothouse.controlplane.options.usage import usage_sections
+
+
+def completed(line: str) -> CompletedOptions:
+    return complete(Options.parse(line.split()))
+
+
+def test_defaults_are_kube_apiservers() -> None:
+    options = completed("")
+    assert options.generic.request_timeout == 60
+    assert options.generic.min_request_timeout == 1800
+    assert (options.generic.max_requests_inflight, options.generic.max_mutating_requests_inflight) == (400, 200)
+    assert options.secure_serving.secure_port == 6443
+    assert options.etcd.prefix == "/registry"
+    assert options.misc.event_ttl == 3600
+    assert options.misc.service_cluster_ip_range == "10.0.0.0/24"
+    assert options.authorization.modes == ("AlwaysAllow",)
+
+
+def test_the_server_listens_on_the_loopback_address_unless_told_otherwise() -> None:
+    assert completed("").secure_serving.bind_address == "127.0.0.1"
+
+
+def test_the_default_options_are_valid(tmp_path: Path) -> None:
+    options = completed(f"--data-dir {tmp_path}")
+    assert options.validate() is options
+
+
+def test_the_data_directory_follows_xdg(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/xdg")
+    assert completed("").pilothouse.data_dir == "/xdg/pilothouse"
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    monkeypatch.setenv("HOME", "/home/someone")
+    assert completed("").pilothouse.data_dir == "/home/someone/.local/share/pilothouse"
+
+
+def test_the_kubeconfig_is_in_the_data_directory_unless_told_otherwise() -> None:
+    assert completed("--data-dir /d").pilothouse.kubeconfig_out == "/d/admin.kubeconfig"
+    assert completed("--data-dir /d --kubeconfig-out /k").pilothouse.kubeconfig_out == "/k"
+
+
+def test_anonymous_requests_are_off_where_everything_is_allowed() -> None:
+    assert not completed("").authentication.anonymous_auth
+    assert not completed("--anonymous-auth=true").authentication.anonymous_auth
+    assert completed("--authorization-mode=RBAC").authentication.anonymous_auth
+    assert not completed("--authorization-mode=RBAC --anonymous-auth=false").authentication.anonymous_auth
+
+
+def test_the_advertised_address_is_the_bound_one_unless_that_is_unspecified() -> None:
+    assert completed("--bind-address 192.0.2.7").generic.advertise_address == "192.0.2.7"
+    assert completed("--advertise-address 192.0.2.8").generic.advertise_address == "192.0.2.8"
+    assert completed("--bind-address 0.0.0.0").generic.advertise_address not in ("", "0.0.0.0")
+
+
+def test_positional_arguments_are_refused() -> None:
+    with pytest.raises(FlagError, match="does not take any arguments, got \\['now'\\]"):
+        Options.parse(["now"])
+
+
+PROBLEMS = [
+    ("--audit-log-path=/x", "--audit-log-path is not supported by this version"),
+    ("--enable-bootstrap-token-auth", "--enable-bootstrap-token-auth is not supported by this version"),
+    ("--request-timeout=-1s", "--request-timeout can not be negative value"),
+    ("--max-requests-inflight=-1", "--max-requests-inflight can not be negative value"),
+    ("--goaway-chance=0.5", "--goaway-chance can not be less than 0 or greater than 0.02"),
+    ("--secure-port=70000", "--secure-port 70000 must be between 0 and 65535, inclusive. 0 for any free port"),
+    ("--insecure-port=-1", "--insecure-port -1 must be between 0 and 65535"),
+    ("--tls-cert-file=c", "--tls-cert-file and --tls-private-key-file must be specified together"),
+    ("--tls-min-version=SSL3", 'unknown tls version "SSL3"'),
+    ("--tls-sni-cert-key=a", '--tls-sni-cert-key "a": expected comma separated certificate and key file paths'),
+    ("--cors-allowed-origins=example.com", "regular expression does not pin to start/end of host"),
+    ("--cors-allowed-origins=^(x$", "--cors-allowed-origins has an invalid regular expression"),
+    ("--etcd-cafile=x", "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"),
+    ("--etcd-servers=http://a:1 --etcd-certfile=x", "--etcd-certfile and --etcd-keyfile must be specified together"),
+    ("--etcd-servers=localhost", '--etcd-servers: "localhost" is no URL'),
+    ("--storage-backend=etcd3", "--storage-backend=etcd3 contradicts --etcd-servers"),
+    ("--storage-backend=x", "--storage-backend invalid, allowed values: etcd3, sqlite"),
+    ("--storage-media-type=application/yaml", '--storage-media-type "application/yaml" invalid'),
+    ("--etcd-prefix=registry", '--etcd-prefix must begin with a slash, got "registry"'),
+    ("--authorization-mode=Node,RBAC", 'authorization-mode "Node" is not supported by this version'),
+    ("--authorization-mode=Maybe", 'authorization-mode "Maybe" is not a valid mode'),
+    ("--authorization-mode=RBAC,RBAC", "has mode specified more than once"),
+    ("--token-auth-file=/no/such", "--token-auth-file: no such file: /no/such"),
+    ("--enable-admission-plugins=Foo", 'enable-admission-plugins plugin "Foo" is unknown'),
+    ("--enable-admission-plugins=PodNodeSelector", '"PodNodeSelector" is not supported by this version'),
+    ("--disable-admission-plugins=Foo", 'disable-admission-plugins plugin "Foo" is unknown'),
+    (
+        "--enable-admission-plugins=LimitRanger --disable-admission-plugins=LimitRanger",
+        '"LimitRanger" in enable-admission-plugins and disable-admission-plugins overlapped',
+    ),
+    ("--feature-gates=Foo=true", "unrecognized feature gate: Foo"),
+    ("--feature-gates=BtreeWatchCache=false", "cannot set feature gate BtreeWatchCache to false, feature is locked"),
+    ("--feature-gates=WatchList=false", "feature gate WatchList=false is not supported by this version"),
+    ("--runtime-config=api/all=false", "invalid runtime-config with only api/all=false"),
+    ("--runtime-config=a/b/c/d=true", "runtime-config invalid key a/b/c/d"),
+    ("--runtime-config=apps/v1=maybe", "invalid value apps/v1=maybe"),
+    ("--runtime-config=apps/v1/Deployments=true", 'resource is always lowercase plural, not "Deployments"'),
+    ("--logging-format=xml", 'logging-format: Invalid value: "xml": Unsupported log format'),
+    ("-v=-1", "v: Invalid value: -1: must not be negative"),
+    ("--service-cluster-ip-range=ten", "service-cluster-ip-range is not a valid CIDR: ten"),
+    ("--service-cluster-ip-range=10.0.0.0/30", "the service cluster IP range must be at least 8 IP addresses"),
+    ("--service-cluster-ip-range=10.0.0.0/16,10.1.0.0/16", "must be of different IP family"),
+    ("--service-node-port-range=5-1", '--service-node-port-range "5-1" is not a valid port range'),
+    ("--event-ttl=-1s", "--event-ttl can not be negative value"),
+]
+
+
+@pytest.mark.parametrize(("line", "problem"), PROBLEMS)
+def test_what_makes_no_sense_is_refused(line: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidOptions) as refusal:
+        completed(f"--data-dir {tmp_path} {line}").validate()
+    assert len(refusal.value.problems) == 1
+    assert problem in str(refusal.value)
+
+
+def test_all_problems_are_reported_at_once() -> None:
+    with pytest.raises(InvalidOptions) as refusal:
+        completed("--secure-port=-1 --audit-log-path=x --event-ttl=-1s").validate()
+    assert len(refusal.value.problems) == 3
+    assert str(refusal.value).startswith("[--audit-log-path is not supported by this version, --secure-port -1 must")
+
+
+def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidOptions, match="is not a directory"):
+        completed(f"--data-dir {tmp_path / 'file'}").validate()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--authorization-mode=RBAC --service-cluster-ip-range=10.0.0.0/16 --disable-admission-plugins=ServiceAccount",
+        "--service-cluster-ip-range=10.0.0.0/16,fd00::/108",
+        "--feature-gates=WatchList=true,AllAlpha=false,BtreeWatchCache=true",
+        "--runtime-config=api/all=true,apps/v1/deployments=false,v1=true",
+        "--etcd-servers=http://127.0.0.1:2379,http://127.0.0.1:2381 --storage-backend=etcd3",
+        "--cors-allowed-origins=^https://example.com$,//localhost:.*",
+        "--enable-priority-and-fairness=false --profiling=false --watch-cache-sizes=pods#100",
+        "--tls-sni-cert-key=a.crt,a.key:*.foo.com,foo.com",
+    ],
+)
+def test_these_command_lines_are_accepted(line: str, tmp_path: Path) -> None:
+    completed(f"--data-dir {tmp_path} {line}").validate()
+
+
+def test_sni_certificates_know_their_names() -> None:
+    options = Options.parse(["--tls-sni-cert-key", "a.crt,a.key:*.foo.com,foo.com", "--tls-sni-cert-key=b.crt,b.key"])
+    first, second = options.secure_serving.sni
+    assert (first.cert, first.key, first.names) == ("a.crt", "a.key", ("*.foo.com", "foo.com"))
+    assert second.names == ()
+
+
+def test_no_flag_is_declared_twice() -> None:
+    names = [flag.name for flag in all_flags()]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_the_help_has_every_section_and_no_unsupported_flag() -> None:
+    text = "\n".join(usage_sections(columns=100))
+    headings = [line for line in text.splitlines() if line.endswith(" flags:")]
+    assert headings[:4] == ["Generic flags:", "Etcd flags:", "Secure serving flags:", "Insecure serving flags:"]
+    assert "      --secure-port int\n                The port for HTTPS. 0 takes any free one. (default 6443)" in text
+    assert "audit-log-path" not in text
