@@ -1,0 +1,143 @@
+"""Turns a type tree into closures that decode a value in place, the way Go's structs would hold and print it.
+
+Nulls go, empty values go where Go's tag says omitempty, and fields that Go always prints are put in. A value that does
+not fit, and a field that the type does not have, raise Mismatch: this is the fast way for the requests that are right.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema.lists_and_maps import KEEP, OMIT, Decode, Zero, collection_decoder
+from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
+from pilothouse.machinery.schema.scalars import DECODERS, ZEROS, Mismatch
+from pilothouse.machinery.schema.unions import union_decoder
+
+_WITHOUT_EMPTY_FORM = frozenset(
+    {Scalar.TIME, Scalar.MICRO_TIME, Scalar.QUANTITY, Scalar.INT_OR_STRING},
+)
+"""Structs in Go: omitempty never leaves them out."""
+
+_compiled: dict[TypeNode, Decode] = {}
+
+
+def decoder_of(node: TypeNode) -> Decode:
+    """The function that decodes values of the type, other than null."""
+    found = _compiled.get(node)
+    if found is None:
+        found = _compiled[node] = _compile(node)
+    return found
+
+
+def zero_of(node: TypeNode) -> Zero:
+    """Makes what Go prints for a value of the type that was never set."""
+    if node.kind is NodeKind.STRUCT:
+        return lambda: decoder_of(node)({})
+    zero = ZEROS.get(node.scalar) if node.scalar else None
+    return lambda: zero
+
+
+def _compile(node: TypeNode) -> Decode:
+    if node.kind is NodeKind.STRUCT:
+        return _struct(node)
+    if node.kind is NodeKind.ANY:
+        return _keep
+    if node.kind is NodeKind.SCALAR:
+        assert node.scalar is not None
+        return union_decoder(node, decoder_of) if node.element else DECODERS[node.scalar]
+    return collection_decoder(node, decoder_of, zero_of)
+
+
+def _keep(value: Any) -> Any:
+    return value
+
+
+def _struct(node: TypeNode) -> Decode:
+    steps: dict[str, Any] = {}
+    always: list[tuple[str, Zero]] = []
+
+    def decode(raw: Any) -> Json:
+        if type(raw) is not dict:
+            raise Mismatch
+        absent: list[str] = []
+        for key, value in raw.items():
+            step = steps.get(key)
+            # Most fields are strings with omitempty, so those cost no call.
+            if step is str:
+                if type(value) is str and value:
+                    continue
+                if value is not None and value != "":
+                    raise Mismatch
+                absent.append(key)
+            elif step is None:
+                raise Mismatch
+            elif value is None:
+                absent.append(key)
+            elif (new := step(value)) is not value:
+                if new is OMIT:
+                    absent.append(key)
+                else:
+                    raw[key] = new
+        for key in absent:
+            del raw[key]
+        for key, zero in always:
+            if key not in raw:
+                raw[key] = zero()
+        return raw
+
+    # Known before its fields are compiled, because they may lead back to it.
+    _compiled[node] = decode
+    steps |= {field.name: _step(field, empty=_empty_list(node)) for field in node.fields.values()}
+    always += [(field.name, _zero_of_field(field)) for field in node.fields.values() if _is_always_printed(field)]
+    return decode
+
+
+def _empty_list(node: TypeNode) -> Any:
+    """What an empty list without omitempty becomes: null in kinds that are stored as protobuf, which knows none."""
+    stored_as_json = node.name.startswith(("io.k8s.apiextensions-apiserver", "io.k8s.kube-aggregator"))
+    return KEEP if stored_as_json else None
+
+
+def _is_always_printed(field: Field) -> bool:
+    if field.omitzero:
+        return False
+    return not field.omitempty or (not field.pointer and not _has_empty_form(field.node))
+
+
+def _has_empty_form(node: TypeNode) -> bool:
+    if node.kind in (NodeKind.LIST, NodeKind.MAP):
+        return True
+    return node.kind is NodeKind.SCALAR and node.scalar not in _WITHOUT_EMPTY_FORM and node.element is None
+
+
+def _zero_of_field(field: Field) -> Zero:
+    return _nothing if field.pointer else zero_of(field.node)
+
+
+def _nothing() -> None:
+    return None
+
+
+def _step(field: Field, *, empty: Any) -> Any:
+    """What to do with the field's value, null apart: a function, or `str` for a string that is left out when empty."""
+    if field.omitzero:
+        return _unless_zero(decoder_of(field.node), zero_of(field.node))
+    droppable = field.omitempty and not field.pointer and _has_empty_form(field.node)
+    if field.node.kind in (NodeKind.LIST, NodeKind.MAP) and not field.pointer:
+        return collection_decoder(field.node, decoder_of, zero_of, empty=OMIT if droppable else empty)
+    if not droppable:
+        return decoder_of(field.node)
+    return str if field.node.scalar is Scalar.STRING else _unless_empty(decoder_of(field.node))
+
+
+def _unless_empty(decode: Decode) -> Decode:
+    return lambda value: decode(value) or OMIT
+
+
+def _unless_zero(decode: Decode, zero: Zero) -> Decode:
+    def step(value: Any) -> Any:
+        new = decode(value)
+        return OMIT if new == zero() else new
+
+    return step

@@ -1,0 +1,82 @@
+"""Decoders of lists and maps, which change the value in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from pilothouse.machinery.schema.nodes import NodeKind, Scalar, TypeNode
+from pilothouse.machinery.schema.scalars import Mismatch, string
+
+Decode: TypeAlias = Callable[[Any], Any]
+Zero: TypeAlias = Callable[[], Any]
+
+OMIT: Any = object()
+"""What a decoder returns when the field is not to be printed."""
+
+KEEP: Any = object()
+"""As `empty`: an empty list stays one."""
+
+
+def collection_decoder(
+    node: TypeNode, decoder_of: Callable[[TypeNode], Decode], zero_of: Callable[[TypeNode], Zero], *, empty: Any = KEEP
+) -> Decode:
+    """`empty` is what an empty list or map becomes."""
+    assert node.element is not None
+    strings = node.element.scalar is Scalar.STRING
+    if node.kind is NodeKind.LIST:
+        return _strings(empty) if strings else _list(decoder_of(node.element), zero_of(node.element), empty)
+    return _string_map(empty) if strings else _map(decoder_of(node.element), zero_of(node.element), empty)
+
+
+def _strings(empty: Any) -> Decode:
+    def decode(raw: Any) -> Any:
+        if type(raw) is not list:
+            raise Mismatch
+        for value in raw:
+            if type(value) is not str:
+                raw[:] = ["" if item is None else string(item) for item in raw]
+                break
+        return raw if raw or empty is KEEP else empty
+
+    return decode
+
+
+def _string_map(empty: Any) -> Decode:
+    def decode(raw: Any) -> Any:
+        if type(raw) is not dict:
+            raise Mismatch
+        for key, value in raw.items():
+            if type(value) is not str:
+                if value is not None:
+                    raise Mismatch
+                raw[key] = ""
+        return raw if raw or empty is KEEP else empty
+
+    return decode
+
+
+def _list(decode_element: Decode, zero: Zero, empty: Any) -> Decode:
+    def decode(raw: Any) -> Any:
+        if type(raw) is not list:
+            raise Mismatch
+        for at, value in enumerate(raw):
+            new = zero() if value is None else decode_element(value)
+            if new is not value:
+                raw[at] = new
+        return raw if raw or empty is KEEP else empty
+
+    return decode
+
+
+def _map(decode_element: Decode, zero: Zero, empty: Any) -> Decode:
+    def decode(raw: Any) -> Any:
+        if type(raw) is not dict:
+            raise Mismatch
+        for key, value in raw.items():
+            new = zero() if value is None else decode_element(value)
+            if new is not value:
+                raw[key] = new
+        return raw if raw or empty is KEEP else empty
+
+    return decode

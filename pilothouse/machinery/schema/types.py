@@ -1,0 +1,32 @@
+"""The types by kind and by definition, each made when first asked for.
+
+of(GroupVersionKind("apps", "v1", "Deployment")).decode({...})
+definition("io.k8s.api.core.v1.PodSpec").fields["containers"]
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.schema.nodes import TypeNode
+from pilothouse.machinery.schema.object_type import ObjectType
+from pilothouse.machinery.schema.tree import node_of
+from pilothouse.machinery.wire_facts.kinds import message_of
+
+
+@cache
+def of(gvk: GroupVersionKind) -> ObjectType | None:
+    """The type of a built-in kind, None for any other. Status and the options kinds are in every group and version."""
+    message = message_of(gvk)
+    return None if message is None else ObjectType(gvk, node_of(message.package, message.message))
+
+
+@cache
+def definition(name: str) -> TypeNode | None:
+    """The struct under an OpenAPI name, None if there is no such struct."""
+    package, _, message = name.rpartition(".")
+    try:
+        return node_of("k8s.io." + package.removeprefix("io.k8s.").replace("-", "_"), message)
+    except KeyError:
+        return None
