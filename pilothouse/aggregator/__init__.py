@@ -1,0 +1,1 @@
+"""The aggregator: the first server of the chain, which every request enters."""

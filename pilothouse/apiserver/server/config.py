@@ -1,0 +1,29 @@
+"""What the three servers have in common, settled before any of them is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.server.features import FeatureGates
+from pilothouse.apiserver.server.health import HealthCheck
+from pilothouse.apiserver.server.lifecycle import LifecycleSignals
+from pilothouse.apiserver.server.resource_config import ResourceConfig
+from pilothouse.apiserver.server.server import GenericAPIServer
+from pilothouse.apiserver.storage.interface import Store
+
+
+@dataclass(frozen=True, slots=True)
+class GenericConfig:
+    store: Store
+    key_prefix: str = "/registry"
+    lifecycle: LifecycleSignals = field(default_factory=LifecycleSignals)
+    health_checks: tuple[HealthCheck, ...] = ()
+    resources: ResourceConfig = field(default_factory=ResourceConfig)
+    features: FeatureGates = field(default_factory=FeatureGates)
+    min_request_timeout: float = 1800.0
+    watch_cache: bool = True
+    watch_cache_size: int = 100
+
+    def new_server(self, name: str, delegate: Handler) -> GenericAPIServer:
+        return GenericAPIServer(name, delegate, lifecycle=self.lifecycle, health_checks=self.health_checks)

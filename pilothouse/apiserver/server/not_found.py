@@ -1,0 +1,21 @@
+"""The end of every chain: nobody knows the path.
+
+While the server still installs paths the answer is 503, because controllers act on a 404 as on a deletion.
+"""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.http import Handler, Request, Response, text
+from pilothouse.apiserver.server.lifecycle import LifecycleSignal
+from pilothouse.machinery.errors import ServiceUnavailable
+
+_TOO_EARLY = "the request has been made before all known HTTP paths have been installed, please try again"
+
+
+def not_found(complete: LifecycleSignal) -> Handler:
+    async def answer(request: Request) -> Response:
+        if not complete.signaled:
+            raise ServiceUnavailable(_TOO_EARLY, details={"retryAfterSeconds": 5})
+        return text(404, "404 page not found\n", x_content_type_options="nosniff")
+
+    return answer

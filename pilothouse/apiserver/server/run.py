@@ -1,0 +1,120 @@
+"""Runs a prepared server from its first request to its last.
+
+Start: listen, then run the post-start hooks; the server is ready when they have finished and every check passes.
+Stop, in the order of lifecycle.py: turn unready, wait the delay and run the pre-shutdown hooks, take no more
+requests, let those in flight end, close the connections, stop what the hooks spawned, release the resources.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from pilothouse.apiserver.logs import v
+from pilothouse.apiserver.server.health import READYZ, run_checks
+from pilothouse.apiserver.server.hooks import HookContext, run_post_start_hooks, run_pre_shutdown_hooks
+from pilothouse.apiserver.server.server import PreparedAPIServer
+
+log = logging.getLogger(__name__)
+
+_SHUTDOWN_AFTER_DRAIN = 2.0
+"""Seconds that connections get to close once no request is left on them."""
+
+_READY_POLL = 0.05
+
+
+class Serving(Protocol):
+    """A listener with its connections."""
+
+    async def start(self) -> None:
+        """Returns when connections are accepted; raises OSError when the address can not be had."""
+
+    async def shutdown(self, timeout: float) -> None:
+        """Stops listening, gives the connections this long to end, and ends those that do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    serving: Sequence[Serving]
+    drain: Callable[[float], Awaitable[object]]
+    """Waits until no request is in flight, but no longer than so many seconds."""
+    request_timeout: float = 60.0
+    shutdown_delay: float = 0.0
+    send_retry_after: bool = False
+    """Listen until the requests in flight have ended, so that new ones can be answered with 429."""
+
+
+class Runner:
+    def __init__(self, prepared: PreparedAPIServer, config: RunConfig) -> None:
+        self._server = prepared.server
+        self._lifecycle = prepared.server.lifecycle
+        self._config = config
+        self._context = HookContext()
+
+    async def run(self, stop: asyncio.Event, *, ready: Callable[[], None]) -> None:
+        """Returns after an orderly shutdown. Raises OSError when it can not listen, HookFailed when a hook fails."""
+        try:
+            await self._listen()
+            await self._until_stopped(stop, ready)
+            await self._shut_down()
+        finally:
+            await self._context.stop()
+            await self._server.destroy()
+
+    async def _listen(self) -> None:
+        for serving in self._config.serving:
+            await serving.start()
+
+    async def _until_stopped(self, stop: asyncio.Event, ready: Callable[[], None]) -> None:
+        """A hook may still run when the stop comes; one that fails ends the wait."""
+        stopping = asyncio.create_task(stop.wait())
+        starting = asyncio.create_task(self._become_ready(ready))
+        try:
+            await asyncio.wait((stopping, starting), return_when=asyncio.FIRST_COMPLETED)
+            if starting.done():
+                starting.result()
+            await stopping
+        finally:
+            for task in (stopping, starting):
+                task.cancel()
+            await asyncio.gather(stopping, starting, return_exceptions=True)
+
+    async def _become_ready(self, ready: Callable[[], None]) -> None:
+        await run_post_start_hooks(self._server.post_start_hooks(), self._context)
+        self._lifecycle.mux_and_discovery_complete.signal()
+        checks = [check for check in self._server.health_checks() if READYZ in check.endpoints]
+        while (await run_checks(READYZ, checks, ())).failures:  # noqa: ASYNC110  # a check has no event to wait for
+            await asyncio.sleep(_READY_POLL)
+        self._lifecycle.has_been_ready.signal()
+        ready()
+
+    async def _shut_down(self) -> None:
+        self._lifecycle.shutdown_initiated.signal()
+        await asyncio.gather(self._delay(), self._pre_shutdown())
+        self._lifecycle.not_accepting_new_request.signal()
+        if self._config.send_retry_after:
+            await self._drain()
+            await self._close(_SHUTDOWN_AFTER_DRAIN)
+        else:
+            await asyncio.gather(self._drain(), self._close(self._config.request_timeout))
+        log.log(v(1), "[graceful-termination] apiserver is exiting")
+
+    async def _delay(self) -> None:
+        await asyncio.sleep(self._config.shutdown_delay)
+        self._lifecycle.after_shutdown_delay_duration.signal()
+
+    async def _pre_shutdown(self) -> None:
+        for failure in await run_pre_shutdown_hooks(self._server.pre_shutdown_hooks()):
+            log.error("%s", failure)
+        self._lifecycle.pre_shutdown_hooks_stopped.signal()
+
+    async def _drain(self) -> None:
+        await self._config.drain(self._config.request_timeout)
+        self._lifecycle.in_flight_requests_drained.signal()
+
+    async def _close(self, timeout: float) -> None:
+        await asyncio.gather(*(serving.shutdown(timeout) for serving in self._config.serving))
+        self._lifecycle.http_server_stopped_listening.signal()

@@ -1,0 +1,42 @@
+"""The entry point. Imports nothing that a command does not need: `--help` and a bad flag answer at once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+COMMANDS = {
+    "serve": "Run the Kubernetes API server",
+    "version": "Print the version",
+}
+"""Each is a module of this package with `main(arguments) -> exit code`."""
+
+_USAGE = """Pilothouse: the Kubernetes API server in Python.
+
+Usage:
+  pilothouse <command> [flags]
+
+Commands:
+{commands}
+
+Use "pilothouse <command> --help" for the flags of a command.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_USAGE.format(commands="\n".join(f"  {name:<10}{text}" for name, text in COMMANDS.items())), end="")
+        return 0
+    command = "version" if words[0] == "--version" else words[0]
+    if command not in COMMANDS:
+        kind = "flag:" if command.startswith("-") else "command"
+        print(f'Error: unknown {kind} {command} for "pilothouse"', file=sys.stderr)
+        return 1
+    run: Callable[[Sequence[str]], int] = import_module(f"pilothouse.cli.{command}").main
+    return run(words[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

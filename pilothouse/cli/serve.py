@@ -1,0 +1,65 @@
+"""`pilothouse serve`: options from the command line, then the server until a signal ends it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from pilothouse.controlplane.flags.flagset import FlagError
+from pilothouse.controlplane.options.completion import CompletedOptions, InvalidOptions, complete
+from pilothouse.controlplane.options.options import Options
+
+_USAGE = """Runs the Kubernetes API server: aggregator, kube and extensions, over an embedded store or etcd.
+
+Usage:
+  pilothouse serve [flags]
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    if any(word in ("-h", "--help") for word in arguments):
+        return _help()
+    if "--version" in arguments:
+        return _version()
+    try:
+        options = _options(arguments)
+    except (FlagError, InvalidOptions) as error:
+        return _refuse(error)
+    return _serve(options)
+
+
+def _options(arguments: Sequence[str]) -> CompletedOptions:
+    from pilothouse.apiserver import logs
+
+    options = Options.parse(arguments)
+    logs.configure(verbosity=options.logs.verbosity, format=options.logs.logging_format)
+    return complete(options).validate()
+
+
+def _serve(options: CompletedOptions) -> int:
+    from pilothouse.controlplane.run import StartFailed, run
+
+    try:
+        run(options)
+    except StartFailed as error:
+        return _refuse(error)
+    return 0
+
+
+def _refuse(error: Exception) -> int:
+    print(f"Error: {error}", file=sys.stderr)
+    return 1
+
+
+def _help() -> int:
+    from pilothouse.controlplane.options.usage import usage_sections
+
+    print("\n".join([_USAGE, *usage_sections()]), end="")
+    return 0
+
+
+def _version() -> int:
+    from pilothouse.cli.version import version_line
+
+    print(version_line())
+    return 0

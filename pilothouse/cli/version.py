@@ -1,0 +1,22 @@
+"""`pilothouse version`: what runs, and which Kubernetes it behaves as."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from pilothouse import __version__
+
+
+def main(arguments: Sequence[str]) -> int:
+    if arguments:
+        print(f'Error: "pilothouse version" does not take any arguments, got {list(arguments)}', file=sys.stderr)
+        return 1
+    print(version_line())
+    return 0
+
+
+def version_line() -> str:
+    from pilothouse.apiserver.server.version import GIT_VERSION
+
+    return f"Pilothouse {__version__} (Kubernetes {GIT_VERSION})"

@@ -1,0 +1,1 @@
+"""The extensions server: CustomResourceDefinitions and custom resources."""
