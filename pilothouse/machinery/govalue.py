@@ -1,0 +1,53 @@
+"""JSON values as Go prints them with %v, and the names of the Go types they are decoded to."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+_TYPES = {
+    type(None): "<nil>",
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+    str: "string",
+    list: "[]interface {}",
+    dict: "map[string]interface {}",
+}
+
+
+def go_value(value: Any) -> str:
+    """Go's %v: `map[a:1 b:[x y] c:<nil>]`, with keys sorted."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{go_value(value[key])}' for key in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(go_value, value))}]"
+    if isinstance(value, float):
+        return _float(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "<nil>" if value is None else str(value)
+
+
+def go_type(value: Any) -> str:
+    """The Go type that upstream's decoder gives the value."""
+    return _TYPES[type(value)]
+
+
+def go_string(value: Any) -> str:
+    """Go's %s: a string as it is, and the complaint that Go prints for any other scalar."""
+    if isinstance(value, str):
+        return value
+    return "%!s(<nil>)" if value is None else f"%!s({go_type(value)}={go_value(value)})"
+
+
+def _float(value: float) -> str:
+    """The shortest digits, with an exponent from a million up and below a ten-thousandth."""
+    number = Decimal(repr(value)).normalize()
+    sign, digits, _ = number.as_tuple()
+    power = number.adjusted()
+    if -4 <= power < 6:
+        return f"{number:f}"
+    head = "".join(map(str, digits))
+    mantissa = head[0] + (f".{head[1:]}" if len(head) > 1 else "")
+    return f"{'-' if sign else ''}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"

@@ -1,0 +1,109 @@
+"""Where the path of a JSON patch operation leads: a key in an object, or an index in a list.
+
+A path's tokens stand behind slashes, with `~1` for a slash and `~0` for a tilde in them. What stands before the first
+slash is ignored. An index may be negative, and `-` is the place behind the last element.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pilothouse.machinery.patch.errors import PatchDoesNotApply
+
+_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_INTEGER_DIGITS = 18
+
+
+def find_place(document: Any, path: str, missing: str) -> Place:
+    """The place that the path names. Raises PatchDoesNotApply with `missing` when nothing could be there."""
+    tokens = [_unescaped(token) for token in path.split("/")[1:]]
+    container = document if tokens else None
+    for token in tokens[:-1]:
+        container = _descend(container, token)
+    if isinstance(container, dict):
+        return _Member(container, tokens[-1])
+    if isinstance(container, list):
+        return _Element(container, tokens[-1])
+    raise PatchDoesNotApply(f"{missing}: missing value")
+
+
+class Place(Protocol):
+    """A key in a container. `context` opens the message when the key can not be used."""
+
+    key: str
+
+    def get(self, context: str) -> Any: ...
+    def add(self, value: Any, context: str) -> None: ...
+    def replace(self, value: Any, context: str) -> None: ...
+    def remove(self, context: str) -> None: ...
+
+
+@dataclass(slots=True)
+class _Member:
+    container: dict[str, Any]
+    key: str
+
+    def get(self, context: str) -> Any:
+        return self.container.get(self.key)
+
+    def add(self, value: Any, context: str) -> None:
+        self.container[self.key] = value
+
+    replace = add
+
+    def remove(self, context: str) -> None:
+        if self.key not in self.container:
+            raise PatchDoesNotApply(f"{context}: Unable to remove nonexistent key: {self.key}: missing value")
+        del self.container[self.key]
+
+
+@dataclass(slots=True)
+class _Element:
+    container: list[Any]
+    key: str
+
+    def get(self, context: str) -> Any:
+        return self.container[self._index(len(self.container), context)]
+
+    def add(self, value: Any, context: str) -> None:
+        if self.key == "-":
+            self.container.append(value)
+        else:
+            self.container.insert(self._index(len(self.container) + 1, context), value)
+
+    def replace(self, value: Any, context: str) -> None:
+        try:
+            self.container[self._index(len(self.container), context)] = value
+        except PatchDoesNotApply:
+            raise PatchDoesNotApply(f"{context}: missing value") from None
+
+    def remove(self, context: str) -> None:
+        del self.container[self._index(len(self.container), context)]
+
+    def _index(self, size: int, context: str) -> int:
+        index = _integer(self.key)
+        if index is None:
+            raise PatchDoesNotApply(f"{context}: value was not a proper array index: '{self.key}'")
+        if not -size <= index < size:
+            raise PatchDoesNotApply(f"{context}: Unable to access invalid index: {index}: invalid index referenced")
+        return index % size
+
+
+def _descend(container: Any, token: str) -> Any:
+    """What the token names, or None when it names nothing."""
+    if isinstance(container, dict):
+        return container.get(token)
+    if isinstance(container, list):
+        index = _integer(token)
+        return container[index] if index is not None and -len(container) <= index < len(container) else None
+    return None
+
+
+def _integer(token: str) -> int | None:
+    return int(token) if _INTEGER.fullmatch(token) and len(token) <= _INTEGER_DIGITS else None
+
+
+def _unescaped(token: str) -> str:
+    return token.replace("~1", "/").replace("~0", "~") if "~" in token else token

@@ -1,0 +1,58 @@
+"""JSON merge patch (RFC 7396), as kube-apiserver applies it.
+
+    {"a": {"b": 1, "c": 2}}  patched with  {"a": {"b": null}, "e": {"f": null}}  →  {"a": {"c": 2}, "e": {}}
+
+Nulls vanish at every depth of what a patch adds, also inside lists; only a list that takes the place of an object
+keeps them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.patch.errors import MalformedPatch
+from pilothouse.machinery.patch.values import copied
+
+_JSON_TYPES = {bool: "bool", int: "number", float: "number", str: "string", list: "array"}
+
+
+def check(patch: Any, *, strict: bool = True) -> None:
+    """Raises MalformedPatch when the parsed body can not be a merge patch of an object."""
+    if strict and patch is not None and not isinstance(patch, dict):
+        found = _JSON_TYPES[type(patch)]
+        why = f"json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+        raise MalformedPatch(f"error decoding patch: {why}")
+    if not isinstance(patch, (dict, list)):
+        raise MalformedPatch("Invalid JSON Patch")
+
+
+def apply(document: Json, patch: Any) -> Any:
+    """The patched document; `document` itself is used up. A patch that is a list takes the document's place."""
+    fresh = copied(patch)
+    if isinstance(fresh, dict):
+        _merge(document, fresh)
+        return document
+    return _without_nulls(fresh)
+
+
+def _merge(document: Json, patch: Json) -> None:
+    for key, value in patch.items():
+        if value is None:
+            document.pop(key, None)
+            continue
+        current = document.get(key)
+        if not isinstance(current, dict):
+            document[key] = _without_nulls(value)
+        elif isinstance(value, dict):
+            _merge(current, value)
+        else:
+            document[key] = value
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(part) for key, part in value.items() if part is not None}
+    if isinstance(value, list):
+        return [_without_nulls(part) for part in value]
+    return value

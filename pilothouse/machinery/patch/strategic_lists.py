@@ -1,0 +1,130 @@
+"""How a strategic merge patch merges two lists.
+
+Lists of plain values become their union. Lists of objects are merged by the field's merge key: elements with equal
+keys are merged, new ones are added, `$patch: delete` takes elements out, `$patch: replace` puts the patch's list in
+the place of the original. All other lists are replaced.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pilothouse.machinery.govalue import go_string, go_value
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.patch import directives
+from pilothouse.machinery.patch.errors import PatchDoesNotApply, PatchFailed
+from pilothouse.machinery.patch.schema import PatchSchema
+from pilothouse.machinery.patch.strategic_schema import strategy_of
+from pilothouse.machinery.patch.values import identity
+
+MergeObject: TypeAlias = Callable[[Json, Json, PatchSchema], Json]
+
+
+@dataclass(frozen=True, slots=True)
+class ListField:
+    """A list field of a struct, and how its elements are merged."""
+
+    schema: PatchSchema
+    merge_object: MergeObject
+
+    def identity_of(self, element: Any) -> Hashable:
+        """What tells an element from the others: its merge key's value, or itself if there is no merge key."""
+        key = self.schema.merge_key
+        if not key:
+            return identity(element)
+        if not isinstance(element, dict):
+            raise directives.bad_type({}, element)
+        if key not in element:
+            raise directives.no_merge_key(element, key)
+        return identity(element[key])
+
+    def merge(self, original: list[Any], patch: list[Any], *, deletes: bool = False) -> list[Any]:
+        """Both are used up. With `deletes` the patch lists the plain values to take out."""
+        if not deletes and strategy_of(self.schema) != directives.MERGE:
+            return patch
+        if not original and not patch:
+            return original
+        if element_type(original, patch) is not dict:
+            return self._without(original, patch) if deletes else self._union(original, patch)
+        if not self.schema.merge_key:
+            element = self.schema.element
+            kind = element.kind.value if element else ""
+            raise PatchFailed(f"cannot merge lists without merge key for {kind}")
+        return self._merge_objects(original, patch)
+
+    def interleave(self, merged: list[Any], patch: list[Any], original: list[Any]) -> list[Any]:
+        """The merged elements in their final order: those of the patch in its order, the others in the original's.
+
+        Where the two orders leave a choice, an element that stood before another one in the original still does:
+
+            original a b c d   patch d x b   →   a c d x b
+        """
+        patch_rank, rank = self._ranks(patch), self._ranks(original)
+        mine = [(self.identity_of(element), element) for element in merged]
+        right = deque(sorted((item for item in mine if item[0] in patch_rank), key=lambda item: patch_rank[item[0]]))
+        left = sorted((item for item in mine if item[0] not in patch_rank), key=lambda item: rank.get(item[0], -1))
+        out: list[Any] = []
+        for key, element in left:
+            while right and not (key in rank and right[0][0] in rank and rank[key] < rank[right[0][0]]):
+                out.append(right.popleft()[1])
+            out.append(element)
+        return out + [element for _, element in right]
+
+    def _ranks(self, elements: list[Any]) -> dict[Hashable, int]:
+        """The position at which each element stands first."""
+        last = len(elements) - 1
+        return {self.identity_of(element): last - i for i, element in enumerate(reversed(elements))}
+
+    def _union(self, original: list[Any], patch: list[Any]) -> list[Any]:
+        unique = {identity(element): element for element in original + patch}
+        return self.interleave(list(unique.values()), patch, original)
+
+    def _without(self, original: list[Any], patch: list[Any]) -> list[Any]:
+        gone = set(map(identity, patch))
+        return [element for element in original if identity(element) not in gone]
+
+    def _merge_objects(self, original: list[Json], patch: list[Json]) -> list[Json]:
+        steering = [element for element in patch if directives.is_directive(element)]
+        plain = [element for element in patch if not directives.is_directive(element)]
+        gone = {self.identity_of(element) for element in steering if self._is_deletion(element)}
+        if any(element[directives.PATCH] == directives.REPLACE for element in steering):
+            return self.interleave(plain, [], plain)
+        key = self.schema.merge_key
+        kept = [element for element in original if key not in element or identity(element[key]) not in gone]
+        return self.interleave(self._merge_elements(kept, plain), plain, kept)
+
+    def _merge_elements(self, original: list[Json], patch: list[Json]) -> list[Json]:
+        element_schema = self.schema.element
+        assert element_schema is not None
+        merged, rank = list(original), self._ranks(original)
+        for element in patch:
+            key = self.identity_of(element)
+            if key in rank:
+                merged[rank[key]] = self.merge_object(merged[rank[key]], element, element_schema)
+            else:
+                rank[key] = len(merged)
+                merged.append(element)
+        return merged
+
+    def _is_deletion(self, element: Json) -> bool:
+        directive = element[directives.PATCH]
+        if directive == directives.MERGE:
+            raise PatchFailed("merging lists cannot yet be specified in the patch")
+        if directive not in (directives.DELETE, directives.REPLACE):
+            raise PatchFailed(f"unknown patch type: {go_string(directive)} in map: {go_value(element)}")
+        return bool(directive == directives.DELETE)
+
+
+def element_type(*lists: list[Any]) -> type:
+    """The one type that all elements have."""
+    types = {type(element) for elements in lists for element in elements}
+    if not types:
+        raise PatchFailed("no elements in any of the given slices")
+    if list in types:
+        raise PatchDoesNotApply("lists of lists are not supported")
+    if len(types) > 1:
+        raise PatchFailed(f"list element types are not identical: {go_value(list(lists))}")
+    return types.pop()
