@@ -130,6 +130,11 @@ def test_an_element_order_may_leave_out_what_is_deleted() -> None:
     assert patched({"items": names("a", "b", "c")}, patch)["items"] == names("c", "a")
 
 
+def test_a_new_element_takes_the_rank_of_a_deleted_one() -> None:
+    patch = {"$setElementOrder/items": names("b", "x"), "items": [{"name": "x"}, {"name": "a", "$patch": "delete"}]}
+    assert patched({"items": names("a", "b", "c")}, patch)["items"] == names("b", "c", "x")
+
+
 def test_an_element_order_for_a_list_that_is_nowhere_is_ignored() -> None:
     assert patched({}, {"$setElementOrder/items": names("a")}) == {}
 

@@ -17,8 +17,8 @@ def merge_in_order(
     check_order(field, changed or [], order)
     if live is None and changed is None:
         return None
-    server_order = list(live or ())
     element_type(live or [], changed or [])
+    server_order = _server_order(field, live or [], changed or [])
     if live is None:
         merged = directives.cleaned(changed, keep_nulls=True)
     else:
@@ -40,6 +40,22 @@ def check_order(field: ListField, changed: list[Any], order: list[Any]) -> None:
             raise PatchFailed(
                 f"The order in patch list:\n{listed}\n doesn't match {directives.SET_ELEMENT_ORDER} list:\n{given}\n"
             )
+
+
+def _server_order(field: ListField, live: list[Any], changed: list[Any]) -> list[Any]:
+    """The order that elements count as having had before: new ones stand last, as many as there are deleted ones.
+
+    Upstream's order of results depends on it, since it reuses the room of deleted elements for new ones.
+    """
+    plain = [element for element in changed if not directives.is_directive(element)]
+    marks = [element for element in changed if directives.is_directive(element)]
+    if any(element[directives.PATCH] != directives.DELETE for element in marks):
+        return list(live)
+    gone = set(map(field.identity_of, marks))
+    kept = [element for element in live if field.identity_of(element) not in gone]
+    known = set(map(field.identity_of, kept))
+    new = [element for element in plain if field.identity_of(element) not in known]
+    return kept + new[: len(live) - len(kept)]
 
 
 def _check_elements(field: ListField, order: list[Any]) -> None:
