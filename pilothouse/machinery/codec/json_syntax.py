@@ -1,0 +1,176 @@
+"""Go's words for text that is no JSON: `invalid character 'n' looking for beginning of object key string`.
+
+The states are encoding/json's. It runs only over text that a fast parser has refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import Enum, auto
+
+from pilothouse.machinery.gofmt import quote
+
+MAX_DEPTH = 250
+"""What can be written again. Go reads 10,000 levels, but stores and answers have to be written too."""
+
+_SPACE = re.compile(rb"[ \t\r\n]*")
+_STRING_PART = re.compile(rb'(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')
+_HEX = re.compile(rb"[0-9a-fA-F]{0,4}")
+_DIGITS = re.compile(rb"[0-9]+")
+_WHOLE = re.compile(rb"0|[1-9][0-9]*")
+_LITERALS = {ord("t"): "true", ord("f"): "false", ord("n"): "null"}
+_NUMBER_STARTS = frozenset(b"-0123456789")
+_CLOSE = {ord("{"): ord("}"), ord("["): ord("]")}
+
+
+class SyntaxFault(Exception):
+    """The message is Go's."""
+
+
+def syntax_error(data: bytes) -> str | None:
+    """What Go says about the text, None if it is JSON to Go."""
+    try:
+        _Scanner(data).run()
+    except SyntaxFault as fault:
+        return str(fault)
+    return None
+
+
+class _State(Enum):
+    VALUE = auto()
+    FIRST_ITEM = auto()
+    FIRST_KEY = auto()
+    KEY = auto()
+    AFTER_VALUE = auto()
+
+
+class _Scanner:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+        self._open: list[int] = []
+        self._steps: dict[_State, Callable[[int], _State]] = {
+            _State.VALUE: self._value,
+            _State.FIRST_ITEM: self._first_item,
+            _State.FIRST_KEY: self._first_key,
+            _State.KEY: self._key,
+            _State.AFTER_VALUE: self._after_value,
+        }
+
+    def run(self) -> None:
+        state = _State.VALUE
+        while state is not _State.AFTER_VALUE or self._open:
+            state = self._steps[state](self._next_byte())
+        self._skip(_SPACE)
+        if self._at < len(self._data):
+            raise self._invalid("after top-level value")
+
+    def _value(self, byte: int) -> _State:
+        if byte in _CLOSE:
+            return self._begin(byte)
+        if byte == ord('"'):
+            self._string()
+        elif byte in _LITERALS:
+            self._literal(_LITERALS[byte])
+        elif byte in _NUMBER_STARTS:
+            self._number()
+        else:
+            raise self._invalid("looking for beginning of value")
+        return _State.AFTER_VALUE
+
+    def _begin(self, byte: int) -> _State:
+        self._open.append(byte)
+        if len(self._open) > MAX_DEPTH:
+            raise self._invalid("exceeded max depth")
+        self._at += 1
+        return _State.FIRST_KEY if byte == ord("{") else _State.FIRST_ITEM
+
+    def _first_item(self, byte: int) -> _State:
+        return self._end() if byte == ord("]") else self._value(byte)
+
+    def _first_key(self, byte: int) -> _State:
+        return self._end() if byte == ord("}") else self._key(byte)
+
+    def _key(self, byte: int) -> _State:
+        if byte != ord('"'):
+            raise self._invalid("looking for beginning of object key string")
+        self._string()
+        if self._next_byte() != ord(":"):
+            raise self._invalid("after object key")
+        self._at += 1
+        return _State.VALUE
+
+    def _after_value(self, byte: int) -> _State:
+        in_object = self._open[-1] == ord("{")
+        if byte == _CLOSE[self._open[-1]]:
+            return self._end()
+        if byte != ord(","):
+            raise self._invalid("after object key:value pair" if in_object else "after array element")
+        self._at += 1
+        return _State.KEY if in_object else _State.VALUE
+
+    def _end(self) -> _State:
+        self._at += 1
+        self._open.pop()
+        return _State.AFTER_VALUE
+
+    def _string(self) -> None:
+        self._at += 1
+        self._skip(_STRING_PART)
+        if self._data[self._at : self._at + 1] == b'"':
+            self._at += 1
+        elif self._data[self._at : self._at + 1] == b"\\":
+            self._bad_escape()
+        elif self._at == len(self._data):
+            raise SyntaxFault("unexpected end of JSON input")
+        else:
+            raise self._invalid("in string literal")
+
+    def _bad_escape(self) -> None:
+        self._at += 1
+        if self._data[self._at : self._at + 1] != b"u":
+            raise self._invalid("in string escape code")
+        self._at += 1
+        self._skip(_HEX)
+        raise self._invalid("in \\u hexadecimal character escape")
+
+    def _literal(self, word: str) -> None:
+        for letter in word:
+            if self._data[self._at : self._at + 1] != letter.encode():
+                raise self._invalid(f"in literal {word} (expecting '{letter}')")
+            self._at += 1
+
+    def _number(self) -> None:
+        if self._data[self._at : self._at + 1] == b"-":
+            self._at += 1
+        self._want(_WHOLE, "in numeric literal")
+        if self._data[self._at : self._at + 1] == b".":
+            self._at += 1
+            self._want(_DIGITS, "after decimal point in numeric literal")
+        if self._data[self._at : self._at + 1] in (b"e", b"E"):
+            self._at += 1
+            if self._data[self._at : self._at + 1] in (b"+", b"-"):
+                self._at += 1
+            self._want(_DIGITS, "in exponent of numeric literal")
+
+    def _want(self, pattern: re.Pattern[bytes], context: str) -> None:
+        if not pattern.match(self._data, self._at):
+            raise self._invalid(context)
+        self._skip(pattern)
+
+    def _skip(self, pattern: re.Pattern[bytes]) -> None:
+        match = pattern.match(self._data, self._at)
+        self._at = match.end() if match else self._at
+
+    def _next_byte(self) -> int:
+        self._skip(_SPACE)
+        if self._at == len(self._data):
+            raise SyntaxFault("unexpected end of JSON input")
+        return self._data[self._at]
+
+    def _invalid(self, context: str) -> SyntaxFault:
+        """Go asks whether a space could end the text, so a space is what it then complains about."""
+        char = chr(self._data[self._at]) if self._at < len(self._data) else " "
+        shown = {"'": "\\'", '"': '"'}.get(char) or quote(char)[1:-1]
+        return SyntaxFault(f"invalid character '{shown}' {context}")

@@ -1,0 +1,157 @@
+"""YAML bodies as sigs.k8s.io/yaml turns them into JSON: the first document, with Go's meaning of plain scalars.
+
+    parse_yaml(b"b: 010\\na: yes")   → {"a": True, "b": 8}
+
+Objects come out with their keys sorted, because the JSON that Go makes of YAML is. libyaml does the scanning.
+"""
+
+from __future__ import annotations
+
+from binascii import Error as Base64Error
+from binascii import a2b_base64
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+from pilothouse.machinery.codec.yaml_gofmt import go_float, go_syntax
+from pilothouse.machinery.codec.yaml_nodes import Node, NodeKind, YamlError, compose
+from pilothouse.machinery.codec.yaml_resolve import Tag, resolve
+
+_RESOLVABLE = frozenset({"", "!!str", "!!bool", "!!int", "!!float", "!!null", "!!timestamp"})
+_FEW, _MANY = 400_000, 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedYaml:
+    """`strict_error` is what Go's strict reader would say about duplicate keys; empty if there are none."""
+
+    value: Any
+    strict_error: str = ""
+
+
+def parse_yaml(data: bytes) -> ParsedYaml:
+    """Raises YamlError."""
+    root = compose(data)
+    if root is None:
+        return ParsedYaml(None)
+    construction = _Construction()
+    try:
+        value = _jsonable(construction.value(root))
+    except RecursionError:
+        raise YamlError("yaml: exceeded max depth") from None
+    lines = "".join(f"\n  {line}" for line in construction.duplicates)
+    return ParsedYaml(value, f"yaml: unmarshal errors:{lines}" if lines else "")
+
+
+class _Construction:
+    """Turns nodes into values. Counts what comes through aliases, so that a small text cannot become a huge value."""
+
+    def __init__(self) -> None:
+        self.duplicates: list[str] = []
+        self._count = 0
+        self._through_aliases = 0
+        self._alias_depth = 0
+        self._open_aliases: set[Node] = set()
+
+    def value(self, node: Node) -> Any:
+        self._count += 1
+        self._through_aliases += self._alias_depth > 0
+        if self._through_aliases > 100 and self._count > 1000 and self._is_excessive():
+            raise YamlError("yaml: document contains excessive aliasing")
+        if node.kind is NodeKind.ALIAS:
+            return self._alias(node)
+        if node.kind is NodeKind.SCALAR:
+            return _scalar(node)
+        if node.kind is NodeKind.SEQUENCE:
+            return [self.value(child) for child in node.children]
+        return self._mapping(node, {})
+
+    def _is_excessive(self) -> bool:
+        """Up to 99 % may come from aliases in small documents, down to 10 % in huge ones."""
+        share = min(max((self._count - _FEW) / (_MANY - _FEW), 0), 1)
+        return self._through_aliases / self._count > 0.99 - 0.89 * share
+
+    def _alias(self, node: Node) -> Any:
+        assert node.target is not None
+        if node in self._open_aliases:
+            raise YamlError(f"yaml: anchor '{node.value}' value contains itself")
+        self._open_aliases.add(node)
+        self._alias_depth += 1
+        value = self.value(node.target)
+        self._alias_depth -= 1
+        self._open_aliases.discard(node)
+        return value
+
+    def _mapping(self, node: Node, out: dict[Any, Any]) -> dict[Any, Any]:
+        for key_node, value_node in zip(node.children[::2], node.children[1::2], strict=True):
+            if _is_merge(key_node):
+                self._merge(value_node, out)
+                continue
+            key = self.value(key_node)
+            if isinstance(key, dict | list):
+                raise YamlError(f"yaml: invalid map key: {go_syntax(key)}")
+            value = self.value(value_node)
+            # True and 1 are one key to Python and two to Go.
+            typed = (type(key), key)
+            if typed in out:
+                self.duplicates.append(f"line {value_node.line + 1}: key {go_syntax(key)} already set in map")
+            out[typed] = value
+        return out
+
+    def _merge(self, node: Node, out: dict[Any, Any]) -> None:
+        sources = reversed(node.children) if node.kind is NodeKind.SEQUENCE else (node,)
+        for source in sources:
+            target = source.target if source.kind is NodeKind.ALIAS else source
+            if target is None or target.kind is not NodeKind.MAPPING:
+                raise YamlError("yaml: map merge requires map or sequence of maps as the value")
+            self._alias_depth += source is not target
+            self._mapping(target, out)
+            self._alias_depth -= source is not target
+
+
+def _is_merge(node: Node) -> bool:
+    return node.kind is NodeKind.SCALAR and node.value == "<<" and (node.implicit or node.tag == "!!merge")
+
+
+def _scalar(node: Node) -> Any:
+    if not node.tag and not node.implicit:
+        return node.value
+    if node.tag == "!!binary":
+        return _binary(node.value)
+    if node.tag not in _RESOLVABLE or node.tag == "!!str":
+        return node.value
+    tag, value = resolve(node.value)
+    if node.tag == "!!float" and tag is Tag.INT:
+        return float(value)
+    if node.tag not in ("", tag.value):
+        raise YamlError(f"yaml: cannot decode {tag.value} `{node.value}` as a {node.tag}")
+    return value
+
+
+def _binary(text: str) -> str:
+    try:
+        return a2b_base64(text).decode("utf-8", "replace")
+    except Base64Error:
+        raise YamlError("yaml: !!binary value contains invalid base64 data") from None
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return dict(sorted((_key(key, member), _jsonable(member)) for (_, key), member in value.items()))
+    if isinstance(value, list):
+        return [_jsonable(item) for item in value]
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise YamlError(f"json: unsupported value: {go_float(value)}")
+        return int(value) if value.is_integer() and abs(value) < 1e21 else value
+    return value
+
+
+def _key(key: Any, value: Any) -> str:
+    if isinstance(key, str):
+        return key
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if key is None:
+        raise YamlError(f"unsupported map key of type: %!s(<nil>), key: <nil>, value: {go_syntax(value)}")
+    return str(key) if isinstance(key, int) else go_float(key, single=True)

@@ -1,0 +1,100 @@
+"""What an unquoted YAML scalar means to Go's yaml.v2, which both directions rest on: a string that would be read as
+something else has to be quoted when it is written.
+
+YAML 1.1's booleans (`yes`, `on`, `n`), octal with a leading zero and underscores in numbers count; base 60 does not.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from enum import Enum
+from math import inf, nan
+from typing import Any
+
+
+class Tag(Enum):
+    STRING = "!!str"
+    BOOL = "!!bool"
+    INT = "!!int"
+    FLOAT = "!!float"
+    NULL = "!!null"
+    TIMESTAMP = "!!timestamp"
+    MERGE = "!!merge"
+
+
+_WORDS: dict[str, tuple[Tag, Any]] = {
+    **dict.fromkeys(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"], (Tag.BOOL, True)),
+    **dict.fromkeys(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"], (Tag.BOOL, False)),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), (Tag.NULL, None)),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), (Tag.FLOAT, nan)),
+    **{sign + word: (Tag.FLOAT, inf) for word in (".inf", ".Inf", ".INF") for sign in ("", "+")},
+    **{f"-{word}": (Tag.FLOAT, -inf) for word in (".inf", ".Inf", ".INF")},
+    "<<": (Tag.MERGE, "<<"),
+}
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_INTEGER = re.compile(
+    r"(?P<sign>[-+]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0[bB](?P<bin>[01]+)|0[oO]?(?P<oct>[0-7]+)|(?P<dec>0|[1-9][0-9]*))"
+)
+_BASES = {"hex": 16, "bin": 2, "oct": 8, "dec": 10}
+_DAY = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
+_CLOCK = r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2}):(?P<second>[0-9]{1,2})(?:[.,][0-9]+)?"
+_TIMESTAMP = re.compile(rf"{_DAY}(?:[Tt]{_CLOCK}(?:Z|[-+][0-9]{{2}}:[0-9]{{2}})|(?P<spaced> .*))?")
+_SPACED = re.compile(rf" +{_CLOCK}")
+_LIMITS = {"month": (1, 12), "hour": (0, 23), "minute": (0, 59), "second": (0, 59)}
+
+
+def resolve(text: str) -> tuple[Tag, Any]:
+    """The tag and the value of a plain scalar."""
+    word = _WORDS.get(text)
+    if word is not None:
+        return word
+    first = text[0]
+    if first == "." and (number := _float(text)) is not None:
+        return Tag.FLOAT, number
+    if first in "+-0123456789":
+        return _number(text)
+    return Tag.STRING, text
+
+
+def _number(text: str) -> tuple[Tag, Any]:
+    if _is_timestamp(text):
+        return Tag.TIMESTAMP, text
+    plain = text.replace("_", "")
+    integer = _integer(plain)
+    if integer is not None:
+        return Tag.INT, integer
+    number = _float(plain)
+    return (Tag.STRING, text) if number is None else (Tag.FLOAT, number)
+
+
+def _integer(text: str) -> int | None:
+    """In 64 bits, signed or not."""
+    match = _INTEGER.fullmatch(text)
+    if match is None:
+        return None
+    base, digits = next((base, match[name]) for name, base in _BASES.items() if match[name] is not None)
+    number = int(match["sign"] + digits, base)
+    return number if -(1 << 63) <= number < 1 << (63 if match["sign"] else 64) else None
+
+
+def _float(text: str) -> float | None:
+    if not _FLOAT.fullmatch(text):
+        return None
+    number = float(text)
+    return None if number in (inf, -inf) else number
+
+
+def _is_timestamp(text: str) -> bool:
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None:
+        return False
+    parts = match.groupdict()
+    if match["spaced"] is not None:
+        spaced = _SPACED.fullmatch(match["spaced"])
+        if spaced is None:
+            return False
+        parts |= spaced.groupdict()
+    if not all(low <= int(parts[name]) <= high for name, (low, high) in _LIMITS.items() if parts.get(name)):
+        return False
+    return 1 <= int(parts["day"]) <= monthrange(int(parts["year"]) % 400 + 400, int(parts["month"]))[1]
