@@ -49,7 +49,7 @@ def parse(data: bytes) -> Parsed:
 
 
 def parse_untyped(data: bytes) -> Parsed:
-    """As `parse`, with numbers as Go's interface{} holds them: int64 or float64, and a whole float prints as an integer."""
+    """As `parse`, with numbers as Go's interface{} holds them: int64 or float64, and a whole float prints whole."""
     parsed = parse(data)
     return Parsed(_untyped(parsed.value), parsed.duplicates) if _ODD_NUMBER.search(data) else parsed
 

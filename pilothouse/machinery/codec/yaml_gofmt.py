@@ -11,7 +11,7 @@ from pilothouse.machinery.gofmt import quote
 
 
 def go_float(number: float, *, single: bool = False) -> str:
-    """strconv's shortest 'g' form, `1.5e+06`; with `single`, that of the nearest 32-bit float with YAML's infinities."""
+    """strconv's shortest 'g' form, `1.5e+06`; with `single`, of the nearest 32-bit float, with YAML's infinities."""
     if isnan(number):
         return ".nan" if single else "NaN"
     if number in (inf, -inf):

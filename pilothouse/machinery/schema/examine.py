@@ -94,7 +94,7 @@ class _Examination:
         elif node.kind is NodeKind.LIST:
             self._list(node, value, place)
         elif not is_object(value):
-            self._save(place.problem(_word(value), node.go_type))
+            self._save(place.problem(word_for(value), node.go_type))
         elif node.kind is NodeKind.STRUCT:
             self._struct(node, value, place)
         else:
@@ -126,7 +126,7 @@ class _Examination:
     def _list(self, node: TypeNode, value: Any, place: Place) -> None:
         assert node.element is not None
         if not is_array(value):
-            self._save(place.problem(_word(value), node.go_type))
+            self._save(place.problem(word_for(value), node.go_type))
             return
         for at, item in enumerate(value):
             self._value(node.element, item, place.index(at))
@@ -147,11 +147,11 @@ class _Examination:
             if fault is not None:
                 self._save(f"illegal base64 data at input byte {fault}")
         elif not is_array(value):
-            self._save(place.problem(_word(value), node.go_type))
+            self._save(place.problem(word_for(value), node.go_type))
         else:
             for item in value:
                 if item is not None and not (is_number(item) and 0 <= item < 256):
-                    self._save(place.problem(_word(item, spelled=True), "uint8"))
+                    self._save(place.problem(word_for(item, spelled=True), "uint8"))
 
     def _union(self, node: TypeNode, schema: TypeNode, value: Any, place: Place) -> None:
         """Decoded by a decoder of its own: its strict failures are lost, its error gets our place before its own."""
@@ -191,7 +191,7 @@ def _custom(scalar: Scalar, value: Any, place: Place) -> None:
         if not isinstance(value, str) and (word := _misfit(Scalar.INT32, value)) is not None:
             raise _Fatal(place.problem(word, "int32"))
     elif not isinstance(value, str):
-        raise _Fatal(place.problem(_word(value), "string"))
+        raise _Fatal(place.problem(word_for(value), "string"))
     else:
         try:
             (canonical_time if scalar is Scalar.TIME else canonical_micro_time)(value)
@@ -204,13 +204,13 @@ def _misfit(scalar: Scalar | None, value: Any) -> str | None:
     if scalar in INTEGERS:
         limit = INTEGERS[scalar]
         fits = type(value) is int and -limit <= value < limit
-        return None if fits else _word(value, spelled=True)
+        return None if fits else word_for(value, spelled=True)
     wanted = {Scalar.STRING: "string", Scalar.BOOL: "bool", Scalar.FLOAT64: "number"}[scalar or Scalar.STRING]
-    word = _word(value)
+    word = word_for(value)
     return None if word == wanted else word
 
 
-def _word(value: Any, *, spelled: bool = False) -> str:
+def word_for(value: Any, *, spelled: bool = False) -> str:
     if isinstance(value, bool):
         return "bool"
     if is_number(value):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pilothouse.machinery.codec.document import Pairs
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.collapse import collapse
 from pilothouse.machinery.schema.compiler import decoder_of
 from pilothouse.machinery.schema.examine import examine
-from pilothouse.machinery.schema.lists_and_maps import Decode
 from pilothouse.machinery.schema.nodes import TypeNode
 from pilothouse.machinery.schema.scalars import Mismatch
 
@@ -37,24 +36,22 @@ class ObjectType:
     def decode(self, raw: Any) -> Decoded:
         """`raw` is used up: the object may be made of its parts. Raises DecodeError."""
         try:
-            return Decoded(self._decode(raw))
+            return Decoded(self.fit(raw))
         except Mismatch:
-            return self._decode_slowly(raw)
+            return self.decode_document(raw)
 
-    def decode_document(self, document: Pairs) -> Decoded:
-        """As `decode`, for a body with duplicate fields: they are reported too."""
-        return self._decode_slowly(document)
+    @cached_property
+    def fit(self) -> Callable[[Any], Json]:
+        """Decodes what fits and has no unknown field; for the rest it raises Mismatch, and `decode` says why."""
+        return decoder_of(self.node)
+
+    def decode_document(self, document: Any) -> Decoded:
+        """As `decode`, but slower and exact, for a document that may have duplicate fields, which are reported too."""
+        report = examine(self.node, document)
+        if report.error:
+            raise DecodeError(report.error)
+        return Decoded(self.fit(collapse(self.node, document)), report.strict)
 
     def normalise(self, obj: Json) -> Json:
         """The same form for an object that is known to fit its type, as one from protobuf. Changed in place."""
-        return self.decode(obj).obj
-
-    @cached_property
-    def _decode(self) -> Decode:
-        return decoder_of(self.node)
-
-    def _decode_slowly(self, raw: Any) -> Decoded:
-        report = examine(self.node, raw)
-        if report.error:
-            raise DecodeError(report.error)
-        return Decoded(self._decode(collapse(self.node, raw)), report.strict)
+        return self.fit(obj)

@@ -1,0 +1,179 @@
+"""A whole body to an object of a built-in kind, refused in the words of upstream's decoders.
+
+    body = decode_object(data, codec=Codec.JSON, default=DEPLOYMENT, scheme=KUBE, strict=True)
+    body.obj, body.gvk, body.strict_errors
+
+The kind and version in the body count; the resource's own stand in where the body has none. The object has both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from pilothouse.machinery.codec.json import JsonError, parse, parse_document
+from pilothouse.machinery.codec.scheme import Scheme, unknown_conversion
+from pilothouse.machinery.codec.yaml import parse_yaml
+from pilothouse.machinery.codec.yaml_nodes import YamlError
+from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema.examine import TypeProblem, word_for
+from pilothouse.machinery.schema.object_type import Decoded, DecodeError, ObjectType
+from pilothouse.machinery.schema.scalars import Mismatch
+
+_TYPE_META = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+_SUMMARY_LENGTH = 30
+
+
+class Codec(Enum):
+    JSON = "application/json"
+    YAML = "application/yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedBody:
+    """`strict_errors` are unknown and duplicate fields, in upstream's order; always empty without `strict`."""
+
+    obj: Json
+    gvk: GroupVersionKind
+    strict_errors: tuple[str, ...] = ()
+
+
+class BodyError(ValueError):
+    """The body cannot be decoded. `gvk` is the kind it would have been, as far as that could be read."""
+
+    def __init__(self, message: str, gvk: GroupVersionKind | None = None) -> None:
+        super().__init__(message)
+        self.gvk = gvk
+
+
+def decode_object(
+    data: bytes, *, codec: Codec, default: GroupVersionKind, scheme: Scheme, strict: bool = True
+) -> DecodedBody:
+    """As `decode_body`, refusing with the BadRequest that creates and replacements answer with."""
+    try:
+        return decode_body(data, codec=codec, default=default, scheme=scheme, strict=strict)
+    except BodyError as error:
+        raise _refusal(error, default, data) from None
+
+
+def strict_refusal(body: DecodedBody, default: GroupVersionKind) -> BadRequest:
+    """What fieldValidation=Strict answers to a body with strict errors."""
+    return BadRequest(_cannot_be_handled(body.gvk, default, strict_error(body.strict_errors)))
+
+
+def strict_error(errors: tuple[str, ...]) -> str:
+    return "strict decoding error: " + ", ".join(errors)
+
+
+def _refusal(error: BodyError, default: GroupVersionKind, data: bytes) -> BadRequest:
+    if error.gvk is not None and error.gvk.kind:
+        return BadRequest(_cannot_be_handled(error.gvk, default, str(error)))
+    what = f"the object provided is unrecognized (must be of type {default.kind})"
+    return BadRequest(f"{what}: {error} ({_summary(data)})")
+
+
+def _cannot_be_handled(gvk: GroupVersionKind, default: GroupVersionKind, why: str) -> str:
+    return f"{gvk.kind} in version {quote(gvk.version)} cannot be handled as a {default.kind}: {why}"
+
+
+def _summary(data: bytes) -> str:
+    if not data:
+        return "<empty>"
+    start = data[:_SUMMARY_LENGTH]
+    text = start.decode("utf-8", "replace") if data.startswith(b"{") else start.hex()
+    return f"{text} ..." if len(data) > _SUMMARY_LENGTH else text
+
+
+def decode_body(
+    data: bytes, *, codec: Codec, default: GroupVersionKind, scheme: Scheme, strict: bool = True
+) -> DecodedBody:
+    """Raises BodyError with the bare message, which is what deletions answer with."""
+    content = _read(data, codec)
+    gvk = with_defaults(_interpret(content.value), default)
+    if not gvk.kind or not gvk.version:
+        missing = "apiVersion" if gvk.kind else "Kind"
+        raise BodyError(f"Object '{missing}' is missing in '{data.decode('utf-8', 'replace')}'", gvk)
+    kind = scheme.type_of(gvk)
+    if kind is None:
+        raise BodyError(scheme.unknown_kind(gvk), gvk)
+    decoded = _decode(content, kind, gvk)
+    if gvk.kind != default.kind:
+        raise BodyError(unknown_conversion(kind, default), gvk)
+    decoded.obj["kind"], decoded.obj["apiVersion"] = gvk.kind, gvk.api_version
+    errors = (*content.strict_errors, *decoded.strict_errors) if strict else ()
+    return DecodedBody(decoded.obj, gvk, errors)
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """A body's value; its JSON text if it has duplicate fields; what the reader itself found wrong in strict mode."""
+
+    value: Any
+    data: bytes | None
+    has_duplicates: bool = False
+    strict_errors: tuple[str, ...] = ()
+
+
+def _read(data: bytes, codec: Codec) -> _Content:
+    if codec is Codec.YAML:
+        try:
+            parsed = parse_yaml(data)
+        except YamlError as error:
+            raise BodyError(str(error)) from None
+        return _Content(parsed.value, None, strict_errors=(parsed.strict_error,) if parsed.strict_error else ())
+    try:
+        read = parse(data)
+    except JsonError as error:
+        raise BodyError(f"couldn't get version/kind; json parse error: {error}") from None
+    return _Content(read.value, data, has_duplicates=bool(read.duplicates))
+
+
+def _decode(content: _Content, kind: ObjectType, gvk: GroupVersionKind) -> Decoded:
+    value = {} if content.value is None else content.value
+    try:
+        if not content.has_duplicates:
+            return Decoded(kind.fit(value))
+    except Mismatch:
+        pass
+    try:
+        # The text tells how numbers are spelled and which fields stand there twice.
+        return kind.decode_document(value if content.data is None else parse_document(content.data))
+    except DecodeError as error:
+        raise BodyError(str(error), gvk) from None
+
+
+def _interpret(value: Any) -> GroupVersionKind:
+    """The type that the value names. Any spelling of the two keys in capitals counts here, as in Go."""
+    if value is None:
+        return GroupVersionKind("", "", "")
+    if not isinstance(value, dict):
+        raise _no_type(TypeProblem(word_for(value), _TYPE_META))
+    found = {"apiVersion": "", "kind": ""}
+    names = {name.lower(): name for name in found}
+    for key, member in value.items():
+        name = names.get(key.lower()) if len(key) in (4, 10) else None
+        if name is None or member is None:
+            continue
+        if not isinstance(member, str):
+            raise _no_type(TypeProblem(word_for(member), "string", stack=(name,)))
+        found[name] = member
+    try:
+        return GroupVersion.parse(found["apiVersion"]).kind(found["kind"])
+    except ValueError as error:
+        raise BodyError(str(error)) from None
+
+
+def _no_type(problem: TypeProblem) -> BodyError:
+    return BodyError(f"couldn't get version/kind; json parse error: {problem}")
+
+
+def with_defaults(gvk: GroupVersionKind, default: GroupVersionKind) -> GroupVersionKind:
+    """What the body leaves out comes from the default; the version only where the group agrees."""
+    group, version = gvk.group, gvk.version
+    if not version and group in ("", default.group):
+        group, version = default.group, default.version
+    return GroupVersionKind(group, version, gvk.kind or default.kind)
