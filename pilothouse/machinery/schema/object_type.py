@@ -9,10 +9,13 @@ from typing import Any
 
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.patch.schema import PatchSchema
 from pilothouse.machinery.schema.collapse import collapse
 from pilothouse.machinery.schema.compiler import decoder_of
+from pilothouse.machinery.schema.convert import Conversion, ConversionError
 from pilothouse.machinery.schema.examine import examine
 from pilothouse.machinery.schema.nodes import TypeNode
+from pilothouse.machinery.schema.patching import PatchedType
 from pilothouse.machinery.schema.scalars import Mismatch
 
 
@@ -51,6 +54,20 @@ class ObjectType:
         if report.error:
             raise DecodeError(report.error)
         return Decoded(self.fit(collapse(self.node, document)), report.strict)
+
+    def convert(self, obj: Json) -> Decoded:
+        """As `decode`, for the outcome of a strategic merge patch or an apply, which upstream does not read as JSON."""
+        conversion = Conversion()
+        try:
+            converted = conversion.value(self.node, obj)
+        except ConversionError as error:
+            raise DecodeError(str(error)) from None
+        return Decoded(self.fit(converted), conversion.strict_errors)
+
+    @property
+    def patch_schema(self) -> PatchSchema:
+        """How strategic merge patches see the type."""
+        return PatchedType(self.node)
 
     def normalise(self, obj: Json) -> Json:
         """The same form for an object that is known to fit its type, as one from protobuf. Changed in place."""

@@ -1,0 +1,103 @@
+"""From an untyped object to a typed one, as upstream's unstructured converter does after strategic merges and applies.
+
+It has other words than the JSON decoder, goes through the fields in Go's order and stops at the first that is wrong;
+unknown fields are reported in alphabetical order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilothouse.machinery.govalue import go_type
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema.collapse import collapse
+from pilothouse.machinery.schema.examine import examine
+from pilothouse.machinery.schema.nodes import NodeKind, Scalar, TypeNode
+from pilothouse.machinery.schema.scalars import INTEGERS, base64_fault
+
+_GO_KINDS = {"[]interface {}": "slice", "map[string]interface {}": "map"}
+_PLAIN = {Scalar.STRING: str, Scalar.BOOL: bool, Scalar.INT32: int, Scalar.INT64: int, Scalar.FLOAT64: float}
+
+
+class ConversionError(ValueError):
+    """The message is Go's."""
+
+
+class Conversion:
+    """Converts one object; `unknown` are the fields that its type does not have."""
+
+    def __init__(self) -> None:
+        self.unknown: list[str] = []
+
+    def value(self, node: TypeNode, value: Any, path: str = "") -> Any:
+        if value is None or node.kind is NodeKind.ANY:
+            return value
+        if node.kind is NodeKind.SCALAR:
+            return _scalar(node, value)
+        if type(value) is not (list if node.kind is NodeKind.LIST else dict):
+            raise ConversionError(_cannot_restore(node.kind, value))
+        if node.kind is NodeKind.STRUCT:
+            return self._struct(node, value, path)
+        assert node.element is not None
+        if node.kind is NodeKind.MAP:
+            # Upstream's path has no map keys.
+            return {key: self.value(node.element, member, path) for key, member in value.items()}
+        return [self.value(node.element, item, f"{path}[{at}]") for at, item in enumerate(value)]
+
+    def _struct(self, node: TypeNode, value: Json, path: str) -> Json:
+        prefix = f"{path}." if path else ""
+        out = {
+            name: self.value(field.node, value[name], prefix + name)
+            for name, field in node.fields.items()
+            if name in value
+        }
+        self.unknown += [prefix + name for name in value if name not in node.fields]
+        return out
+
+    @property
+    def strict_errors(self) -> tuple[str, ...]:
+        return tuple(sorted(f'unknown field "{path}"' for path in self.unknown))
+
+
+def _cannot_restore(kind: NodeKind, value: Any) -> str:
+    found = _GO_KINDS.get(go_type(value), go_type(value))
+    return {
+        NodeKind.STRUCT: f"cannot restore struct from: {found}",
+        NodeKind.MAP: f"cannot restore map from {found}",
+        NodeKind.LIST: f"cannot restore slice from {found}",
+    }[kind]
+
+
+def _scalar(node: TypeNode, value: Any) -> Any:
+    if node.scalar is Scalar.BYTES:
+        return _bytes(node, value)
+    if node.scalar not in _PLAIN:
+        report = examine(node, value)
+        if report.error:
+            raise ConversionError(report.error)
+        return collapse(node, value)
+    if node.scalar in INTEGERS and type(value) in (int, float):
+        return _integer(node, node.scalar, value)
+    if type(value) is _PLAIN[node.scalar] or (node.scalar is Scalar.FLOAT64 and type(value) is int):
+        return value
+    if node.scalar is Scalar.STRING and type(value) is int:
+        raise ConversionError(f"cannot convert int64 to {node.go_type}")
+    raise ConversionError(f"unrecognized type: {node.scalar.value}")
+
+
+def _integer(node: TypeNode, scalar: Scalar, value: float) -> int:
+    """Too many bits are cut off, as a Go conversion does."""
+    if value != int(value):
+        raise ConversionError(f"cannot convert float64 to {node.go_type}")
+    limit = INTEGERS[scalar]
+    return (int(value) + limit) % (2 * limit) - limit
+
+
+def _bytes(node: TypeNode, value: Any) -> Any:
+    if isinstance(value, str):
+        fault = base64_fault(value)
+        if fault is not None:
+            raise ConversionError(f"error decoding from json: illegal base64 data at input byte {fault}")
+    elif not isinstance(value, list):
+        raise ConversionError(_cannot_restore(NodeKind.LIST, value))
+    return value
