@@ -6,6 +6,7 @@ import re
 from datetime import timedelta
 
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.times import Clock, parse_time, system_clock
 
 _SECOND = 1_000_000_000
 _UNITS = {"ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 1_000_000, "s": _SECOND}
@@ -16,6 +17,18 @@ _STEP = re.compile(r"([0-9]*)(\.?)([0-9]*)([^0-9.]*)")
 
 class DurationError(ValueError):
     """The message is Go's."""
+
+
+def age(timestamp: str | None, clock: Clock = system_clock) -> str:
+    """How long ago a stored time was, as the Age column shows it."""
+    moment = parse_time(timestamp) if timestamp else None
+    return "<unknown>" if moment is None else human_duration(clock() - moment)
+
+
+def until(timestamp: str | None, clock: Clock = system_clock) -> str:
+    """How long it is to a stored time, as tables show it."""
+    moment = parse_time(timestamp) if timestamp else None
+    return "<unknown>" if moment is None else human_duration(moment - clock())
 
 
 def human_duration(span: timedelta) -> str:

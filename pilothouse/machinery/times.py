@@ -9,26 +9,21 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeAlias
 
-from pilothouse.machinery.durations import human_duration
-from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.gotime import TimeError, canonical_micro_time, canonical_time
 
 Clock: TypeAlias = Callable[[], datetime]
 """Answers the present moment, aware of its time zone."""
 
-ZERO = datetime.min.replace(tzinfo=UTC)
-"""Go's zero time, which stands for no time at all."""
 
-
-def utc_now() -> datetime:
+def system_clock() -> datetime:
     return datetime.now(UTC)
 
 
-def now_rfc3339(clock: Clock = utc_now) -> str:
+def now(clock: Clock = system_clock) -> str:
     return format_time(clock())
 
 
-def now_rfc3339_micro(clock: Clock = utc_now) -> str:
+def now_micro(clock: Clock = system_clock) -> str:
     return format_micro_time(clock())
 
 
@@ -42,31 +37,14 @@ def format_micro_time(moment: datetime) -> str:
     return _utc(moment).isoformat(timespec="microseconds") + "Z"
 
 
-def parse_time(text: str) -> datetime:
-    """Reads a metav1.Time. Raises TimeError with Go's message."""
+def parse_time(text: str) -> datetime | None:
+    """Reads a metav1.Time; None for Go's zero time. Raises TimeError with Go's message."""
     return _moment(canonical_time(text), text)
 
 
-def parse_micro_time(text: str) -> datetime:
-    """Reads a metav1.MicroTime. Raises TimeError with Go's message."""
+def parse_micro_time(text: str) -> datetime | None:
+    """Reads a metav1.MicroTime; None for Go's zero time. Raises TimeError with Go's message."""
     return _moment(canonical_micro_time(text), text)
-
-
-def since(timestamp: str | None, clock: Clock = utc_now) -> str:
-    """How long ago a stored time was, as tables show it."""
-    moment = parse_time(timestamp) if timestamp else ZERO
-    return "<unknown>" if moment == ZERO else human_duration(clock() - moment)
-
-
-def until(timestamp: str | None, clock: Clock = utc_now) -> str:
-    """How long it is to a stored time, as tables show it."""
-    moment = parse_time(timestamp) if timestamp else ZERO
-    return "<unknown>" if moment == ZERO else human_duration(moment - clock())
-
-
-def age(obj: Json, clock: Clock = utc_now) -> str:
-    """How old an object is, as the Age column shows it."""
-    return since((obj.get("metadata") or {}).get("creationTimestamp"), clock)
 
 
 def _utc(moment: datetime) -> datetime:
@@ -74,8 +52,8 @@ def _utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(tzinfo=None)
 
 
-def _moment(canonical: str | None, text: str) -> datetime:
+def _moment(canonical: str | None, text: str) -> datetime | None:
     try:
-        return ZERO if canonical is None else datetime.fromisoformat(canonical)
+        return None if canonical is None else datetime.fromisoformat(canonical)
     except ValueError:
         raise TimeError(f"{text} lies outside the years 1 to 9999") from None
