@@ -16,6 +16,7 @@ from pilothouse.machinery.schema.nodes import NodeKind, Scalar, TypeNode
 from pilothouse.machinery.schema.scalars import INTEGERS, base64_fault
 
 _GO_KINDS = {"[]interface {}": "slice", "map[string]interface {}": "map"}
+_WANTED = {NodeKind.STRUCT: "map", NodeKind.MAP: "map", NodeKind.LIST: "slice"}
 _PLAIN = {Scalar.STRING: str, Scalar.BOOL: bool, Scalar.INT32: int, Scalar.INT64: int, Scalar.FLOAT64: float}
 
 
@@ -34,7 +35,7 @@ class Conversion:
             return value
         if node.kind is NodeKind.SCALAR:
             return _scalar(node, value)
-        if type(value) is not (list if node.kind is NodeKind.LIST else dict):
+        if _GO_KINDS.get(go_type(value)) != _WANTED[node.kind]:
             raise ConversionError(_cannot_restore(node.kind, value))
         if node.kind is NodeKind.STRUCT:
             return self._struct(node, value, path)

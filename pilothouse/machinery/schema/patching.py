@@ -39,7 +39,7 @@ class PatchedType:
     def name(self) -> str:
         if self.kind is SchemaKind.STRUCT:
             return self.node.struct_name
-        return _PRIMITIVES.get(self.node.scalar, self.kind.value)
+        return _PRIMITIVES.get(self.node.scalar) or str(self.kind.value)
 
     @property
     def element(self) -> PatchedType | None:
