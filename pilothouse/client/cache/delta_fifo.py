@@ -1,0 +1,160 @@
+"""What happened to each object since it was last processed, oldest object first.
+
+Guarantees: every change is delivered once, with all changes of the same object together and in order. Two deletions
+in a row are one: the one that knows more of the final state. `replace` also reports what it found missing, as
+tombstones; `resync` never overtakes a change that is still queued.
+
+    add(a1) add(b1) update(a2) delete(a)   pop → a: [Added a1, Updated a2, Deleted a]     pop → b: [Added b1]
+    known {a, b}; replace([b2])            pop → b: [Replaced b2]     pop → a: [Deleted tombstone(a)]
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, TypeAlias
+
+from pilothouse.client.cache.keys import DeletedFinalStateUnknown, meta_namespace_key
+from pilothouse.machinery.objects import Json
+
+Transform: TypeAlias = Callable[[Json], Json]
+"""Changes an object before anyone sees it, in place if it likes. Must be idempotent and quick."""
+
+
+class DeltaType(Enum):
+    ADDED = "Added"
+    UPDATED = "Updated"
+    DELETED = "Deleted"
+    REPLACED = "Replaced"
+    """Seen in a list: whether it changed is not known."""
+    SYNC = "Sync"
+    """A periodic resync shows the known state again."""
+
+
+@dataclass(slots=True)
+class Delta:
+    """A change, and the object after it; for a deletion the last state, or a tombstone."""
+
+    type: DeltaType
+    object: Json | DeletedFinalStateUnknown
+
+
+Process: TypeAlias = Callable[[str, list[Delta], bool], None]
+"""Takes a key, its deltas, and whether they belong to the first list."""
+
+
+class KnownObjects(Protocol):
+    """What the consumer of the queue holds."""
+
+    def list_keys(self) -> list[str]: ...
+    def get_by_key(self, key: str) -> Json | None: ...
+
+
+class DeltaFIFO:
+    _items: dict[str, list[Delta]]  # no list here is empty
+    _queue: deque[str]  # the keys of _items, each once, in the order in which they must be processed
+    _initial: int  # how many items of the first replace have not been popped
+
+    def __init__(self, known_objects: KnownObjects, *, transform: Transform | None = None) -> None:
+        self._known = known_objects
+        self._transform = transform
+        self._items = {}
+        self._queue = deque()
+        self._initial = 0
+        self._populated = False
+        self._ready = asyncio.Event()
+        self.synced = asyncio.Event()
+        """Is set when the first list has been processed to its end."""
+
+    def add(self, obj: Json) -> None:
+        self._change(DeltaType.ADDED, obj)
+
+    def update(self, obj: Json) -> None:
+        self._change(DeltaType.UPDATED, obj)
+
+    def delete(self, obj: Json) -> None:
+        """Reports the deletion, unless neither the queue nor the consumer knows of the object."""
+        key = meta_namespace_key(obj)
+        self._set_populated(0)
+        if key in self._items or self._known.get_by_key(key) is not None:
+            self._enqueue(key, DeltaType.DELETED, self._transformed(obj))
+
+    def replace(self, objects: Iterable[Json]) -> None:
+        """These are all the objects that there are: each is reported, and every other known one as deleted."""
+        present = set()
+        for obj in objects:
+            key = meta_namespace_key(obj)
+            present.add(key)
+            self._enqueue(key, DeltaType.REPLACED, self._transformed(obj))
+        missing = [key for key in self._items if key not in present]
+        missing += [key for key in self._known.list_keys() if key not in present and key not in self._items]
+        for key in missing:
+            self._enqueue(key, DeltaType.DELETED, DeletedFinalStateUnknown(key, self._last_known(key)))
+        self._set_populated(len(present) + len(missing))
+
+    def resync(self) -> None:
+        """Shows every known object again, except those with changes still queued."""
+        for key in self._known.list_keys():
+            obj = self._known.get_by_key(key)
+            if obj is not None and key not in self._items:
+                self._enqueue(key, DeltaType.SYNC, obj)
+
+    def pop(self, process: Process) -> None:
+        """Takes the oldest object off the queue and processes its deltas. Raises IndexError when there is none."""
+        key = self._queue.popleft()
+        deltas = self._items.pop(key)
+        initial = not self.synced.is_set()
+        try:
+            process(key, deltas, initial)
+        finally:
+            # Upstream counts before it processes, under a lock; here nobody can look before this returns.
+            if self._initial:
+                self._initial -= 1
+                self._check_synced()
+
+    async def wait(self) -> None:
+        """Returns when there is something to pop."""
+        while not self._queue:
+            self._ready.clear()
+            await self._ready.wait()
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def _change(self, type_: DeltaType, obj: Json) -> None:
+        self._set_populated(0)
+        self._enqueue(meta_namespace_key(obj), type_, self._transformed(obj))
+
+    def _transformed(self, obj: Json) -> Json:
+        return obj if self._transform is None else self._transform(obj)
+
+    def _enqueue(self, key: str, type_: DeltaType, obj: Json | DeletedFinalStateUnknown) -> None:
+        deltas = self._items.get(key)
+        if deltas is None:
+            self._items[key] = [Delta(type_, obj)]
+            self._queue.append(key)
+            self._ready.set()
+        elif type_ is DeltaType.DELETED and deltas[-1].type is DeltaType.DELETED:
+            if isinstance(deltas[-1].object, DeletedFinalStateUnknown):
+                deltas[-1] = Delta(type_, obj)
+        else:
+            deltas.append(Delta(type_, obj))
+
+    def _last_known(self, key: str) -> Json | None:
+        if key not in self._items:
+            return self._known.get_by_key(key)
+        newest = self._items[key][-1].object
+        return newest.obj if isinstance(newest, DeletedFinalStateUnknown) else newest
+
+    def _set_populated(self, initial: int) -> None:
+        if not self._populated:
+            self._populated = True
+            self._initial = initial
+            self._check_synced()
+
+    def _check_synced(self) -> None:
+        if self._populated and self._initial == 0:
+            self.synced.set()

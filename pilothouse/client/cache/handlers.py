@@ -1,0 +1,91 @@
+"""What a client of an informer is told: one thing at a time, through plain functions or coroutines."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from pilothouse.client.cache.keys import DeletedFinalStateUnknown, last_known_state
+from pilothouse.machinery.objects import Json
+
+MaybeAwaitable: TypeAlias = Awaitable[None] | None
+Deleted: TypeAlias = Json | DeletedFinalStateUnknown
+
+
+class ResourceEventHandler(Protocol):
+    """The objects belong to the cache: a handler that wants to change one copies it first."""
+
+    def on_add(self, obj: Json, is_in_initial_list: bool) -> MaybeAwaitable: ...
+    def on_update(self, old: Json, new: Json) -> MaybeAwaitable: ...
+    def on_delete(self, obj: Deleted) -> MaybeAwaitable: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceEventHandlerFuncs:
+    """A handler made of functions; what is left out is not told."""
+
+    add: Callable[[Json], MaybeAwaitable] | None = None
+    update: Callable[[Json, Json], MaybeAwaitable] | None = None
+    delete: Callable[[Deleted], MaybeAwaitable] | None = None
+
+    def on_add(self, obj: Json, is_in_initial_list: bool) -> MaybeAwaitable:
+        return self.add(obj) if self.add else None
+
+    def on_update(self, old: Json, new: Json) -> MaybeAwaitable:
+        return self.update(old, new) if self.update else None
+
+    def on_delete(self, obj: Deleted) -> MaybeAwaitable:
+        return self.delete(obj) if self.delete else None
+
+
+@dataclass(frozen=True, slots=True)
+class FilteringResourceEventHandler:
+    """Tells another handler only of objects that pass: one that begins to pass is added, one that ceases is deleted."""
+
+    passes: Callable[[Json], bool]
+    handler: ResourceEventHandler
+
+    def on_add(self, obj: Json, is_in_initial_list: bool) -> MaybeAwaitable:
+        return self.handler.on_add(obj, is_in_initial_list) if self.passes(obj) else None
+
+    def on_update(self, old: Json, new: Json) -> MaybeAwaitable:
+        before, after = self.passes(old), self.passes(new)
+        if before and after:
+            return self.handler.on_update(old, new)
+        if after:
+            return self.handler.on_add(new, False)
+        return self.handler.on_delete(old) if before else None
+
+    def on_delete(self, obj: Deleted) -> MaybeAwaitable:
+        state = last_known_state(obj)
+        return self.handler.on_delete(obj) if state is not None and self.passes(state) else None
+
+
+@dataclass(slots=True)
+class AddNotification:
+    obj: Json
+    is_in_initial_list: bool
+
+    def deliver(self, handler: ResourceEventHandler) -> MaybeAwaitable:
+        return handler.on_add(self.obj, self.is_in_initial_list)
+
+
+@dataclass(slots=True)
+class UpdateNotification:
+    old: Json
+    new: Json
+
+    def deliver(self, handler: ResourceEventHandler) -> MaybeAwaitable:
+        return handler.on_update(self.old, self.new)
+
+
+@dataclass(slots=True)
+class DeleteNotification:
+    obj: Deleted
+
+    def deliver(self, handler: ResourceEventHandler) -> MaybeAwaitable:
+        return handler.on_delete(self.obj)
+
+
+Notification: TypeAlias = AddNotification | UpdateNotification | DeleteNotification

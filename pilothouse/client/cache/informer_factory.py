@@ -1,0 +1,103 @@
+"""One informer for each resource, shared by everyone who asks for it.
+
+factory = SharedInformerFactory(client)
+informer = factory.for_resource(PODS)
+async with factory:                      # starts every informer that was asked for, and stops them at the end
+    await factory.wait_for_cache_sync()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from pilothouse.client.cache.delta_fifo import Transform
+from pilothouse.client.cache.list_watch import SelectedListWatch
+from pilothouse.client.cache.lister import Lister
+from pilothouse.client.cache.shared_informer import SharedIndexInformer, wait_for_cache_sync
+from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.machinery.names import GroupVersionResource
+
+logger = logging.getLogger(__name__)
+
+
+class SharedInformerFactory:
+    """All its informers see the same namespace and selectors."""
+
+    def __init__(
+        self,
+        client: RESTClient,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        resync_period: float = 0.0,
+        transform: Transform | None = None,
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._label_selector = label_selector
+        self._field_selector = field_selector
+        self._resync_period = resync_period
+        self._transform = transform
+        self._clock = clock
+        self._informers: dict[GroupVersionResource, SharedIndexInformer] = {}
+        self._tasks: dict[GroupVersionResource, asyncio.Task[None]] = {}
+
+    def for_resource(self, resource: GroupVersionResource) -> SharedIndexInformer:
+        """The informer of the resource, which runs after the next `start`."""
+        if resource not in self._informers:
+            self._informers[resource] = self._new_informer(resource)
+        return self._informers[resource]
+
+    def lister(self, resource: GroupVersionResource) -> Lister:
+        return Lister(self.for_resource(resource).indexer, resource.group_resource)
+
+    def start(self) -> None:
+        """Runs every informer that does not run yet."""
+        for resource, informer in self._informers.items():
+            if resource not in self._tasks:
+                task = self._tasks[resource] = asyncio.ensure_future(informer.run())
+                task.add_done_callback(_log_failure)
+
+    async def wait_for_cache_sync(self) -> None:
+        """Returns when every informer has synced; raises if one of them failed."""
+        synced = asyncio.ensure_future(wait_for_cache_sync(*self._informers.values()))
+        try:
+            done, _ = await asyncio.wait({synced, *self._tasks.values()}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            synced.cancel()
+
+    async def shutdown(self) -> None:
+        """Stops every informer and returns when all have stopped. Raises what made one fail."""
+        for task in self._tasks.values():
+            task.cancel()
+        results = await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+
+    async def __aenter__(self) -> SharedInformerFactory:
+        self.start()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.shutdown()
+
+    def _new_informer(self, resource: GroupVersionResource) -> SharedIndexInformer:
+        collection = self._client.for_resource(resource, namespace=self._namespace)
+        source = SelectedListWatch(collection, self._label_selector, self._field_selector)
+        name = str(resource.group_resource)
+        informer = SharedIndexInformer(source, name=name, resync_period=self._resync_period, clock=self._clock)
+        if self._transform is not None:
+            informer.set_transform(self._transform)
+        return informer
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.error("an informer failed", exc_info=error)

@@ -1,0 +1,252 @@
+"""Keeps a store equal to a collection of the server: list once, then watch, and recover from whatever breaks.
+
+Guarantees: the store is given every object of a list and then every event in the order in which the server sent them;
+a watch that ends or breaks off is resumed from the last event or bookmark; when that version is gone (410) everything
+is listed anew, at a version not older than any that was seen, so that the store never goes back in time.
+The first state comes as a stream (`sendInitialEvents`) if the server can, else as a list in pages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from typing import NoReturn, Protocol
+
+from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.cache.list_watch import PAGE_SIZE, ListerWatcher, Listing, Watch, list_all
+from pilothouse.client.cache.sync_position import SyncPosition
+from pilothouse.client.cache.watch_errors import (
+    VeryShortWatch,
+    WatchErrorHandler,
+    is_expired,
+    is_retriable,
+    is_too_large_resource_version,
+    log_watch_error,
+)
+from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.rest.errors import ConnectionFailed
+from pilothouse.client.rest.options import ListOptions
+from pilothouse.client.rest.watch import WatchEvent
+from pilothouse.client.wait import Backoff
+from pilothouse.machinery.errors import from_status
+from pilothouse.machinery.objects import Json
+
+logger = logging.getLogger(__name__)
+
+MIN_WATCH_TIMEOUT = 300.0
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+# Stops growing at 30 to 60 seconds; after two quiet minutes the server counts as healthy again.
+BACKOFF = Backoff(duration=0.8, factor=2.0, jitter=1.0, steps=38, cap=30.0)
+BACKOFF_RESET = 120.0
+
+
+class ReflectorStore(Protocol):
+    def add(self, obj: Json) -> None: ...
+    def update(self, obj: Json) -> None: ...
+    def delete(self, obj: Json) -> None: ...
+    def replace(self, objects: list[Json]) -> None: ...
+    def resync(self) -> None: ...
+
+
+class Reflector:
+    def __init__(
+        self,
+        source: ListerWatcher,
+        store: ReflectorStore,
+        *,
+        name: str = "reflector",
+        resync_period: float = 0.0,
+        should_resync: Callable[[], bool] = lambda: True,
+        use_watch_list: bool = True,
+        on_watch_error: WatchErrorHandler = log_watch_error,
+        backoff: Backoff = BACKOFF,
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        self.name = name
+        self._source = source
+        self._store = store
+        self._resync_period = resync_period
+        self._should_resync = should_resync
+        self._use_watch_list = use_watch_list
+        self._on_watch_error = on_watch_error
+        self._delay = backoff.delays_with_reset(BACKOFF_RESET, clock)
+        self._clock = clock
+        self._position = SyncPosition()
+        self._paginated = False  # the server answers "0" in pages: it has no watch cache, so always ask for pages
+
+    @property
+    def last_sync_resource_version(self) -> str:
+        return self._position.resource_version
+
+    async def run(self) -> NoReturn:
+        """Reflects until cancelled."""
+        while True:
+            try:
+                await self.list_and_watch()
+            except Exception as error:
+                self._on_watch_error(self.name, error)
+            await self._clock.sleep(self._delay())
+
+    async def list_and_watch(self) -> None:
+        """One attempt: brings the store up to date and keeps it so until the watch can not be resumed."""
+        watch = await self._watch_list() if self._use_watch_list else None
+        if watch is None:
+            await self._list()
+        resync = asyncio.ensure_future(self._resync_periodically())
+        try:
+            await self._watch(watch)
+        finally:
+            resync.cancel()
+
+    async def _list(self) -> None:
+        version = self._position.for_list
+        try:
+            listing = await self._list_at(version)
+        except Exception as error:
+            if not is_expired(error) and not is_too_large_resource_version(error):
+                raise
+            self._position.unavailable = True
+            listing = await self._list_at(self._position.for_list)
+        if version == "0" and listing.paginated:
+            self._paginated = True
+        self._store.replace(listing.items)
+        self._position.reached(listing.resource_version)
+
+    async def _list_at(self, version: str) -> Listing:
+        # A limit would send a list at a given version past the server's watch cache.
+        exact = version not in ("", "0") and not self._paginated
+        return await list_all(self._source, version, 0 if exact else PAGE_SIZE)
+
+    async def _watch_list(self) -> Watch | None:
+        """Streams the state into the store and answers the watch, which goes on; None if the server can not stream."""
+        while True:
+            options = ListOptions(
+                resource_version=self._position.for_watch_list,
+                resource_version_match="NotOlderThan",
+                send_initial_events=True,
+                allow_watch_bookmarks=True,
+                timeout_seconds=_watch_timeout(),
+            )
+            try:
+                return await self._stream_state(options)
+            except Exception as error:
+                if not await self._may_stream_again(error):
+                    logger.debug("%s: falling back to a list: %s", self.name, error)
+                    return None
+
+    async def _may_stream_again(self, error: Exception) -> bool:
+        if is_retriable(error):
+            await self._clock.sleep(self._delay())
+            return True
+        if is_expired(error) or is_too_large_resource_version(error):
+            self._position.unavailable = True
+            return True
+        return False
+
+    async def _stream_state(self, options: ListOptions) -> Watch:
+        state = _InitialState()
+        watch = await self._source.watch(options)
+        try:
+            async for event in watch:
+                version = state.take(event)
+                if version is not None:
+                    self._store.replace([*state.objects.values()])
+                    self._position.reached(version)
+                    return watch
+            raise ConnectionFailed("the stream ended before its initial events did")
+        except BaseException:
+            await watch.aclose()
+            raise
+
+    async def _watch(self, watch: Watch | None) -> NoReturn:
+        """Follows the watch and its successors. Raises when only a new list can help."""
+        while True:
+            started = self._clock.now()
+            try:
+                if watch is None:
+                    watch = await self._source.watch(self._watch_options())
+                events = await self._follow(watch)
+            except Exception as error:
+                if not is_retriable(error):
+                    raise
+                await self._clock.sleep(self._delay())
+            else:
+                if events == 0 and self._clock.now() - started < 1.0:
+                    raise VeryShortWatch(self.name)
+            watch = None
+
+    async def _follow(self, watch: Watch) -> int:
+        """Applies the watch's events to the store until it ends; answers how many there were."""
+        count = 0
+        try:
+            async for event in watch:
+                self._apply(event)
+                count += 1
+        except ConnectionFailed as error:
+            logger.debug("%s: watch broke off: %s", self.name, error)
+        finally:
+            await watch.aclose()
+        return count
+
+    def _apply(self, event: WatchEvent) -> None:
+        obj = event.object
+        change = _CHANGES.get(event.type)
+        if change is not None:
+            try:
+                change(self._store, obj)
+            except Exception:
+                logger.exception("%s: can not store a watch event", self.name)
+        elif event.type == "ERROR":
+            raise from_status(obj)
+        elif event.type != "BOOKMARK":
+            logger.error("%s: unknown watch event %r", self.name, event.type)
+            return
+        self._position.resource_version = obj["metadata"]["resourceVersion"]
+
+    def _watch_options(self) -> ListOptions:
+        return ListOptions(
+            resource_version=self._position.resource_version,
+            allow_watch_bookmarks=True,
+            timeout_seconds=_watch_timeout(),
+        )
+
+    async def _resync_periodically(self) -> None:
+        while self._resync_period > 0:
+            await self._clock.sleep(self._resync_period)
+            if self._should_resync():
+                self._store.resync()
+
+
+_CHANGES: dict[str, Callable[[ReflectorStore, Json], None]] = {
+    "ADDED": lambda store, obj: store.add(obj),
+    "MODIFIED": lambda store, obj: store.update(obj),
+    "DELETED": lambda store, obj: store.delete(obj),
+}
+
+
+class _InitialState:
+    """The objects of a stream that has not come to the end of its initial events."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Json] = {}
+
+    def take(self, event: WatchEvent) -> str | None:
+        """The state's resource version, once it is complete."""
+        obj = event.object
+        if event.type in ("ADDED", "MODIFIED"):
+            self.objects[meta_namespace_key(obj)] = obj
+        elif event.type == "DELETED":
+            self.objects.pop(meta_namespace_key(obj), None)
+        elif event.type == "ERROR":
+            raise from_status(obj)
+        elif (obj["metadata"].get("annotations") or {}).get(INITIAL_EVENTS_END) == "true":
+            return str(obj["metadata"]["resourceVersion"])
+        return None
+
+
+def _watch_timeout() -> int:
+    """Spread over five to ten minutes, so that watches which began together do not end together."""
+    return int(random.uniform(MIN_WATCH_TIMEOUT, 2 * MIN_WATCH_TIMEOUT))

@@ -1,0 +1,249 @@
+"""SharedIndexInformer: one cache of a collection for many readers and many handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from pilothouse.client.cache.delta_fifo import Delta, DeltaFIFO, DeltaType, Transform
+from pilothouse.client.cache.handlers import (
+    AddNotification,
+    DeleteNotification,
+    ResourceEventHandler,
+    UpdateNotification,
+)
+from pilothouse.client.cache.indexer import NAMESPACE_INDEX, Indexer, IndexFunc, namespace_index
+from pilothouse.client.cache.keys import DeletedFinalStateUnknown
+from pilothouse.client.cache.list_watch import ListerWatcher
+from pilothouse.client.cache.mutation_detector import CacheMutationDetector, detector_from_environment
+from pilothouse.client.cache.processor import ProcessorListener, SharedProcessor
+from pilothouse.client.cache.reflector import BACKOFF, Reflector
+from pilothouse.client.cache.watch_errors import WatchErrorHandler, log_watch_error
+from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.wait import Backoff
+from pilothouse.machinery.objects import Json, resource_version_of
+
+logger = logging.getLogger(__name__)
+
+MINIMUM_RESYNC_PERIOD = 1.0
+_OBJECTS_PER_TURN = 500  # then the event loop gets its turn
+
+Registration: TypeAlias = ProcessorListener
+
+
+class InformerState(Exception):
+    """The informer has started, or stopped, and can no longer do what was asked."""
+
+
+class SharedIndexInformer:
+    """Links its clients to the authoritative state of one collection, eventually.
+
+    An object is identified by namespace and name; its uid plays no part. It goes through a strict sequence of states,
+    each present with a resourceVersion, or absent.
+
+    Ordered: the states of one object appear in the cache, and in the notifications to one handler, in the order in
+    which they happened. A handler gets one notification at a time. It gets it after the cache and all its indexes
+    have been updated; by then the cache may already show later states.
+
+    Eventual: unless communication fails for good or the informer is stopped, the cache reaches each object's current
+    state or a later one, and every handler is told of every update of the cache made after the handler was added.
+    A handler that is added late is first told of all objects in the cache, as additions.
+
+    Never promised: that every state is seen (several changes may show as one); any order between different objects;
+    any order between handlers; that a deletion followed by a creation of the same name shows as two notifications
+    (it may show as one update: compare uids); that a deletion brings the final state (it may be a
+    DeletedFinalStateUnknown, with an older one).
+
+    A delete notification shows the last state, under a resourceVersion at which the object is already gone.
+    Objects are shared between all readers: nobody may change them.
+    """
+
+    def __init__(
+        self,
+        source: ListerWatcher,
+        *,
+        name: str = "informer",
+        resync_period: float = 0.0,
+        indexers: Mapping[str, IndexFunc] | None = None,
+        use_watch_list: bool = True,
+        backoff: Backoff = BACKOFF,
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        self.name = name
+        self.indexer = Indexer({NAMESPACE_INDEX: namespace_index, **(indexers or {})})
+        self._source = source
+        self._resync_check_period = self._default_resync_period = resync_period
+        self._use_watch_list = use_watch_list
+        self._backoff = backoff
+        self._clock = clock
+        self._transform: Transform | None = None
+        self._on_watch_error: WatchErrorHandler = log_watch_error
+        self._detector: CacheMutationDetector | None = detector_from_environment(name, clock)
+        self._processor = SharedProcessor(clock)
+        self._reflector: Reflector | None = None
+        self._tasks: asyncio.TaskGroup | None = None
+        self._synced = asyncio.Event()
+        self._stopped = False
+
+    def add_event_handler(self, handler: ResourceEventHandler, *, resync_period: float | None = None) -> Registration:
+        """Tells the handler of everything from now on, beginning with what the cache holds.
+
+        With a resync period it is also shown every object again, as an update, each time the period has passed.
+        """
+        if self._stopped:
+            raise InformerState(f"handler was not added to informer {self.name} because it has stopped already")
+        period = self._requested_period(self._default_resync_period if resync_period is None else resync_period)
+        effective = _effective_period(period, self._resync_check_period)
+        listener = ProcessorListener(handler, self._clock, requested=period, resync_period=effective)
+        self._processor.listeners.append(listener)
+        if self._tasks is not None:
+            self._join(listener, self._tasks)
+        return listener
+
+    def remove_event_handler(self, registration: Registration) -> None:
+        """Tells the handler nothing more. Removing it again does nothing."""
+        if registration in self._processor.listeners:
+            self._processor.listeners.remove(registration)
+            if registration.task is not None:
+                registration.task.cancel()
+
+    def add_indexers(self, indexers: Mapping[str, IndexFunc]) -> None:
+        """May be called at any time before the informer stops."""
+        if self._stopped:
+            raise InformerState(f"indexers were not added to informer {self.name} because it has stopped already")
+        self.indexer.add_indexers(indexers)
+
+    def set_transform(self, transform: Transform) -> None:
+        self._refuse_if_started()
+        self._transform = transform
+
+    def set_watch_error_handler(self, handler: WatchErrorHandler) -> None:
+        self._refuse_if_started()
+        self._on_watch_error = handler
+
+    def detect_mutations(self) -> None:
+        """Makes `run` fail with CacheMutated soon after someone changed an object of the cache."""
+        self._refuse_if_started()
+        self._detector = CacheMutationDetector(self.name, self._clock)
+
+    def has_synced(self) -> bool:
+        """Whether the cache holds a whole first list. Whether a handler has seen it, its registration says."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        await self._synced.wait()
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._stopped
+
+    @property
+    def last_sync_resource_version(self) -> str:
+        return "" if self._reflector is None else self._reflector.last_sync_resource_version
+
+    async def run(self) -> None:
+        """Runs the informer, once, until cancelled."""
+        self._refuse_if_started()
+        fifo = DeltaFIFO(self.indexer, transform=self._transform)
+        self._reflector = self._new_reflector(fifo)
+        try:
+            async with asyncio.TaskGroup() as self._tasks:
+                for listener in self._processor.listeners:
+                    listener.task = self._tasks.create_task(listener.run())
+                if self._detector is not None:
+                    self._tasks.create_task(self._detector.run())
+                self._tasks.create_task(self._process(fifo))
+                self._tasks.create_task(self._announce_sync(fifo))
+                self._tasks.create_task(self._reflector.run())
+        finally:
+            self._stopped = True
+
+    def _new_reflector(self, fifo: DeltaFIFO) -> Reflector:
+        return Reflector(
+            self._source,
+            fifo,
+            name=self.name,
+            resync_period=self._resync_check_period,
+            should_resync=self._processor.should_resync,
+            use_watch_list=self._use_watch_list,
+            on_watch_error=self._on_watch_error,
+            backoff=self._backoff,
+            clock=self._clock,
+        )
+
+    async def _process(self, fifo: DeltaFIFO) -> None:
+        while True:
+            await fifo.wait()
+            for _ in range(min(len(fifo), _OBJECTS_PER_TURN)):
+                self._process_one(fifo)
+            await asyncio.sleep(0)
+
+    def _process_one(self, fifo: DeltaFIFO) -> None:
+        try:
+            fifo.pop(self._handle_deltas)
+        except Exception:
+            logger.exception("informer %s can not process a change", self.name)
+
+    async def _announce_sync(self, fifo: DeltaFIFO) -> None:
+        await fifo.synced.wait()
+        self._synced.set()
+        for listener in self._processor.listeners:
+            listener.upstream_has_synced()
+
+    def _handle_deltas(self, key: str, deltas: list[Delta], is_in_initial_list: bool) -> None:
+        for delta in deltas:
+            obj = delta.object
+            if delta.type is DeltaType.DELETED or isinstance(obj, DeletedFinalStateUnknown):
+                self.indexer.delete(key)
+                self._processor.distribute(DeleteNotification(obj))
+            else:
+                self._store(key, obj, is_in_initial_list)
+
+    def _store(self, key: str, obj: Json, is_in_initial_list: bool) -> None:
+        old = self.indexer.get_by_key(key)
+        self.indexer.update(key, obj)
+        if self._detector is not None:
+            self._detector.add_object(obj)
+        if old is None:
+            self._processor.distribute(AddNotification(obj, is_in_initial_list))
+        else:
+            unchanged = resource_version_of(old) == resource_version_of(obj)
+            self._processor.distribute(UpdateNotification(old, obj), sync=unchanged)
+
+    def _join(self, listener: ProcessorListener, tasks: asyncio.TaskGroup) -> None:
+        """Nothing else runs meanwhile, so the handler misses no change and sees none twice."""
+        for obj in self.indexer.list():
+            listener.add(AddNotification(obj, is_in_initial_list=True))
+        if self.has_synced():
+            listener.upstream_has_synced()
+        listener.task = tasks.create_task(listener.run())
+
+    def _requested_period(self, period: float) -> float:
+        """The period made possible; before the start, the informer's own check adapts to the shortest."""
+        if period <= 0:
+            return 0.0
+        period = max(period, MINIMUM_RESYNC_PERIOD)
+        if period < self._resync_check_period:
+            if self._tasks is not None:
+                return self._resync_check_period
+            self._resync_check_period = period
+            for listener in self._processor.listeners:
+                listener.resync_period = _effective_period(listener.requested_resync_period, period)
+        return period
+
+    def _refuse_if_started(self) -> None:
+        if self._tasks is not None:
+            raise InformerState(f"informer {self.name} has already started")
+
+
+def _effective_period(requested: float, check: float) -> float:
+    """An informer that checks for no resyncs does none, whatever its handlers request."""
+    return max(requested, check) if requested and check else 0.0
+
+
+async def wait_for_cache_sync(*caches: SharedIndexInformer | Registration) -> None:
+    """Returns when every informer and every handler's registration has synced."""
+    for cache in caches:
+        await cache.wait_synced()

@@ -1,0 +1,33 @@
+"""The configuration of a pod: its service account's token and the addresses in its environment."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pilothouse.client.config.kubeconfig import default_files, load_kubeconfig
+from pilothouse.client.config.model import ClientConfig, ConfigError, TLSConfig
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+def load_in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClientConfig:
+    """Raises ConfigError outside of a cluster."""
+    host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
+    token_file = folder / "token"
+    if not host or not port or not token_file.exists():
+        raise ConfigError("this is not a pod: no KUBERNETES_SERVICE_HOST and PORT, or no service account token")
+    namespace = folder / "namespace"
+    return ClientConfig(
+        host=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+        namespace=namespace.read_text().strip() if namespace.exists() else "default",
+        tls=TLSConfig(ca_file=folder / "ca.crt" if (folder / "ca.crt").exists() else None),
+        token_file=token_file,
+    )
+
+
+def load_config(*, context: str = "") -> ClientConfig:
+    """The kubeconfig if there is one, else the pod's service account."""
+    if any(file.exists() for file in default_files()):
+        return load_kubeconfig(context=context)
+    return load_in_cluster()

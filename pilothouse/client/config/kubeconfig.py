@@ -1,0 +1,161 @@
+"""kubeconfig files: found and merged as kubectl does.
+
+The files are those of $KUBECONFIG, or ~/.kube/config. What an earlier file says goes before what a later one says.
+Relative paths in a file are relative to the file.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pilothouse.client.config.model import ClientConfig, ConfigError, ExecConfig, ImpersonationConfig, TLSConfig
+from pilothouse.machinery.objects import Json
+
+_PATHS = {
+    "cluster": ("certificate-authority",),
+    "user": ("client-certificate", "client-key", "tokenFile"),
+}
+
+
+def load_kubeconfig(path: str | Path | None = None, *, context: str = "") -> ClientConfig:
+    """The configuration of the context, or of the current one. Raises ConfigError."""
+    files = [Path(path)] if path is not None else default_files()
+    return config_for(merge([_read(file) for file in files if path is not None or file.exists()]), context=context)
+
+
+def default_files() -> list[Path]:
+    if named := os.environ.get("KUBECONFIG"):
+        return [Path(part) for part in named.split(os.pathsep) if part]
+    return [Path.home() / ".kube" / "config"]
+
+
+def merge(configs: Iterable[Json]) -> Json:
+    """One configuration of several: of each name the first, and the first current context."""
+    merged: Json = {"current-context": "", "clusters": {}, "users": {}, "contexts": {}}
+    for config in configs:
+        merged["current-context"] = merged["current-context"] or config.get("current-context") or ""
+        for plural, singular in (("clusters", "cluster"), ("users", "user"), ("contexts", "context")):
+            for entry in config.get(plural) or ():
+                merged[plural].setdefault(entry["name"], entry.get(singular) or {})
+    return merged
+
+
+def config_for(merged: Json, *, context: str = "") -> ClientConfig:
+    name = context or merged["current-context"]
+    if not name:
+        raise ConfigError("no current context is set, and none was asked for")
+    chosen = _entry(merged, "contexts", name)
+    cluster = _entry(merged, "clusters", chosen.get("cluster") or "")
+    user = _entry(merged, "users", chosen["user"]) if chosen.get("user") else {}
+    if "auth-provider" in user:
+        raise ConfigError(f"user {chosen['user']!r}: auth-provider is no longer supported, use exec")
+    if not cluster.get("server"):
+        raise ConfigError(f"cluster {chosen['cluster']!r} has no server")
+    return ClientConfig(
+        host=cluster["server"],
+        namespace=chosen.get("namespace") or "default",
+        tls=_tls(cluster, user),
+        token=user.get("token") or "",
+        token_file=_path(user, "tokenFile"),
+        username=user.get("username") or "",
+        password=user.get("password") or "",
+        exec=_exec(user["exec"], cluster) if user.get("exec") else None,
+        impersonate=_impersonation(user),
+        proxy_url=cluster.get("proxy-url") or "",
+        disable_compression=bool(cluster.get("disable-compression")),
+    )
+
+
+def _read(file: Path) -> Json:
+    try:
+        config = yaml.safe_load(file.read_text()) or {}
+    except (OSError, yaml.YAMLError) as error:
+        raise ConfigError(f"can not read {file}: {error}") from error
+    if not isinstance(config, dict):
+        raise ConfigError(f"{file} is not a kubeconfig")
+    for plural, singular in (("clusters", "cluster"), ("users", "user")):
+        for entry in config.get(plural) or ():
+            _resolve_paths(entry.get(singular) or {}, _PATHS[singular], file.parent)
+    return config
+
+
+def _resolve_paths(part: Json, fields: Iterable[str], folder: Path) -> None:
+    for field in fields:
+        if part.get(field):
+            part[field] = str(folder / part[field])
+    command = (part.get("exec") or {}).get("command") or ""
+    if os.sep in command:  # a bare name is looked up in $PATH
+        part["exec"]["command"] = str(folder / command)
+
+
+def _entry(merged: Json, plural: str, name: str) -> Json:
+    if name not in merged[plural]:
+        raise ConfigError(f"{plural.removesuffix('s')} {name!r} does not exist")
+    entry: Json = merged[plural][name]
+    return entry
+
+
+def _tls(cluster: Json, user: Json) -> TLSConfig:
+    return TLSConfig(
+        ca_data=_data(cluster, "certificate-authority-data"),
+        ca_file=_path(cluster, "certificate-authority"),
+        cert_data=_data(user, "client-certificate-data"),
+        cert_file=_path(user, "client-certificate"),
+        key_data=_data(user, "client-key-data"),
+        key_file=_path(user, "client-key"),
+        insecure=bool(cluster.get("insecure-skip-tls-verify")),
+        server_name=cluster.get("tls-server-name") or "",
+    )
+
+
+def _exec(spec: Json, cluster: Json) -> ExecConfig:
+    return ExecConfig(
+        command=spec.get("command") or "",
+        api_version=spec.get("apiVersion") or "",
+        args=tuple(spec.get("args") or ()),
+        env=tuple((entry["name"], entry["value"]) for entry in spec.get("env") or ()),
+        install_hint=spec.get("installHint") or "",
+        interactive_mode=spec.get("interactiveMode") or "IfAvailable",
+        cluster=_cluster_info(cluster) if spec.get("provideClusterInfo") else None,
+    )
+
+
+def _cluster_info(cluster: Json) -> Json:
+    """What an exec plugin may know of the cluster; a CA file is given as its data."""
+    names = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
+    info = {name: cluster[name] for name in names if cluster.get(name)}
+    file = _path(cluster, "certificate-authority")
+    if file is not None and "certificate-authority-data" not in info:
+        info["certificate-authority-data"] = base64.b64encode(file.read_bytes()).decode()
+    for extension in cluster.get("extensions") or ():
+        if extension.get("name") == "client.authentication.k8s.io/exec":
+            info["config"] = extension.get("extension")
+    return info
+
+
+def _impersonation(user: Json) -> ImpersonationConfig:
+    extra = user.get("as-user-extra") or {}
+    return ImpersonationConfig(
+        user=user.get("as") or "",
+        uid=user.get("as-uid") or "",
+        groups=tuple(user.get("as-groups") or ()),
+        extra=tuple((key, value) for key, values in extra.items() for value in values),
+    )
+
+
+def _data(part: Json, field: str) -> bytes:
+    try:
+        return base64.b64decode(part.get(field) or "", validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ConfigError(f"{field} is not base64: {error}") from error
+
+
+def _path(part: dict[str, Any], field: str) -> Path | None:
+    return Path(part[field]) if part.get(field) else None

@@ -1,0 +1,78 @@
+"""Everything a client needs to know to reach a server and be known to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pilothouse.machinery.objects import Json
+
+
+class ConfigError(Exception):
+    """The configuration can not be used; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TLSConfig:
+    """PEM data goes before files. Without a CA the system's are trusted."""
+
+    ca_data: bytes = b""
+    ca_file: Path | None = None
+    cert_data: bytes = field(default=b"", repr=False)
+    cert_file: Path | None = None
+    key_data: bytes = field(default=b"", repr=False)
+    key_file: Path | None = None
+    insecure: bool = False
+    server_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecConfig:
+    """A program that prints credentials (an ExecCredential)."""
+
+    command: str
+    api_version: str
+    args: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    install_hint: str = ""
+    interactive_mode: str = "IfAvailable"
+    cluster: Json | None = None
+    """What the program is told of the cluster; None if it did not ask."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImpersonationConfig:
+    user: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientConfig:
+    """`qps` 0 switches the client-side rate limit off; `timeout` limits each request except watches."""
+
+    host: str
+    namespace: str = "default"
+    tls: TLSConfig = TLSConfig()
+    token: str = field(default="", repr=False)
+    token_file: Path | None = None
+    username: str = ""
+    password: str = field(default="", repr=False)
+    exec: ExecConfig | None = None
+    impersonate: ImpersonationConfig = ImpersonationConfig()
+    proxy_url: str = ""
+    disable_compression: bool = False
+    user_agent: str = "pilothouse"
+    timeout: float | None = None
+    qps: float = 50.0
+    burst: int = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """What to show the server with a request: a bearer token, a client certificate (PEM), both or neither."""
+
+    token: str = field(default="", repr=False)
+    cert_data: bytes = field(default=b"", repr=False)
+    key_data: bytes = field(default=b"", repr=False)

@@ -1,0 +1,159 @@
+"""Requests with everything around them: rate limit, retries, typed errors, warnings.
+
+A request is sent again when the server asks for it (429 or 5xx with Retry-After), and a GET also when its connection
+broke off; ten times at most. Everything else that fails is raised at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+import orjson
+
+from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.flowcontrol import TokenBucket
+from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, InvalidResponse, RequestTimedOut
+from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.client.rest.response_errors import error_from
+from pilothouse.client.rest.transport import HttpRequest, HttpResponse, Transport
+from pilothouse.client.rest.warnings import WarningHandler, log_each_once, warnings_in
+from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.names import GroupVersion, GroupVersionResource
+from pilothouse.machinery.objects import Json
+
+logger = logging.getLogger(__name__)
+
+MAX_RETRIES = 10
+JSON = "application/json"
+
+T = TypeVar("T")
+
+
+class RESTClient:
+    """`resource` is the way in for objects; `get_json`, `request` and `stream` are for everything else."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        rate_limiter: TokenBucket | None = None,
+        user_agent: str = "pilothouse",
+        timeout: float | None = None,
+        on_warning: WarningHandler | None = None,
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        self._transport = transport
+        self._rate_limiter = rate_limiter
+        self._user_agent = user_agent
+        self._timeout = timeout
+        self._on_warning = on_warning or log_each_once()
+        self._clock = clock
+
+    def resource(self, api_version: str, plural: str, *, namespace: str = "") -> ResourceClient:
+        """`client.resource("apps/v1", "deployments", namespace="default")`; without a namespace, all of them."""
+        return self.for_resource(GroupVersion.parse(api_version).resource(plural), namespace=namespace)
+
+    def for_resource(self, resource: GroupVersionResource, *, namespace: str = "") -> ResourceClient:
+        return ResourceClient(self, resource, namespace=namespace)
+
+    async def get_json(self, path: str, params: Mapping[str, str] | None = None, *, accept: str = JSON) -> Json:
+        return await self.request("GET", path, params=params, accept=accept)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: Any = None,
+        content_type: str = JSON,
+        accept: str = JSON,
+    ) -> Json:
+        """The answer as JSON. Raises StatusError, ConnectionFailed or InvalidResponse."""
+        data = b"" if body is None else orjson.dumps(body)
+        headers = {"accept": accept, **({"content-type": content_type} if data else {})}
+        request = HttpRequest(method, target(path, params), self._with_agent(headers), data, self._timeout)
+        answer = await self._read(request)
+        try:
+            found = orjson.loads(answer)
+        except orjson.JSONDecodeError as error:
+            raise InvalidResponse(f"{method} {path} did not answer JSON: {error}") from None
+        if not isinstance(found, dict):
+            raise InvalidResponse(f"{method} {path} answered no object")
+        return found
+
+    async def request_text(self, path: str, params: Mapping[str, str] | None = None) -> str:
+        """The answer as text: logs, health checks, metrics."""
+        request = HttpRequest("GET", target(path, params), self._with_agent({"accept": "*/*"}), b"", self._timeout)
+        return (await self._read(request)).decode("utf-8", "replace")
+
+    async def stream(self, path: str, params: Mapping[str, str], *, timeout: float | None = None) -> HttpResponse:
+        """A successful answer whose body has not been read."""
+        request = HttpRequest("GET", target(path, params), self._with_agent({"accept": JSON}), b"", timeout)
+        return await self._with_retries(request, lambda: self._send(request))
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def __aenter__(self) -> RESTClient:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    def _with_agent(self, headers: dict[str, str]) -> dict[str, str]:
+        return {"user-agent": self._user_agent, **headers}
+
+    async def _read(self, request: HttpRequest) -> bytes:
+        async def attempt() -> bytes:
+            response = await self._send(request)
+            try:
+                return await response.read()
+            finally:
+                await response.close()
+
+        return await self._with_retries(request, attempt)
+
+    async def _with_retries(self, request: HttpRequest, attempt: Callable[[], Awaitable[T]]) -> T:
+        for _ in range(MAX_RETRIES):
+            try:
+                return await attempt()
+            except (StatusError, ConnectionFailed) as error:
+                delay = _retry_delay(request, error)
+                if delay is None:
+                    raise
+                logger.debug("%s %s: %s; again in %d s", request.method, request.target, error, delay)
+            await self._clock.sleep(delay)
+        return await attempt()
+
+    async def _send(self, request: HttpRequest) -> HttpResponse:
+        """One attempt. Raises the error that the answer stands for if it is no success."""
+        if self._rate_limiter is not None:
+            await self._rate_limiter.wait()
+        response = await self._transport.send(request)
+        for text in warnings_in(response.headers):
+            self._on_warning(text)
+        if response.status < 300:
+            return response
+        try:
+            raise error_from(response.status, response.headers, await response.read())
+        finally:
+            await response.close()
+
+
+def target(path: str, params: Mapping[str, str] | None) -> str:
+    return f"{path}?{urlencode(params)}" if params else path
+
+
+def _retry_delay(request: HttpRequest, error: StatusError | ConnectionFailed) -> int | None:
+    """How long to wait before sending the request again; None if it must not be."""
+    if isinstance(error, StatusError):
+        overloaded = error.code == HTTPStatus.TOO_MANY_REQUESTS or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+        return error.retry_after_seconds if overloaded and "retryAfterSeconds" in (error.details or {}) else None
+    # A server that refuses connections is for the caller to wait for.
+    lost = request.method == "GET" and not isinstance(error, (ConnectionRefused, RequestTimedOut))
+    return 1 if lost else None

@@ -1,0 +1,37 @@
+"""A client for a configuration, or for an app in the same process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.config.model import ClientConfig
+from pilothouse.client.flowcontrol import TokenBucket
+from pilothouse.client.rest.asgi_transport import AsgiApp, AsgiTransport
+from pilothouse.client.rest.client import RESTClient
+
+
+def connect(config: ClientConfig, *, clock: Clock = REAL_CLOCK) -> RESTClient:
+    """A client over HTTP(S). Nothing is sent before the first request."""
+    from pilothouse.client.rest.http_transport import HttpTransport
+
+    return RESTClient(
+        HttpTransport(config, clock),
+        rate_limiter=TokenBucket(config.qps, config.burst, clock) if config.qps > 0 else None,
+        user_agent=config.user_agent,
+        timeout=config.timeout,
+        clock=clock,
+    )
+
+
+def loopback(
+    app: AsgiApp,
+    *,
+    headers: Mapping[str, str] | None = None,
+    state: Mapping[str, Any] | None = None,
+    user_agent: str = "pilothouse-loopback",
+    clock: Clock = REAL_CLOCK,
+) -> RESTClient:
+    """A client that calls an ASGI app. It has no rate limit: the server it calls knows its own load."""
+    return RESTClient(AsgiTransport(app, headers=headers, state=state), user_agent=user_agent, clock=clock)

@@ -1,0 +1,19 @@
+"""What can go wrong before the server has said anything. What the server says is in pilothouse.machinery.errors."""
+
+from __future__ import annotations
+
+
+class ConnectionFailed(Exception):
+    """The server could not be reached, or the connection broke off. Whether a request took effect is unknown."""
+
+
+class ConnectionRefused(ConnectionFailed):
+    """Nobody listens there: the request did not take effect."""
+
+
+class RequestTimedOut(ConnectionFailed):
+    """The answer did not come within the client's own time limit."""
+
+
+class InvalidResponse(Exception):
+    """The answer is not what a Kubernetes API sends."""

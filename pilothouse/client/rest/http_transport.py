@@ -1,0 +1,178 @@
+"""HTTP and HTTPS, with aiohttp, which is imported only when such a transport is used."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import logging
+import socket
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.config.credentials import credential_source
+from pilothouse.client.config.model import ClientConfig, ConfigError, Credentials
+from pilothouse.client.config.tls import ssl_context
+from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, RequestTimedOut
+from pilothouse.client.rest.transport import HttpRequest
+
+if TYPE_CHECKING:
+    import aiohttp
+
+logger = logging.getLogger(__name__)
+
+CONNECT_TIMEOUT = 30.0
+KEEPALIVE = 30  # seconds of silence after which the kernel asks whether the other side still lives
+_BUFFER = 1 << 18
+
+
+class HttpTransport:
+    """Sends the configuration's credentials with each request. New ones are fetched when the server refuses them;
+    a new client certificate means new connections."""
+
+    def __init__(self, config: ClientConfig, clock: Clock = REAL_CLOCK) -> None:
+        if config.proxy_url and not config.proxy_url.startswith(("http://", "https://")):
+            raise ConfigError(f"only HTTP proxies are supported, not {config.proxy_url!r}")
+        self._config = config
+        self._source = credential_source(config, clock)
+        self._session: aiohttp.ClientSession | None = None
+        self._session_for: Credentials | None = None  # whose certificate the session's connections show
+        self._fixed_headers = _fixed_headers(config)
+
+    async def send(self, request: HttpRequest) -> HttpTransportResponse:
+        credentials = await self._source.get()
+        session = await self._session_with(credentials)
+        with translated_errors():
+            response = await session.request(
+                request.method,
+                self._url(request.target),
+                headers=self._headers(request.headers, credentials),
+                data=request.body or None,
+                timeout=_timeout(request.timeout),
+                proxy=self._config.proxy_url or None,
+                allow_redirects=False,
+                **self._tls_options(),
+            )
+        if response.status == 401:
+            self._source.rejected(credentials)
+        return HttpTransportResponse(response)
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _url(self, target: str) -> Any:
+        import yarl
+
+        return yarl.URL(self._config.host.rstrip("/") + target, encoded=True)
+
+    def _headers(self, headers: Mapping[str, str], credentials: Credentials) -> Any:
+        import multidict
+
+        merged = multidict.CIMultiDict(self._fixed_headers)
+        if credentials.token:
+            merged["authorization"] = f"Bearer {credentials.token}"
+        merged.update(headers)
+        return merged
+
+    def _tls_options(self) -> dict[str, Any]:
+        return {"server_hostname": self._config.tls.server_name} if self._config.tls.server_name else {}
+
+    async def _session_with(self, credentials: Credentials) -> aiohttp.ClientSession:
+        known = self._session_for
+        fresh = known is not None and (known.cert_data, known.key_data) == (credentials.cert_data, credentials.key_data)
+        if self._session is None or not fresh:
+            await self.close()
+            self._session = self._new_session(credentials)
+            self._session_for = credentials
+        return self._session
+
+    def _new_session(self, credentials: Credentials) -> aiohttp.ClientSession:
+        import aiohttp
+
+        secure = self._config.host.startswith("https:")
+        connector = aiohttp.TCPConnector(
+            ssl=ssl_context(self._config.tls, credentials) if secure else False,
+            limit=0,
+            socket_factory=_keepalive_socket,
+        )
+        return aiohttp.ClientSession(
+            connector=connector,
+            trust_env=not self._config.proxy_url,
+            read_bufsize=_BUFFER,
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+
+class HttpTransportResponse:
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self.status = response.status
+        self.headers: dict[str, str] = {}
+        for name, value in response.headers.items():
+            name = name.lower()
+            self.headers[name] = f"{self.headers[name]}, {value}" if name in self.headers else value
+
+    async def read(self) -> bytes:
+        with translated_errors():
+            return await self._response.read()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        content = self._response.content
+        while True:
+            with translated_errors():
+                chunk = await content.readany()
+            if not chunk:
+                return
+            yield chunk
+
+    async def close(self) -> None:
+        self._response.close()
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Turns what aiohttp raises into the client's own errors."""
+    import aiohttp
+
+    try:
+        yield
+    except TimeoutError as error:
+        raise RequestTimedOut(str(error) or "the request timed out") from error
+    except aiohttp.ClientConnectorError as error:
+        refused = error.os_error.errno == errno.ECONNREFUSED
+        raise (ConnectionRefused if refused else ConnectionFailed)(str(error)) from error
+    except (aiohttp.ClientError, ConnectionError) as error:
+        raise ConnectionFailed(str(error) or type(error).__name__) from error
+
+
+def _timeout(seconds: float | None) -> aiohttp.ClientTimeout:
+    import aiohttp
+
+    return aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_TIMEOUT)
+
+
+def _fixed_headers(config: ClientConfig) -> list[tuple[str, str]]:
+    who = config.impersonate
+    headers = [("accept-encoding", "identity" if config.disable_compression else "gzip")]
+    headers += [("impersonate-user", who.user)] if who.user else []
+    headers += [("impersonate-uid", who.uid)] if who.uid else []
+    headers += [("impersonate-group", group) for group in who.groups]
+    headers += [(f"impersonate-extra-{key}", value) for key, value in who.extra]
+    if config.username:
+        basic = base64.b64encode(f"{config.username}:{config.password}".encode()).decode()
+        headers.append(("authorization", f"Basic {basic}"))
+    return headers
+
+
+def _keepalive_socket(address: Any) -> socket.socket:
+    """A dead peer is noticed within two minutes, even by a watch on which nothing happens."""
+    family, kind, protocol, _, _ = address
+    made = socket.socket(family=family, type=kind, proto=protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):
+        if hasattr(socket, option):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), KEEPALIVE)
+    return made

@@ -1,0 +1,94 @@
+"""What may be asked for beside the object itself: upstream's ListOptions, PatchOptions and so on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from pilothouse.machinery.objects import Json
+
+Params: TypeAlias = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOptions:
+    """What to list or watch."""
+
+    label_selector: str = ""
+    field_selector: str = ""
+    resource_version: str | None = None
+    resource_version_match: str = ""
+    limit: int = 0
+    continue_: str = ""
+    timeout_seconds: int | None = None
+    allow_watch_bookmarks: bool = False
+    send_initial_events: bool | None = None
+
+    def params(self) -> Params:
+        given = {
+            "labelSelector": self.label_selector,
+            "fieldSelector": self.field_selector,
+            "resourceVersion": self.resource_version,
+            "resourceVersionMatch": self.resource_version_match,
+            "limit": str(self.limit) if self.limit else "",
+            "continue": self.continue_,
+            "timeoutSeconds": "" if self.timeout_seconds is None else str(self.timeout_seconds),
+            "allowWatchBookmarks": _flag(self.allow_watch_bookmarks or None),
+            "sendInitialEvents": _flag(self.send_initial_events),
+        }
+        return {name: value for name, value in given.items() if value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOptions:
+    """How to create, update or patch. `force` is for apply only: it takes fields that others own."""
+
+    field_manager: str = ""
+    field_validation: str = ""
+    dry_run: bool = False
+    force: bool | None = None
+
+    def params(self) -> Params:
+        given = {
+            "fieldManager": self.field_manager,
+            "fieldValidation": self.field_validation,
+            "dryRun": "All" if self.dry_run else "",
+            "force": _flag(self.force),
+        }
+        return {name: value for name, value in given.items() if value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteOptions:
+    """How to delete: as upstream's, sent as the request's body."""
+
+    grace_period_seconds: int | None = None
+    propagation_policy: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    dry_run: bool = False
+
+    def body(self) -> Json:
+        preconditions = {"uid": self.uid, "resourceVersion": self.resource_version}
+        given: Json = {
+            "gracePeriodSeconds": self.grace_period_seconds,
+            "propagationPolicy": self.propagation_policy or None,
+            "preconditions": {name: value for name, value in preconditions.items() if value} or None,
+            "dryRun": ["All"] if self.dry_run else None,
+        }
+        kind: Json = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        return kind | {name: value for name, value in given.items() if value is not None}
+
+
+class PatchType(Enum):
+    """The media types of patches. The body of an apply is JSON, which is YAML too."""
+
+    JSON = "application/json-patch+json"
+    MERGE = "application/merge-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+def _flag(value: bool | None) -> str:
+    return "" if value is None else str(value).lower()

@@ -1,0 +1,143 @@
+"""One collection of one resource, in one namespace or in all of them: every verb that the API has.
+
+Objects are JSON; errors are those of pilothouse.machinery.errors. Items of a list are given their kind and
+apiVersion, which the wire leaves out, so that an object looks the same wherever it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from pilothouse.client.rest.options import DeleteOptions, ListOptions, PatchType, WriteOptions
+from pilothouse.client.rest.watch import RestWatch
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.machinery.objects import Json, name_of
+
+if TYPE_CHECKING:
+    from pilothouse.client.rest.client import RESTClient
+
+PAGE_SIZE = 500
+ALL = ListOptions()
+WRITE = WriteOptions()
+DELETE = DeleteOptions()
+_GRACE = 30.0  # how long after its own time limit a watch may still be silent before the client gives it up
+
+
+class ResourceClient:
+    def __init__(self, client: RESTClient, resource: GroupVersionResource, *, namespace: str = "") -> None:
+        self._client = client
+        self.resource = resource
+        self._namespace = namespace
+
+    def namespace(self, namespace: str) -> ResourceClient:
+        return ResourceClient(self._client, self.resource, namespace=namespace)
+
+    def path(self, name: str = "", subresource: str = "") -> str:
+        gv = self.resource.group_version
+        root = f"/apis/{gv}" if gv.group else f"/api/{gv}"
+        namespace = f"/namespaces/{quote(self._namespace, safe='')}" if self._namespace else ""
+        path = f"{root}{namespace}/{self.resource.resource}"
+        if name:
+            path += f"/{quote(name, safe=':')}"
+        return f"{path}/{subresource}" if subresource else path
+
+    async def get(self, name: str, *, subresource: str = "", resource_version: str = "") -> Json:
+        params = {"resourceVersion": resource_version} if resource_version else None
+        return await self._client.get_json(self.path(_required(name), subresource), params)
+
+    async def list(self, options: ListOptions = ALL) -> Json:
+        """One page: a List object, whose metadata.continue says how to go on."""
+        return _with_types(await self._client.get_json(self.path(), options.params()))
+
+    async def pages(self, options: ListOptions = ALL) -> AsyncIterator[Json]:
+        """Page after page, 500 objects each unless the options say otherwise. Raises Expired when it took too long."""
+        page = await self.list(options if options.limit else replace(options, limit=PAGE_SIZE))
+        yield page
+        while token := page["metadata"].get("continue"):
+            page = await self.list(
+                replace(
+                    options,
+                    limit=options.limit or PAGE_SIZE,
+                    continue_=token,
+                    resource_version=None,
+                    resource_version_match="",
+                )
+            )
+            yield page
+
+    async def watch(self, options: ListOptions = ALL) -> RestWatch:
+        """Returns when the server has accepted the watch."""
+        limit = None if options.timeout_seconds is None else options.timeout_seconds + _GRACE
+        return RestWatch(await self._client.stream(self.path(), {**options.params(), "watch": "true"}, timeout=limit))
+
+    async def create(
+        self,
+        obj: Json,
+        options: WriteOptions = WRITE,
+        *,
+        name: str = "",
+        subresource: str = "",
+    ) -> Json:
+        """With a subresource (binding, eviction, token) the name is that of the object it belongs to."""
+        path = self.path(name, subresource)
+        return await self._client.request("POST", path, params=options.params(), body=obj)
+
+    async def update(
+        self,
+        obj: Json,
+        options: WriteOptions = WRITE,
+        *,
+        subresource: str = "",
+    ) -> Json:
+        path = self.path(_required(name_of(obj)), subresource)
+        return await self._client.request("PUT", path, params=options.params(), body=obj)
+
+    async def update_status(self, obj: Json, options: WriteOptions = WRITE) -> Json:
+        return await self.update(obj, options, subresource="status")
+
+    async def patch(
+        self,
+        name: str,
+        patch: Any,
+        type_: PatchType = PatchType.MERGE,
+        *,
+        options: WriteOptions = WRITE,
+        subresource: str = "",
+    ) -> Json:
+        path = self.path(_required(name), subresource)
+        return await self._client.request("PATCH", path, params=options.params(), body=patch, content_type=type_.value)
+
+    async def apply(
+        self, obj: Json, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
+    ) -> Json:
+        """Server-side apply. Raises Conflict when others own fields and `force` is not set."""
+        options = WriteOptions(field_manager=field_manager, force=force, dry_run=dry_run)
+        return await self.patch(name_of(obj), obj, PatchType.APPLY, options=options, subresource=subresource)
+
+    async def delete(self, name: str, options: DeleteOptions = DELETE) -> Json:
+        """The object as it was, or a Status."""
+        return await self._client.request("DELETE", self.path(_required(name)), body=options.body())
+
+    async def delete_collection(
+        self,
+        options: DeleteOptions = DELETE,
+        selection: ListOptions = ALL,
+    ) -> Json:
+        return await self._client.request("DELETE", self.path(), params=selection.params(), body=options.body())
+
+
+def _required(name: str) -> str:
+    if not name:
+        raise ValueError("resource name may not be empty")
+    return name
+
+
+def _with_types(listing: Json) -> Json:
+    kind, api_version = listing.get("kind") or "", listing.get("apiVersion")
+    if kind.endswith("List") and kind != "List":
+        types = {"kind": kind.removesuffix("List"), "apiVersion": api_version}
+        listing["items"] = [types | item for item in listing.get("items") or ()]
+    return listing

@@ -1,0 +1,135 @@
+"""Doing things again and again: until cancelled, until they hold, with backoff and jitter.
+
+Every loop ends when its task is cancelled. Errors of the function go through, except that `until` and its kin log
+them and carry on, as a control loop must.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import math
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import NoReturn, TypeAlias
+
+from pilothouse.client.clock import REAL_CLOCK, Clock
+
+logger = logging.getLogger(__name__)
+
+Action: TypeAlias = Callable[[], Awaitable[object] | object]
+Condition: TypeAlias = Callable[[], Awaitable[bool] | bool]
+DelayFunc: TypeAlias = Callable[[], float]
+
+
+class WaitTimeout(TimeoutError):
+    """The condition did not hold in time, or not within the number of steps."""
+
+
+def jitter(seconds: float, factor: float) -> float:
+    """A random time between `seconds` and `seconds × (1 + factor)`; a factor of 0 or less stands for 1."""
+    return seconds + random.random() * (factor if factor > 0 else 1.0) * seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Waits that grow: each is `factor` times the one before, at most `cap`, plus up to `jitter` of itself.
+
+    They grow `steps` times and stay as they are from then on.
+    """
+
+    duration: float
+    factor: float = 0.0
+    jitter: float = 0.0
+    steps: int = 0
+    cap: float = math.inf
+
+    def delays(self) -> DelayFunc:
+        """A function that answers the next wait each time it is called."""
+        steps, duration = self.steps, self.duration
+
+        def next_delay() -> float:
+            nonlocal steps, duration
+            current = duration
+            if steps > 0:
+                steps -= 1
+                if self.factor:
+                    duration *= self.factor
+                if duration > self.cap:
+                    duration, steps = self.cap, 0
+            return jitter(current, self.jitter) if self.jitter > 0 else current
+
+        return next_delay
+
+    def delays_with_reset(self, reset_after: float, clock: Clock = REAL_CLOCK) -> DelayFunc:
+        """As `delays`, but starts again after a time in which no wait was asked for."""
+        delays, last = self.delays(), clock.now()
+
+        def next_delay() -> float:
+            nonlocal delays, last
+            if clock.now() - last > reset_after:
+                delays = self.delays()
+            last = clock.now()
+            return delays()
+
+        return next_delay
+
+
+async def until(action: Action, period: float, *, clock: Clock = REAL_CLOCK) -> NoReturn:
+    """Calls the action for ever, with `period` seconds between the end of one call and the start of the next."""
+    await jitter_until(action, period, factor=0.0, clock=clock)
+
+
+async def non_sliding_until(action: Action, period: float, *, clock: Clock = REAL_CLOCK) -> NoReturn:
+    """Calls the action for ever, with `period` seconds between starts, or at once if it took longer."""
+    await jitter_until(action, period, factor=0.0, sliding=False, clock=clock)
+
+
+async def jitter_until(
+    action: Action, period: float, *, factor: float, sliding: bool = True, clock: Clock = REAL_CLOCK
+) -> NoReturn:
+    """As `until`, with each period made longer by up to `factor` times itself."""
+    while True:
+        started = clock.now()
+        delay = jitter(period, factor) if factor > 0 else period
+        try:
+            await _call(action)
+        except Exception:
+            logger.exception("a repeated action failed")
+        await clock.sleep(delay if sliding else max(0.0, started + delay - clock.now()))
+
+
+async def poll(
+    condition: Condition,
+    interval: float,
+    *,
+    timeout: float = math.inf,
+    immediate: bool = True,
+    clock: Clock = REAL_CLOCK,
+) -> None:
+    """Returns when the condition holds, which is tried every `interval` seconds. Raises WaitTimeout."""
+    deadline = clock.now() + timeout
+    if immediate and await _call(condition):
+        return
+    while clock.now() < deadline:
+        await clock.sleep(min(interval, deadline - clock.now()))
+        if clock.now() < deadline and await _call(condition):
+            return
+    raise WaitTimeout("timed out waiting for the condition")
+
+
+async def exponential_backoff(backoff: Backoff, condition: Condition, *, clock: Clock = REAL_CLOCK) -> None:
+    """Tries the condition `backoff.steps` times, waiting in between. Raises WaitTimeout when it never held."""
+    next_delay = backoff.delays()
+    for step in range(backoff.steps):
+        if step:
+            await clock.sleep(next_delay())
+        if await _call(condition):
+            return
+    raise WaitTimeout("timed out waiting for the condition")
+
+
+async def _call(function: Action) -> object:
+    result = function()
+    return await result if inspect.isawaitable(result) else result
