@@ -62,7 +62,7 @@ class Request:
     def header(self, name: bytes, default: str = "") -> str:
         """The first value of a header, whose name is given in lower case."""
         if self._headers is None:
-            self._headers = {key: value for key, value in reversed(self.headers)}
+            self._headers = dict(reversed(self.headers))
         value = self._headers.get(name)
         return default if value is None else value.decode("latin-1")
 

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pilothouse.apiserver.admission.chain import AdmissionChain
+from pilothouse.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from pilothouse.apiserver.endpoints.api_groups import install_group_list, install_legacy_api_group
+from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.config import GenericConfig
+from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.kube.core.storage_provider import LegacyRESTStorageProvider
+from pilothouse.kube.core.system_namespaces import SystemNamespaces
+from pilothouse.kube.served import Registries
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,5 +29,34 @@ class KubeConfig:
 
 
 class KubeServer:
+    """Installs every group, and keeps the watch caches of their resources running."""
+
     def __init__(self, config: KubeConfig, *, delegate: Handler) -> None:
         self.generic = config.generic.new_server("kube-apiserver", delegate)
+        self.registries = Registries(config.generic.store, root=config.generic.key_prefix)
+        self._install_legacy_api(config)
+        install_group_list(self.generic, [])
+        self._keep_caches()
+
+    def _install_legacy_api(self, config: KubeConfig) -> None:
+        legacy = LegacyRESTStorageProvider().open(self.registries)
+        admission = AdmissionChain([NamespaceLifecycle(legacy.namespace)])
+        installer = Installer(admission, config.generic.authorizer, config.generic.min_request_timeout)
+        install_legacy_api_group(self.generic, legacy.group, installer, lambda: config.advertise_address)
+        namespaces = SystemNamespaces(legacy.namespaces)
+        self.generic.add_post_start_hook("start-system-namespaces-controller", namespaces.start)
+
+    def _keep_caches(self) -> None:
+        self.generic.add_post_start_hook("storage-readiness", self._fill_caches)
+        self.generic.add_destroy(self._stop_caches)
+
+    async def _fill_caches(self, context: HookContext) -> None:
+        """Requests that come before the caches are full wait for a moment or read the store."""
+        for registry in self.registries.opened:
+            await registry.cacher.start()
+        for registry in self.registries.opened:
+            await registry.cacher.wait_ready()
+
+    async def _stop_caches(self) -> None:
+        for registry in self.registries.opened:
+            await registry.cacher.stop()

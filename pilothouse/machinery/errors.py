@@ -30,11 +30,14 @@ class StatusError(Exception):
         self.message = message
         self.code = self.code if code is None else code
         self.details = details
+        self.list_metadata: Json = {}
+        """The Status object's own metadata: where an expired list can go on."""
 
     @property
     def status(self) -> Json:
         """The Status object, with its keys in upstream's order."""
-        out: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message}
+        out: Json = {"kind": "Status", "apiVersion": "v1", "metadata": self.list_metadata}
+        out |= {"status": "Failure", "message": self.message}
         if self.reason:
             out["reason"] = self.reason
         if self.details is not None:

@@ -16,6 +16,22 @@ _TYPES = {
 }
 
 
+_JSON_TYPES = {
+    type(None): "null",
+    bool: "bool",
+    int: "number",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+
+
+def json_type(value: Any) -> str:
+    """What Go's decoder calls a JSON value: `cannot unmarshal number into …`."""
+    return _JSON_TYPES[type(value)]
+
+
 def go_value(value: Any) -> str:
     """Go's %v: `map[a:1 b:[x y] c:<nil>]`, with keys sorted."""
     if isinstance(value, dict):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pilothouse.apiserver.authz.always import AlwaysAllow
+from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.health import HealthCheck
@@ -21,6 +23,7 @@ class GenericConfig:
     health_checks: tuple[HealthCheck, ...] = ()
     resources: ResourceConfig = field(default_factory=ResourceConfig)
     features: FeatureGates = field(default_factory=FeatureGates)
+    authorizer: Authorizer = field(default_factory=AlwaysAllow)
     min_request_timeout: float = 1800.0
     watch_cache: bool = True
     watch_cache_size: int = 100

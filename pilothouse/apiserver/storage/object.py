@@ -25,6 +25,24 @@ Fields: TypeAlias = dict[str, str]
 
 _UID = b'"uid":"'
 
+_METADATA_ORDER = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+"""All fields of metadata as Go orders them, but for the resourceVersion, whose place is behind the uid."""
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectCodec:
@@ -43,7 +61,8 @@ class ObjectCodec:
 
     def encode(self, obj: Json) -> bytes:
         """The bytes to store: type and metadata first, resourceVersion left out. `obj` is not changed."""
-        meta = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
+        own = obj["metadata"]
+        meta = {key: own[key] for key in _METADATA_ORDER if key in own}
         rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
         return orjson.dumps({"kind": self.kind, "apiVersion": self.api_version, "metadata": meta, **rest})
 
@@ -118,7 +137,7 @@ class StoredObject:
         if not self._value.startswith(prefix + b'"metadata":{'):
             return None
         # The first "uid" behind the start is the object's own: what may stand before it (name, generateName,
-        # namespace) holds no quotes. Ours always writes a uid there; see metadata order in registry.
+        # namespace) holds no quotes.
         start = self._value.find(_UID, len(prefix))
         if start < 0:
             return None

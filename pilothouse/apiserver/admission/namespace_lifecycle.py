@@ -1,0 +1,58 @@
+"""NamespaceLifecycle: nothing is created in a namespace that is missing or on its way out, and some never go."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.machinery.errors import Forbidden, NotFound
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json
+
+GetNamespace: TypeAlias = Callable[[str], Awaitable[Json | None]]
+
+IMMORTAL = frozenset(("default", "kube-system", "kube-public"))
+_NAMESPACES = GroupResource("", "namespaces")
+_NAMESPACED_REVIEWS = {("authorization.k8s.io", "localsubjectaccessreviews")}
+
+
+class NamespaceLifecycle:
+    name = "NamespaceLifecycle"
+
+    def __init__(self, get_namespace: GetNamespace) -> None:
+        self._get_namespace = get_namespace
+
+    def handles(self, operation: Operation) -> bool:
+        return operation is not Operation.CONNECT
+
+    async def admit(self, attributes: Attributes) -> None:
+        resource = attributes.resource.group_resource
+        if attributes.operation is Operation.DELETE and resource == _NAMESPACES and attributes.name in IMMORTAL:
+            raise Forbidden.of(resource, attributes.name, "this namespace may not be deleted")
+        # What is there may still be changed and deleted: only creates need a living namespace.
+        if attributes.operation is not Operation.CREATE or not attributes.namespace or resource == _NAMESPACES:
+            return
+        if (resource.group, resource.resource) in _NAMESPACED_REVIEWS:
+            return
+        namespace = await self._get_namespace(attributes.namespace)
+        if namespace is None:
+            raise NotFound.of(_NAMESPACES, attributes.namespace)
+        if (namespace.get("status") or {}).get("phase") == "Terminating":
+            raise _terminating(attributes)
+
+    async def validate(self, attributes: Attributes) -> None:
+        return None
+
+
+def _terminating(attributes: Attributes) -> Forbidden:
+    namespace = attributes.namespace
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    error = Forbidden.of(attributes.resource.group_resource, attributes.name, why)
+    cause = {
+        "reason": "NamespaceTerminating",
+        "message": f"namespace {namespace} is being terminated",
+        "field": "metadata.namespace",
+    }
+    error.details = (error.details or {}) | {"causes": [cause]}
+    return error

@@ -1,0 +1,7 @@
+"""Those who show no credentials."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.authn.user import ALL_UNAUTHENTICATED, ANONYMOUS, User
+
+ANONYMOUS_USER = User(ANONYMOUS, groups=(ALL_UNAUTHENTICATED,))

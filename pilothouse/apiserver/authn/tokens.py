@@ -1,0 +1,69 @@
+"""Bearer tokens: the static token file, and the token of the server's own loopback client."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, API_SERVER_USER, SYSTEM_PRIVILEGED_GROUP, User
+from pilothouse.apiserver.http import Request
+from pilothouse.machinery.errors import Unauthorized
+
+_PREFIX = "bearer "
+
+
+class TokenAuthenticator:
+    """Knows users by their tokens. A token that nobody knows is refused, not taken for no token.
+
+    Tokens are kept and looked up as SHA-256 digests, so that how long a look-up takes says nothing about them.
+    """
+
+    def __init__(self, users: Mapping[str, User]) -> None:
+        self._users = {_digest(token): user for token, user in users.items()}
+
+    async def authenticate(self, request: Request) -> User | None:
+        token = bearer_token(request)
+        if token is None:
+            return None
+        user = self._users.get(_digest(token))
+        if user is None:
+            raise Unauthorized
+        return user
+
+
+def bearer_token(request: Request) -> str | None:
+    header = request.header(b"authorization")
+    if header[: len(_PREFIX)].lower() != _PREFIX:
+        return None
+    return header[len(_PREFIX) :].strip() or None
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+
+
+def read_token_file(path: Path) -> dict[str, User]:
+    """token,user,uid[,"group1,group2"] a line, as --token-auth-file has it. Raises ValueError."""
+    users: dict[str, User] = {}
+    with path.open(newline="") as file:
+        for number, row in enumerate(csv.reader(file), start=1):
+            fields = [field.strip() for field in row]
+            if not fields or fields[0].startswith("#"):
+                continue
+            if len(fields) < 3:
+                raise ValueError(f"{path}:{number}: expected at least 3 columns (token, user name, user uid)")
+            groups = [group.strip() for group in fields[3].split(",")] if len(fields) > 3 and fields[3] else []
+            users[fields[0]] = User(fields[1], fields[2], (*groups, ALL_AUTHENTICATED))
+    return users
+
+
+def loopback_token() -> str:
+    """A new token for the server's calls to itself; it never leaves the process."""
+    return secrets.token_urlsafe(32)
+
+
+def loopback_user() -> User:
+    return User(API_SERVER_USER, groups=(SYSTEM_PRIVILEGED_GROUP, ALL_AUTHENTICATED))

@@ -1,0 +1,27 @@
+"""Authorizers that always answer the same."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
+from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
+
+_ALLOW = Answer(Decision.ALLOW)
+_DENY = Answer(Decision.NO_OPINION, "Everything is forbidden.")
+_NO_OPINION = Answer(Decision.NO_OPINION)
+
+
+class AlwaysAllow:
+    async def authorize(self, attributes: Attributes) -> Answer:
+        return _ALLOW
+
+
+class AlwaysDeny:
+    async def authorize(self, attributes: Attributes) -> Answer:
+        return _DENY
+
+
+class PrivilegedGroup:
+    """Members of system:masters may do everything; it stands before every other authorizer."""
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        return _ALLOW if SYSTEM_PRIVILEGED_GROUP in attributes.user.groups else _NO_OPINION

@@ -1,0 +1,84 @@
+"""The contract of an authorizer: from the attributes of a request to allow, deny or no opinion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.http import Request
+from pilothouse.machinery.errors import Forbidden, StatusError, details_of
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupResource
+
+
+class Decision(Enum):
+    ALLOW = "allow"
+    DENY = "deny"
+    NO_OPINION = "no opinion"
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What is asked for. Requests for no resource have only verb and path."""
+
+    user: User
+    verb: str
+    path: str = ""
+    is_resource: bool = False
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    field_selector: str = ""
+    label_selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    decision: Decision
+    reason: str = ""
+
+
+class Authorizer(Protocol):
+    async def authorize(self, attributes: Attributes) -> Answer: ...
+
+
+def attributes_of(request: Request) -> Attributes:
+    info = request.info
+    return Attributes(
+        user=request.user,
+        verb=info.verb,
+        path=info.path,
+        is_resource=info.is_resource,
+        group=info.group,
+        version=info.version,
+        resource=info.resource,
+        subresource=info.subresource,
+        namespace=info.namespace,
+        name=info.name,
+        field_selector=info.field_selector,
+        label_selector=info.label_selector,
+    )
+
+
+def forbidden(attributes: Attributes, reason: str) -> StatusError:
+    """Upstream's 403, which says who, what and where."""
+    user = quote(attributes.user.name)
+    if not attributes.is_resource:
+        what = f"User {user} cannot {attributes.verb} path {quote(attributes.path)}"
+        return Forbidden(f"forbidden: {what}{_because(reason)}", details={})
+    target = GroupResource(attributes.group, attributes.resource)
+    named = f"{attributes.resource}/{attributes.subresource}" if attributes.subresource else attributes.resource
+    what = f"User {user} cannot {attributes.verb} resource {quote(named)} in API group {quote(attributes.group)}"
+    where = f" in the namespace {quote(attributes.namespace)}" if attributes.namespace else " at the cluster scope"
+    error = Forbidden.of(target, attributes.name, what + where + _because(reason))
+    error.details = details_of(target, attributes.name)
+    return error
+
+
+def _because(reason: str) -> str:
+    return f": {reason}" if reason else ""

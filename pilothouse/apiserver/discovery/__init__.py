@@ -1,0 +1,1 @@
+"""Discovery: which groups, versions and resources there are, in the old documents and in the aggregated one."""

@@ -1,0 +1,48 @@
+"""Installing groups into a server: their resources, and their discovery documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from pilothouse.apiserver.discovery.handlers import group_handler, legacy_root_handler, root_handler, version_handler
+from pilothouse.apiserver.endpoints.groups import APIGroup
+from pilothouse.apiserver.endpoints.install import Installer
+from pilothouse.apiserver.endpoints.routes import VersionRoutes, resource_not_found
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.server.server import GenericAPIServer
+
+
+def install_api_group(server: GenericAPIServer, group: APIGroup, installer: Installer) -> None:
+    """/apis/GROUP and everything below it. An unknown version or resource of the group is a 404 Status from here on."""
+    routes = {v.group_version.version: installer.install(v) for v in group.versions}
+    for version in group.versions:
+        path = f"{group.root}/{version.group_version.version}"
+        server.mux.handle(path, version_handler(version))
+    if group.name:
+        server.mux.handle(group.root, group_handler(group))
+    server.mux.handle_prefix(f"{group.root}/", _by_version(routes), listed=False)
+
+
+def install_legacy_api_group(
+    server: GenericAPIServer, group: APIGroup, installer: Installer, address: Callable[[], str]
+) -> None:
+    """/api and everything below it."""
+    install_api_group(server, group, installer)
+    server.mux.handle(group.root, legacy_root_handler(group, address))
+
+
+def install_group_list(server: GenericAPIServer, groups: Iterable[APIGroup]) -> None:
+    """/apis: the groups that this server has."""
+    known = list(groups)
+    server.mux.handle("/apis", root_handler(known))
+    server.mux.handle("/apis/", root_handler(known))
+
+
+def _by_version(routes: dict[str, VersionRoutes]) -> Handler:
+    async def dispatch(request: Request) -> Response:
+        version = routes.get(request.info.version)
+        if version is None or not request.info.is_resource:
+            raise resource_not_found()
+        return await version(request)
+
+    return dispatch

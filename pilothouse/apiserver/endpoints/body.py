@@ -1,0 +1,47 @@
+"""Request bodies: an object of the endpoint's kind, or the options of a delete."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.endpoints.negotiation import negotiate_input
+from pilothouse.apiserver.endpoints.scope import RequestScope
+from pilothouse.apiserver.endpoints.serializers.interface import Serializer
+from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN
+from pilothouse.apiserver.endpoints.typed import decode_meta_options
+from pilothouse.apiserver.http import Request
+from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+
+
+def decode_object_body(
+    request: Request, scope: RequestScope, serializer: Serializer, body: bytes, field_validation: str
+) -> Json:
+    """The object in the stored form, with defaults. Fields that nobody knows are refused, warned about or ignored."""
+    decoded = scope.decoder.decode(serializer, body, strict=field_validation == "Strict")
+    if decoded.kind.group_version != scope.view.kind.group_version:
+        raise BadRequest(
+            f"the API version in the data ({decoded.kind.group_version}) does not match the expected API version "
+            f"({scope.view.kind.group_version})"
+        )
+    if field_validation == "Warn":
+        request.warnings.extend(decoded.strict_errors)
+    metadata(decoded.obj)
+    scope.default(decoded.obj)
+    return scope.stored(decoded.obj)
+
+
+def decode_delete_options(request: Request, scope: RequestScope, body: bytes) -> Json:
+    return decode_meta_options(negotiate_input(request, BUILT_IN), body, "DeleteOptions")
+
+
+def check_name(obj: Json, request: Request) -> None:
+    """The body must be about the object that the path names."""
+    name, namespace = request.info.name, request.info.namespace
+    if not name_of(obj):
+        raise BadRequest(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    if name_of(obj) != name:
+        raise BadRequest(f"the name of the object ({name_of(obj)}) does not match the name on the URL ({name})")
+    if namespace and namespace_of(obj) not in ("", namespace):
+        raise BadRequest(
+            f"the namespace of the object ({namespace_of(obj)}) does not match "
+            f"the namespace on the request ({namespace})"
+        )

@@ -1,0 +1,47 @@
+"""POST: create an object in a collection, or through a subresource that takes a name from the path."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.endpoints.body import decode_object_body
+from pilothouse.apiserver.endpoints.negotiation import negotiate_input, negotiate_output
+from pilothouse.apiserver.endpoints.options import create_options
+from pilothouse.apiserver.endpoints.response import object_response
+from pilothouse.apiserver.endpoints.scope import RequestScope
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.registry.interface import Creator, NamedCreator, Result
+from pilothouse.apiserver.registry.metadata import dedup_owner_references, ensure_namespace, wipe_system_fields
+from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.machinery.objects import Json, name_of
+
+
+def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Handler:
+    async def create(request: Request) -> Response:
+        output = negotiate_output(request, scope.serializers)
+        serializer = negotiate_input(request, scope.serializers)
+        body = await request.read_body(scope.max_body)
+        options = create_options(request)
+        obj = decode_object_body(request, scope, serializer, body, options.field_validation)
+        wipe_system_fields(obj)
+        ensure_namespace(obj, request.info.namespace if scope.namespaced else "")
+        result = await _admit_and_store(request, obj, options)
+        return object_response(request, scope, output, result, status=201)
+
+    async def _admit_and_store(request: Request, obj: Json, options: WriteOptions) -> Result:
+        name = request.info.name or name_of(obj)
+        dedup_owner_references(obj, request.warnings.append)
+        await scope.admission.admit(_attributes(request, obj, name, options))
+        dedup_owner_references(obj, request.warnings.append, after_admission=True)
+
+        async def validate(created: Json) -> None:
+            await scope.admission.validate(_attributes(request, created, name or name_of(created), options))
+
+        ctx = scope.context(request)
+        if isinstance(storage, NamedCreator):
+            return await storage.create_named(ctx, name, obj, options=options, validate=validate)
+        return await storage.create(ctx, obj, options=options, validate=validate)
+
+    def _attributes(request: Request, obj: Json, name: str, options: WriteOptions) -> Attributes:
+        return scope.attributes(request, Operation.CREATE, name=name, obj=obj, dry_run=options.dry_run)
+
+    return create

@@ -1,0 +1,37 @@
+"""Turning bodies and patched objects into objects of a kind: known fields only, and of the right types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pilothouse.apiserver.endpoints.serializers.interface import Serializer
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.patch.schema import PatchSchema
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedObject:
+    """An object and the kind that it said it has. `strict_errors` are the fields that were unknown or doubled."""
+
+    obj: Json
+    kind: GroupVersionKind
+    strict_errors: tuple[str, ...] = ()
+
+
+class ObjectDecoder(Protocol):
+    """Reads the objects of one kind. Built-in kinds and custom resources each have their own."""
+
+    @property
+    def patch_schema(self) -> PatchSchema | None:
+        """For strategic merge patches; None where the kind does not take them."""
+
+    def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:
+        """Raises BadRequest, with `strict` also for strict errors."""
+
+    def normalise(self, value: Any) -> DecodedObject:
+        """Brings the outcome of a JSON or merge patch into the kind's form. Raises DecodeError."""
+
+    def convert(self, value: Json) -> DecodedObject:
+        """The same for the outcome of a strategic merge patch, whose refusals have other words."""

@@ -1,0 +1,58 @@
+"""API groups as they are handed to the installer: versions, and in each the resources with their storages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
+from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers
+from pilothouse.apiserver.registry.resource import Names
+from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS, Column
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.selectors import fields
+
+
+@dataclass(frozen=True)
+class ServedResource:
+    """A resource, or a subresource of it, in one version. What its storage can do decides its verbs."""
+
+    names: Names
+    namespaced: bool
+    storage: object
+    kind: GroupVersionKind
+    """Of the objects that this endpoint takes and gives; a subresource may have another kind than its resource."""
+    decoder: ObjectDecoder
+    subresource: str = ""
+    storage_version: str = ""
+    """The version its objects are stored at; empty where nothing is stored."""
+    default: Callable[[Json], None] | None = None
+    to_stored: Callable[[Json], Json] | None = None
+    from_stored: Callable[[Json], Json] | None = None
+    convert_field: fields.Transform | None = None
+    columns: Sequence[Column] = DEFAULT_COLUMNS
+    serializers: Serializers = BUILT_IN
+    typed_items: bool = False
+
+    @property
+    def path(self) -> str:
+        return f"{self.names.plural}/{self.subresource}" if self.subresource else self.names.plural
+
+
+@dataclass(frozen=True)
+class APIVersion:
+    group_version: GroupVersion
+    resources: list[ServedResource] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class APIGroup:
+    """A group with its versions, preferred first. The group with the empty name is served under /api."""
+
+    name: str
+    versions: list[APIVersion]
+
+    @property
+    def root(self) -> str:
+        return f"/apis/{self.name}" if self.name else "/api"

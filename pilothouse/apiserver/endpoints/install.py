@@ -1,0 +1,133 @@
+"""The installer of routes: a storage gets the verbs that it can do, and nothing else.
+
+can           gets
+get           GET name           update        PUT name          delete             DELETE name
+list, watch   GET collection     get + update  PATCH name        delete_collection  DELETE collection
+create        POST collection    create_named  POST name         connect            what it says, name and below
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pilothouse.apiserver.admission.chain import AdmissionChain
+from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.endpoints.connect import connect_handler
+from pilothouse.apiserver.endpoints.create import create_handler
+from pilothouse.apiserver.endpoints.delete import delete_collection_handler, delete_handler
+from pilothouse.apiserver.endpoints.get import get_handler
+from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource
+from pilothouse.apiserver.endpoints.list import list_handler, watch_handler
+from pilothouse.apiserver.endpoints.patch import patch_handler
+from pilothouse.apiserver.endpoints.routes import Methods, ResourceRoutes, VersionRoutes
+from pilothouse.apiserver.endpoints.scope import RequestScope, no_default
+from pilothouse.apiserver.endpoints.serializers.interface import View
+from pilothouse.apiserver.endpoints.update import update_handler
+from pilothouse.apiserver.registry.interface import (
+    CollectionDeleter,
+    Connecter,
+    Creator,
+    Getter,
+    GracefulDeleter,
+    Lister,
+    NamedCreator,
+    Patcher,
+    Updater,
+    Watcher,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Installer:
+    """What every endpoint of a server shares."""
+
+    admission: AdmissionChain
+    authorizer: Authorizer
+    min_request_timeout: float = 1800.0
+
+    def install(self, version: APIVersion) -> VersionRoutes:
+        routes = VersionRoutes()
+        for resource in version.resources:
+            routes.add(resource.names.plural, resource.subresource, self._routes(version, resource))
+        return routes
+
+    def _routes(self, version: APIVersion, served: ServedResource) -> ResourceRoutes:
+        scope, storage = self._scope(version, served), served.storage
+        collection = _collection_methods(storage, scope)
+        watchable = isinstance(storage, Watcher) and isinstance(storage, Lister)
+        return ResourceRoutes(
+            namespaced=served.namespaced,
+            serializers=served.serializers,
+            collection=collection,
+            item=_item_methods(storage, scope),
+            everywhere={"GET": collection["GET"]} if "GET" in collection else {},
+            watch_collection={"GET": watch_handler(storage, scope)} if watchable else {},  # type: ignore[arg-type]
+            watch_item={"GET": watch_handler(storage, scope)} if watchable else {},  # type: ignore[arg-type]
+            patch_types=scope.patch_types if isinstance(storage, Patcher) else (),
+            subpaths=isinstance(storage, Connecter),
+        )
+
+    def _scope(self, version: APIVersion, served: ServedResource) -> RequestScope:
+        return RequestScope(
+            resource=version.group_version.resource(served.names.plural),
+            subresource=served.subresource,
+            view=View(served.kind, served.names.list_kind, served.from_stored, served.typed_items),
+            namespaced=served.namespaced,
+            admission=self.admission,
+            authorizer=self.authorizer,
+            decoder=served.decoder,
+            default=served.default or no_default,
+            to_stored=served.to_stored,
+            convert_field=served.convert_field,
+            columns=served.columns,
+            serializers=served.serializers,
+            min_request_timeout=self.min_request_timeout,
+        )
+
+
+def _collection_methods(storage: object, scope: RequestScope) -> Methods:
+    methods: Methods = {}
+    if scope.subresource:
+        return methods
+    if isinstance(storage, Lister):
+        methods["GET"] = list_handler(storage, scope)
+    if isinstance(storage, Creator):
+        methods["POST"] = create_handler(storage, scope)
+    if isinstance(storage, CollectionDeleter):
+        methods["DELETE"] = delete_collection_handler(storage, scope)
+    return methods
+
+
+def _item_methods(storage: object, scope: RequestScope) -> Methods:
+    methods: Methods = {}
+    if isinstance(storage, Connecter):
+        return {method: connect_handler(storage, scope) for method in storage.methods}
+    if isinstance(storage, Getter):
+        methods["GET"] = get_handler(storage, scope)
+    if isinstance(storage, NamedCreator):
+        methods["POST"] = create_handler(storage, scope)
+    if isinstance(storage, Updater):
+        methods["PUT"] = update_handler(storage, scope)
+    if isinstance(storage, Patcher):
+        methods["PATCH"] = patch_handler(storage, scope)
+    if isinstance(storage, GracefulDeleter):
+        methods["DELETE"] = delete_handler(storage, scope)
+    return methods
+
+
+def verbs_of(storage: object, *, subresource: bool) -> list[str]:
+    """The verbs that discovery shows, in its order."""
+    if isinstance(storage, Connecter):
+        shown = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+        return sorted({verb for method, verb in shown.items() if method in storage.methods})
+    can = {
+        "create": isinstance(storage, NamedCreator if subresource else (Creator, NamedCreator)),
+        "delete": isinstance(storage, GracefulDeleter),
+        "deletecollection": isinstance(storage, CollectionDeleter) and not subresource,
+        "get": isinstance(storage, Getter),
+        "list": isinstance(storage, Lister) and not subresource,
+        "patch": isinstance(storage, Patcher),
+        "update": isinstance(storage, Updater),
+        "watch": isinstance(storage, Watcher) and not subresource,
+    }
+    return [verb for verb, able in can.items() if able]

@@ -1,0 +1,137 @@
+"""The patch types: each reads its body once and can be applied to any number of states of an object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeVar
+
+import orjson
+
+from pilothouse.apiserver.endpoints.decoding import DecodedObject
+from pilothouse.apiserver.endpoints.scope import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, RequestScope
+from pilothouse.apiserver.http import Request
+from pilothouse.machinery.codec.json import JsonError, parse_untyped
+from pilothouse.machinery.errors import BadRequest, Invalid, RequestEntityTooLarge, StatusError
+from pilothouse.machinery.field import invalid, root
+from pilothouse.machinery.govalue import go_value, json_type
+from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.patch import json_patch, merge_patch, strategic
+from pilothouse.machinery.patch.errors import (
+    MalformedPatch,
+    PatchDoesNotApply,
+    PatchError,
+    PatchFailed,
+    TooManyOperations,
+)
+from pilothouse.machinery.schema.object_type import DecodeError
+
+_NO_KIND = GroupKind("", "")
+
+T = TypeVar("T")
+
+
+class ObjectPatcher(Protocol):
+    def apply(self, current: Json) -> Json:
+        """The patched object in its kind's form; `current` is used up. Raises StatusError."""
+
+
+class _Patcher:
+    """What the patch types share: the parsed body, and what becomes of fields that nobody knows."""
+
+    def __init__(self, request: Request, scope: RequestScope, body: bytes, field_validation: str) -> None:
+        self.warn = request.warnings.append
+        self.scope = scope
+        self.field_validation = field_validation
+        self.strict = field_validation != "Ignore"
+        try:
+            parsed = parse_untyped(body)
+        except JsonError as error:
+            raise BadRequest(self.decoding_error(str(error))) from None
+        self.patch: Any = parsed.value
+        self.strict_errors = list(parsed.duplicates)
+
+    def decoding_error(self, problem: str) -> str:
+        return f"error decoding patch: {problem}" if self.strict else problem
+
+    def finish(self, obj: Any, decode: Callable[[Any], DecodedObject], shown: Callable[[], str]) -> Json:
+        """Types, unknown fields, duplicates. `shown` makes the value that a refusal complains about."""
+        try:
+            decoded = decode(obj)
+        except DecodeError as error:
+            raise _refused(shown(), str(error)) from None
+        self._judge([*self.strict_errors, *decoded.strict_errors], shown)
+        return decoded.obj
+
+    def _judge(self, strict_errors: Iterable[str], shown: Callable[[], str]) -> None:
+        found = list(strict_errors)
+        if not found or self.field_validation == "Ignore":
+            return
+        if self.field_validation == "Strict":
+            raise _refused(shown(), f"strict decoding error: {', '.join(found)}")
+        for problem in found:
+            self.warn(problem)
+
+
+class JsonPatcher(_Patcher):
+    def __init__(self, request: Request, scope: RequestScope, body: bytes, field_validation: str) -> None:
+        super().__init__(request, scope, body, field_validation)
+        self.operations = _translated(lambda: json_patch.decode(self.patch, strict=self.strict))
+        self.strict_errors = [f"json patch {e}" for e in self.strict_errors] + list(self.operations.strict_errors)
+
+    def apply(self, current: Json) -> Json:
+        patched = _translated(lambda: self.operations.apply(current))
+        shown = orjson.dumps(patched).decode()
+        return self.finish(patched, self.scope.decoder.normalise, lambda: shown)
+
+
+class MergePatcher(_Patcher):
+    def __init__(self, request: Request, scope: RequestScope, body: bytes, field_validation: str) -> None:
+        super().__init__(request, scope, body, field_validation)
+        _translated(lambda: merge_patch.check(self.patch, strict=self.strict))
+
+    def apply(self, current: Json) -> Json:
+        patched = merge_patch.apply(current, self.patch)
+        shown = orjson.dumps(patched).decode()
+        return self.finish(patched, self.scope.decoder.normalise, lambda: shown)
+
+
+class StrategicMergePatcher(_Patcher):
+    def __init__(self, request: Request, scope: RequestScope, body: bytes, field_validation: str) -> None:
+        super().__init__(request, scope, body, field_validation)
+        if not isinstance(self.patch, dict):
+            found = json_type(self.patch)
+            raise BadRequest(f"json: cannot unmarshal {found} into Go value of type map[string]interface {{}}")
+
+    def decoding_error(self, problem: str) -> str:
+        return problem
+
+    def apply(self, current: Json) -> Json:
+        schema = self.scope.decoder.patch_schema
+        assert schema is not None, "only kinds with a schema are installed with this patch type"
+        patched = _translated(lambda: strategic.apply(current, self.patch, schema))
+        return self.finish(patched, self.scope.decoder.convert, lambda: go_value(self.patch))
+
+
+PATCHERS: dict[str, Callable[[Request, RequestScope, bytes, str], ObjectPatcher]] = {
+    JSON_PATCH: JsonPatcher,
+    MERGE_PATCH: MergePatcher,
+    STRATEGIC_MERGE_PATCH: StrategicMergePatcher,
+}
+
+
+def _refused(shown: str, problem: str) -> Invalid:
+    return Invalid.of(_NO_KIND, "", [invalid(root("patch"), shown, problem)])
+
+
+def _translated(do: Callable[[], T]) -> T:
+    try:
+        return do()
+    except MalformedPatch as error:
+        raise BadRequest(str(error)) from None
+    except TooManyOperations as error:
+        raise RequestEntityTooLarge.of(str(error)) from None
+    except PatchDoesNotApply:
+        raise Invalid("the server rejected our request due to an error in our request", details={}) from None
+    except (PatchFailed, PatchError) as error:
+        raise StatusError(str(error)) from None

@@ -1,0 +1,108 @@
+"""Finding the handler of a resource request: which paths exist, and which methods each of them has.
+
+namespaced:     /namespaces/NS/things   /namespaces/NS/things/NAME[/SUB]   and for lists  /things
+cluster-scoped: /things                 /things/NAME[/SUB]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TypeAlias
+
+from pilothouse.apiserver.endpoints.negotiation import parse_accept
+from pilothouse.apiserver.endpoints.serializers.registry import Serializers, media_types
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.request_info import RequestInfo
+from pilothouse.machinery.errors import MethodNotAllowed, NotAcceptable, NotFound, UnsupportedMediaType
+
+Methods: TypeAlias = dict[str, Handler]
+"""From HTTP methods to handlers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRoutes:
+    """The handlers of one resource or subresource."""
+
+    namespaced: bool
+    serializers: Serializers
+    collection: Methods = field(default_factory=dict)
+    item: Methods = field(default_factory=dict)
+    everywhere: Methods = field(default_factory=dict)
+    """A namespaced collection across all namespaces."""
+    watch_collection: Methods = field(default_factory=dict)
+    watch_item: Methods = field(default_factory=dict)
+    patch_types: tuple[str, ...] = ()
+    subpaths: bool = False
+    """Whether anything may follow the subresource in the path."""
+
+    def methods(self, info: RequestInfo, subresource: bool) -> Methods:
+        """The handlers at this path; empty where there is no such path."""
+        named = len(info.parts) > 1
+        in_namespace = bool(info.namespace) and info.resource != "namespaces"
+        if len(info.parts) > (3 if subresource else 2) and not self.subpaths:
+            return {}
+        if self.namespaced and not in_namespace and not named:
+            return self.watch_collection if info.verb_in_path else self.everywhere
+        if self.namespaced != in_namespace:
+            return {}
+        if info.verb_in_path:
+            return self.watch_item if named else self.watch_collection
+        return self.item if named else self.collection
+
+
+class VersionRoutes:
+    """All resources of one group version."""
+
+    def __init__(self) -> None:
+        self._routes: dict[tuple[str, str], ResourceRoutes] = {}
+
+    def add(self, resource: str, subresource: str, routes: ResourceRoutes) -> None:
+        self._routes[resource, subresource] = routes
+
+    async def __call__(self, request: Request) -> Response:
+        info = request.info
+        routes = self._routes.get((info.resource, info.subresource))
+        methods = routes.methods(info, bool(info.subresource)) if routes else None
+        if routes is None or not methods:
+            raise resource_not_found()
+        handler = methods.get(request.method)
+        if handler is None:
+            raise method_not_allowed()
+        _check_media_types(request, routes)
+        return await handler(request)
+
+
+def resource_not_found() -> NotFound:
+    return NotFound("the server could not find the requested resource", details={})
+
+
+def method_not_allowed() -> MethodNotAllowed:
+    return MethodNotAllowed("the server does not allow this method on the requested resource", details={})
+
+
+def _check_media_types(request: Request, routes: ResourceRoutes) -> None:
+    """The route's own look at media types, before the handler negotiates in detail."""
+    if not _route_produces(request.header(b"accept"), routes.serializers):
+        available = ", ".join(media_types(routes.serializers))
+        message = f"406: Not Acceptable\n\nAvailable representations: {available}"
+        raise NotAcceptable(message, details={})
+    if request.method == "PATCH" and _content_type(request) not in routes.patch_types:
+        raise UnsupportedMediaType("415: Unsupported Media Type", details={})
+
+
+def _content_type(request: Request) -> str:
+    return request.header(b"content-type").partition(";")[0].strip()
+
+
+@lru_cache(maxsize=1024)
+def _route_produces(accept: str, serializers: Serializers) -> bool:
+    if not accept:
+        return True
+    produced = set(media_types(serializers))
+    return any(_offers(f"{clause.type}/{clause.subtype}", produced) for clause in parse_accept(accept))
+
+
+def _offers(media_range: str, produced: Iterable[str]) -> bool:
+    return media_range == "*/*" or media_range in produced

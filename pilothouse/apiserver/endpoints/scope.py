@@ -1,0 +1,92 @@
+"""RequestScope: all that the handlers of one resource (or subresource) in one version share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pilothouse.apiserver.admission.chain import AdmissionChain
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
+from pilothouse.apiserver.endpoints.serializers.interface import View
+from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers
+from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS, Column
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.selectors import fields
+
+MAX_BODY = 3 * 1024 * 1024
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+
+def no_default(obj: Json) -> None:
+    """A kind without defaults."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestScope:
+    resource: GroupVersionResource
+    view: View
+    namespaced: bool
+    admission: AdmissionChain
+    authorizer: Authorizer
+    decoder: ObjectDecoder
+    subresource: str = ""
+    default: Callable[[Json], None] = no_default
+    to_stored: Callable[[Json], Json] | None = None
+    """From this version to the stored form; None where they are the same."""
+    convert_field: fields.Transform | None = None
+    """Refuses field labels that the kind does not have."""
+    columns: Sequence[Column] = DEFAULT_COLUMNS
+    serializers: Serializers = BUILT_IN
+    patch_types: tuple[str, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
+    min_request_timeout: float = 1800.0
+    max_body: int = MAX_BODY
+
+    def context(self, request: Request) -> RequestContext:
+        return RequestContext(
+            namespace=request.info.namespace if self.namespaced else "",
+            resource=request.info.group_resource,
+            user=request.user,
+            warn=request.warnings.append,
+            user_agent=request.header(b"user-agent"),
+        )
+
+    def attributes(
+        self,
+        request: Request,
+        operation: Operation,
+        *,
+        name: str,
+        obj: Json | None = None,
+        old: Json | None = None,
+        options: Json | None = None,
+        dry_run: bool = False,
+    ) -> Attributes:
+        return Attributes(
+            operation=operation,
+            kind=self.view.kind,
+            resource=self.resource,
+            subresource=self.subresource,
+            namespace=request.info.namespace,
+            name=name,
+            user=request.user,
+            obj=obj,
+            old=old,
+            options=options,
+            dry_run=dry_run,
+            warn=request.warnings.append,
+        )
+
+    def stored(self, obj: Json) -> Json:
+        return obj if self.to_stored is None else self.to_stored(obj)
+
+    def served(self, obj: Json) -> Json:
+        return obj if self.view.convert is None else self.view.convert(obj)

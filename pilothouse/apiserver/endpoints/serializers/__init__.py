@@ -1,0 +1,1 @@
+"""Media types: each serializer turns objects, lists and watch events into bytes. Endpoints never know which is used."""

@@ -1,0 +1,33 @@
+"""application/vnd.kubernetes.protobuf: what client-go speaks for built-in kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pilothouse.apiserver.endpoints.serializers.interface import View
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.protobuf import codec
+from pilothouse.machinery.protobuf.watch import watch_event
+
+
+class ProtobufSerializer:
+    media_type = "application/vnd.kubernetes.protobuf"
+    stream_media_type = "application/vnd.kubernetes.protobuf;stream=watch"
+
+    def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
+        return codec.encode(obj)
+
+    def piece(self, stored: StoredObject, view: View) -> bytes:
+        """The bare message, without the envelope."""
+        return stored.encoded((self.media_type, view.kind), lambda _: codec.encode_raw(view.object(stored), view.kind))
+
+    def whole(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
+        return codec.envelope(view.kind, piece)
+
+    def list(self, view: View, metadata: Json, pieces: Sequence[bytes]) -> Iterator[bytes]:
+        kind = view.kind.group_version.kind(view.list_kind)
+        yield from codec.stream_list(kind, metadata, pieces)
+
+    def event(self, event_type: str, whole: bytes) -> bytes:
+        return watch_event(event_type, whole)

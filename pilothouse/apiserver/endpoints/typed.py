@@ -1,0 +1,87 @@
+"""Decoding of built-in kinds, over their compiled types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilothouse.apiserver.endpoints.decoding import DecodedObject
+from pilothouse.apiserver.endpoints.serializers.interface import Serializer
+from pilothouse.apiserver.endpoints.serializers.registry import PROTOBUF
+from pilothouse.machinery.codec.decoder import BodyError, Codec, decode_body, decode_object, strict_refusal
+from pilothouse.machinery.codec.scheme import KUBE, OPTIONS, Scheme, unknown_conversion
+from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.patch.schema import PatchSchema
+from pilothouse.machinery.protobuf import codec as protobuf
+from pilothouse.machinery.protobuf.errors import ProtobufError
+from pilothouse.machinery.schema import types
+from pilothouse.machinery.schema.object_type import ObjectType
+
+_META = "meta.k8s.io"
+
+
+class TypedDecoder:
+    def __init__(self, kind: GroupVersionKind, scheme: Scheme = KUBE) -> None:
+        self.kind = kind
+        self.scheme = scheme
+
+    @property
+    def type(self) -> ObjectType:
+        found = types.of(self.kind)
+        assert found is not None, f"{self.kind} is no built-in kind"
+        return found
+
+    @property
+    def patch_schema(self) -> PatchSchema | None:
+        return self.type.patch_schema
+
+    def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:
+        if serializer is PROTOBUF:
+            return self._decode_protobuf(data)
+        body = decode_object(
+            data, codec=Codec(serializer.media_type), default=self.kind, scheme=self.scheme, strict=True
+        )
+        if strict and body.strict_errors:
+            raise strict_refusal(body, self.kind)
+        return DecodedObject(body.obj, body.gvk, body.strict_errors)
+
+    def normalise(self, value: Any) -> DecodedObject:
+        decoded = self.type.decode(value)
+        return DecodedObject(decoded.obj, self.kind, decoded.strict_errors)
+
+    def convert(self, value: Json) -> DecodedObject:
+        decoded = self.type.convert(value)
+        return DecodedObject(decoded.obj, self.kind, decoded.strict_errors)
+
+    def _decode_protobuf(self, data: bytes) -> DecodedObject:
+        obj = _decode_protobuf(data, self.kind)
+        kind = _kind_of(obj)
+        if kind.kind != self.kind.kind:
+            found = types.of(kind)
+            why = unknown_conversion(found, self.kind) if found else self.scheme.unknown_kind(kind)
+            raise BadRequest(f'{kind.kind} in version "{kind.version}" cannot be handled as a {self.kind.kind}: {why}')
+        return DecodedObject(obj, kind)
+
+
+def decode_meta_options(serializer: Serializer, data: bytes, kind: str) -> Json:
+    """DeleteOptions and its like, which may be sent under any group and version. Raises BadRequest."""
+    default = GroupVersionKind(_META, "v1", kind)
+    if serializer is PROTOBUF:
+        return _decode_protobuf(data, default)
+    try:
+        return decode_body(data, codec=Codec(serializer.media_type), default=default, scheme=OPTIONS, strict=False).obj
+    except BodyError as error:
+        raise BadRequest(str(error)) from None
+
+
+def _decode_protobuf(data: bytes, default: GroupVersionKind) -> Json:
+    try:
+        return protobuf.decode(data, default=default)
+    except ProtobufError as error:
+        raise BadRequest(f"the object provided is unrecognized (must be of type {default.kind}): {error}") from None
+
+
+def _kind_of(obj: Json) -> GroupVersionKind:
+    group, _, version = str(obj["apiVersion"]).rpartition("/")
+    return GroupVersionKind(group, version, obj["kind"])

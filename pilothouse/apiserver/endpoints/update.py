@@ -1,0 +1,37 @@
+"""PUT: replace an object, or create it where the resource allows that."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from pilothouse.apiserver.endpoints.body import check_name, decode_object_body
+from pilothouse.apiserver.endpoints.negotiation import negotiate_input, negotiate_output
+from pilothouse.apiserver.endpoints.options import update_options
+from pilothouse.apiserver.endpoints.response import object_response
+from pilothouse.apiserver.endpoints.scope import RequestScope
+from pilothouse.apiserver.endpoints.write import store_update
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.registry.interface import UpdatedObject, Updater
+from pilothouse.apiserver.registry.metadata import dedup_owner_references, ensure_namespace
+from pilothouse.machinery.objects import Json, uid_of
+
+
+def update_handler(storage: Updater, scope: RequestScope) -> Handler:
+    async def update(request: Request) -> Response:
+        output = negotiate_output(request, scope.serializers)
+        body = await request.read_body(scope.max_body)
+        options = update_options(request)
+        serializer = negotiate_input(request, scope.serializers)
+        obj = decode_object_body(request, scope, serializer, body, options.field_validation)
+        ensure_namespace(obj, request.info.namespace if scope.namespaced else "")
+        check_name(obj, request)
+        dedup_owner_references(obj, request.warnings.append)
+
+        async def replacement(_: Json | None) -> Json:
+            return deepcopy(obj)
+
+        updated = UpdatedObject(replacement, uid=uid_of(obj))
+        done = await store_update(request, scope, storage, updated, options)
+        return object_response(request, scope, output, done.result, status=201 if done.created else 200)
+
+    return update

@@ -1,0 +1,106 @@
+"""WATCH: a stream of events, one frame each, until the client goes, the time is up or the server stops.
+
+The bytes of an event are made once and shared by every watcher that wants the same form of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+from pilothouse.apiserver.endpoints import transform
+from pilothouse.apiserver.endpoints.negotiation import Output, negotiate_stream
+from pilothouse.apiserver.endpoints.scope import RequestScope
+from pilothouse.apiserver.endpoints.serializers.interface import Serializer
+from pilothouse.apiserver.endpoints.serializers.registry import JSON
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.registry.interface import Watcher
+from pilothouse.apiserver.registry.options import ListOptions
+from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
+from pilothouse.apiserver.storage.cacher.watcher import Watcher as CacheWatcher
+from pilothouse.machinery.errors import Expired
+from pilothouse.machinery.objects import Json, metadata
+
+
+async def watch_response(
+    request: Request, scope: RequestScope, output: Output, storage: Watcher, options: ListOptions
+) -> Response:
+    """Errors before the first event are ordinary answers, except that a revision which is too old is an ERROR event."""
+    serializer = negotiate_stream(output, scope.serializers)
+    encode = _event_encoder(request, scope, output)
+    timeout = _timeout(scope, options)
+    headers = [(b"content-type", serializer.stream_media_type.encode())]
+    try:
+        watcher = await storage.watch(
+            scope.context(request), options, deadline=asyncio.get_running_loop().time() + timeout
+        )
+    except Expired as error:
+        return Response(200, _only(serializer.event("ERROR", serializer.encode(error.status))), headers)
+    return Response(200, _stream(watcher, encode, timeout), headers)
+
+
+def _timeout(scope: RequestScope, options: ListOptions) -> float:
+    """Without one, somewhere between once and twice the least: clients should not all come back at once."""
+    if options.timeout_seconds:
+        return float(options.timeout_seconds)
+    return scope.min_request_timeout * (1 + random.random())
+
+
+async def _only(frame: bytes) -> AsyncIterator[bytes]:
+    yield frame
+
+
+async def _stream(watcher: CacheWatcher, encode: Callable[[WatchEvent], bytes], timeout: float) -> AsyncIterator[bytes]:
+    expiry = asyncio.get_running_loop().call_later(timeout, watcher.close)
+    try:
+        async for event in watcher:
+            frames = [encode(event)]
+            frames.extend(map(encode, watcher.drain()))
+            yield b"".join(frames)
+    finally:
+        expiry.cancel()
+        watcher.abandon()
+
+
+def _event_encoder(request: Request, scope: RequestScope, output: Output) -> Callable[[WatchEvent], bytes]:
+    serializer, view = output.serializer, scope.view
+    if output.convert is None:
+        form = (serializer.media_type, view.kind)
+
+        def make(event: WatchEvent) -> bytes:
+            return serializer.event(event.type, serializer.whole(serializer.piece(event.object, view), view))
+
+        return lambda event: event.encoded(form, make)
+    return _Converted(request, scope, output, serializer)
+
+
+@dataclass(slots=True)
+class _Converted:
+    """Events as tables or as metadata only. The first table has the column definitions, the others need them not."""
+
+    request: Request
+    scope: RequestScope
+    output: Output
+    serializer: Serializer = JSON
+    headers: bool = True
+
+    def __post_init__(self) -> None:
+        if self.output.convert and self.output.convert.kind == "Table":
+            transform.include_object(self.request)
+
+    def __call__(self, event: WatchEvent) -> bytes:
+        return self.serializer.event(event.type, self.serializer.encode(self._object(event)))
+
+    def _object(self, event: WatchEvent) -> Json:
+        target = self.output.convert
+        assert target is not None
+        if target.kind != "Table":
+            return transform.single(self.request, self.scope, target, event.object)
+        obj = self.scope.view.object(event.object)
+        revision = {"resourceVersion": metadata(obj)["resourceVersion"]}
+        headers, self.headers = self.headers, False
+        if event.type is EventType.BOOKMARK:
+            return transform.table(self.request, self.scope, target, [], revision, headers=headers)
+        return transform.table(self.request, self.scope, target, [obj], revision, headers=headers)

@@ -1,0 +1,32 @@
+"""Authentication: every request has a user, or is refused with 401. Credentials are not shown to anything behind."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.authn.anonymous import ANONYMOUS_USER
+from pilothouse.apiserver.authn.interface import Authenticator
+from pilothouse.apiserver.filters.metrics import AUTHENTICATION_ATTEMPTS
+from pilothouse.apiserver.http import Filter, Handler, Request, Response
+from pilothouse.machinery.errors import Unauthorized
+
+_SUCCESS = AUTHENTICATION_ATTEMPTS.labels(result="success")
+_FAILURE = AUTHENTICATION_ATTEMPTS.labels(result="failure")
+
+
+def with_authentication(authenticator: Authenticator, *, anonymous: bool = False) -> Filter:
+    """A request without credentials is anonymous where that is allowed; one with wrong credentials never is."""
+
+    def wrap(handler: Handler) -> Handler:
+        async def authenticate(request: Request) -> Response:
+            user = await authenticator.authenticate(request)
+            if user is None and anonymous and not request.header(b"authorization"):
+                user = ANONYMOUS_USER
+            if user is None:
+                _FAILURE.inc()
+                raise Unauthorized
+            _SUCCESS.inc()
+            request.user = user
+            return await handler(request)
+
+        return authenticate
+
+    return wrap

@@ -1,0 +1,26 @@
+"""Authorization: a request that its user may not make is refused before anything is read or decoded."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.authz.interface import Authorizer, Decision, attributes_of, forbidden
+from pilothouse.apiserver.filters.metrics import AUTHORIZATION_ATTEMPTS
+from pilothouse.apiserver.http import Filter, Handler, Request, Response
+
+_ALLOWED = AUTHORIZATION_ATTEMPTS.labels(decision="allowed")
+_DENIED = AUTHORIZATION_ATTEMPTS.labels(decision="denied")
+
+
+def with_authorization(authorizer: Authorizer) -> Filter:
+    def wrap(handler: Handler) -> Handler:
+        async def authorize(request: Request) -> Response:
+            attributes = attributes_of(request)
+            answer = await authorizer.authorize(attributes)
+            if answer.decision is Decision.ALLOW:
+                _ALLOWED.inc()
+                return await handler(request)
+            _DENIED.inc()
+            raise forbidden(attributes, answer.reason)
+
+        return authorize
+
+    return wrap

@@ -1,0 +1,84 @@
+"""The handler chain, outermost first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from pilothouse.apiserver.authn.interface import Authenticator
+from pilothouse.apiserver.authn.superuser import InsecureSuperuser
+from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.filters.audit_id import with_audit_id
+from pilothouse.apiserver.filters.authentication import with_authentication
+from pilothouse.apiserver.filters.authorization import with_authorization
+from pilothouse.apiserver.filters.cache_control import with_cache_control
+from pilothouse.apiserver.filters.cors import with_cors
+from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
+from pilothouse.apiserver.filters.panic_recovery import with_panic_recovery
+from pilothouse.apiserver.filters.request_info import with_request_info
+from pilothouse.apiserver.filters.request_metrics import with_request_metrics
+from pilothouse.apiserver.filters.status_errors import with_status_errors
+from pilothouse.apiserver.filters.timeout import with_timeout
+from pilothouse.apiserver.filters.wait_group import WaitGroup, with_wait_group
+from pilothouse.apiserver.filters.warnings import with_warnings
+from pilothouse.apiserver.http import Filter, Handler
+
+
+@dataclass(frozen=True)
+class ChainConfig:
+    authenticator: Authenticator
+    authorizer: Authorizer
+    anonymous: bool = True
+    request_timeout: float = 60.0
+    max_requests_inflight: int = 400
+    max_mutating_requests_inflight: int = 200
+    cors_origins: Sequence[str] = ()
+    in_flight: WaitGroup = field(default_factory=WaitGroup)
+    is_terminating: Callable[[], bool] = lambda: False
+
+
+def handler_chain(api: Handler, config: ChainConfig) -> Handler:
+    """The way in to the secure port. Audit, impersonation and fairness have their places between those here:
+
+    authentication → audit → impersonation → priority and fairness (instead of max in flight) → authorization
+    """
+    filters: list[Filter] = [
+        with_panic_recovery,
+        with_audit_id,
+        with_cache_control,
+        with_warnings,
+        with_status_errors,
+        with_request_info,
+        with_request_metrics,
+        with_wait_group(config.in_flight),
+        with_timeout(config.request_timeout),
+        with_cors(config.cors_origins),
+        with_authentication(config.authenticator, anonymous=config.anonymous),
+        with_max_in_flight(config.max_requests_inflight, config.max_mutating_requests_inflight),
+        with_authorization(config.authorizer),
+    ]
+    return fold(filters, api)
+
+
+def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
+    """The way in to the insecure port: everyone is the superuser, and nothing is authorized."""
+    filters: list[Filter] = [
+        with_panic_recovery,
+        with_audit_id,
+        with_cache_control,
+        with_warnings,
+        with_status_errors,
+        with_request_info,
+        with_request_metrics,
+        with_wait_group(config.in_flight),
+        with_timeout(config.request_timeout),
+        with_cors(config.cors_origins),
+        with_authentication(InsecureSuperuser()),
+        with_max_in_flight(config.max_requests_inflight, config.max_mutating_requests_inflight),
+    ]
+    return fold(filters, api)
+
+
+def fold(filters: Sequence[Filter], api: Handler) -> Handler:
+    return reduce(lambda handler, wrap: wrap(handler), reversed(filters), api)

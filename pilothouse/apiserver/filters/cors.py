@@ -1,0 +1,46 @@
+"""CORS: browsers of the allowed origins may call the API. Off where no origin is allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pilothouse.apiserver.http import Filter, Handler, Headers, Request, Response
+
+_METHODS = b"POST, GET, OPTIONS, PUT, DELETE, PATCH"
+_ALLOWED_HEADERS = (
+    b"Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since"
+)
+_EXPOSED_HEADERS = b"Date"
+
+
+def with_cors(origins: Sequence[str]) -> Filter:
+    patterns = [re.compile(origin) for origin in origins]
+
+    def wrap(handler: Handler) -> Handler:
+        if not patterns:
+            return handler
+
+        async def share(request: Request) -> Response:
+            origin = request.header(b"origin")
+            if not origin or not any(pattern.search(origin) for pattern in patterns):
+                return await handler(request)
+            if request.method == "OPTIONS":
+                return Response(204, b"", _headers(origin))
+            response = await handler(request)
+            response.headers.extend(_headers(origin))
+            return response
+
+        return share
+
+    return wrap
+
+
+def _headers(origin: str) -> Headers:
+    return [
+        (b"access-control-allow-origin", origin.encode("latin-1")),
+        (b"access-control-allow-methods", _METHODS),
+        (b"access-control-allow-headers", _ALLOWED_HEADERS),
+        (b"access-control-expose-headers", _EXPOSED_HEADERS),
+        (b"access-control-allow-credentials", b"true"),
+    ]

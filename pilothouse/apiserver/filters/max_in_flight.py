@@ -1,0 +1,48 @@
+"""Max in flight: more requests at once than the server can serve well are turned away with 429, to come again.
+
+Reading and writing have their own limits, where 0 is none. Long-running requests are not counted; members of
+system:masters are never turned away.
+"""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
+from pilothouse.apiserver.filters.long_running import is_long_running
+from pilothouse.apiserver.filters.metrics import CURRENT_INFLIGHT, DROPPED
+from pilothouse.apiserver.http import Filter, Handler, Request, Response
+from pilothouse.machinery.errors import TooManyRequests
+
+_READ_ONLY = frozenset(("get", "list", "watch"))
+_RETRY_AFTER = 1
+
+
+class InFlight:
+    """How many of one kind are under way, and how many may be."""
+
+    def __init__(self, kind: str, limit: int) -> None:
+        self.limit = limit
+        self.count = 0
+        self._gauge = CURRENT_INFLIGHT.labels(request_kind=kind)
+        self._gauge.set_function(lambda: self.count)
+
+
+def with_max_in_flight(read_only_limit: int, mutating_limit: int) -> Filter:
+    def wrap(handler: Handler) -> Handler:
+        reading, writing = InFlight("readOnly", read_only_limit), InFlight("mutating", mutating_limit)
+
+        async def limit(request: Request) -> Response:
+            if is_long_running(request.info):
+                return await handler(request)
+            kind = reading if request.info.verb in _READ_ONLY else writing
+            if kind.limit and kind.count >= kind.limit and SYSTEM_PRIVILEGED_GROUP not in request.user.groups:
+                DROPPED.labels(request_kind="readOnly" if kind is reading else "mutating").inc()
+                raise TooManyRequests.of("Too many requests, please try again later.", _RETRY_AFTER)
+            kind.count += 1
+            try:
+                return await handler(request)
+            finally:
+                kind.count -= 1
+
+        return limit
+
+    return wrap

@@ -1,0 +1,23 @@
+"""Panic recovery: an error that nobody expected is logged and answered, and never reaches the connection."""
+
+from __future__ import annotations
+
+import logging
+
+from pilothouse.apiserver.http import Handler, Request, Response, text
+
+_log = logging.getLogger(__name__)
+
+
+def with_panic_recovery(handler: Handler) -> Handler:
+    async def recover(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except Exception:
+            _log.exception("apiserver panic'd on %s %s", request.method, request.path)
+            message = (
+                f"This request caused apiserver to panic. Look in the logs for details. (audit-id {request.audit_id})"
+            )
+            return text(500, message)
+
+    return recover

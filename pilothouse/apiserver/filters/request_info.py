@@ -1,0 +1,14 @@
+"""Request info: what the request asks for, found out once for everything behind it."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.request_info import request_info
+
+
+def with_request_info(handler: Handler) -> Handler:
+    async def inform(request: Request) -> Response:
+        request.info = request_info(request)
+        return await handler(request)
+
+    return inform

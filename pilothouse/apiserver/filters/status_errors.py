@@ -1,0 +1,35 @@
+"""Errors become answers here, once: a StatusError is written in the media type that the client accepts."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.endpoints.negotiation import Output, negotiate_output
+from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, JSON
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.machinery.errors import NotAcceptable, StatusError
+
+
+def with_status_errors(handler: Handler) -> Handler:
+    async def answer(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except StatusError as error:
+            return error_response(request, error)
+
+    return answer
+
+
+def error_response(request: Request, error: StatusError) -> Response:
+    output = _output(request)
+    body = output.serializer.encode(error.status, pretty=output.pretty)
+    response = Response(error.code, body, [(b"content-type", output.serializer.media_type.encode())])
+    if error.retry_after_seconds:
+        response.with_header(b"retry-after", str(error.retry_after_seconds).encode())
+    return response
+
+
+def _output(request: Request) -> Output:
+    """A client that accepts nothing we speak still gets to know why, in JSON."""
+    try:
+        return negotiate_output(request, BUILT_IN)
+    except NotAcceptable:
+        return Output(JSON)

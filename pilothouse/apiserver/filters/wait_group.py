@@ -1,0 +1,62 @@
+"""Wait group: the requests under way, so that shutdown can let them finish and turn new ones away."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pilothouse.apiserver.filters.long_running import is_long_running
+from pilothouse.apiserver.http import Filter, Handler, Request, Response
+from pilothouse.machinery.errors import ServiceUnavailable
+
+
+class WaitGroup:
+    """Counts requests that are not long-running. Once closed, it takes in no more."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.closed = False
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    def enter(self) -> bool:
+        """False when the group is closed."""
+        if self.closed:
+            return False
+        self.count += 1
+        if self.count == 1:
+            self._empty.clear()
+        return True
+
+    def leave(self) -> None:
+        self.count -= 1
+        if self.count == 0:
+            self._empty.set()
+
+    def close(self) -> None:
+        self.closed = True
+
+    async def wait(self, timeout: float | None = None) -> bool:
+        """Whether all have left in time."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._empty.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+def with_wait_group(group: WaitGroup) -> Filter:
+    def wrap(handler: Handler) -> Handler:
+        async def count(request: Request) -> Response:
+            if is_long_running(request.info):
+                return await handler(request)
+            if not group.enter():
+                raise ServiceUnavailable("apiserver is shutting down", details={"retryAfterSeconds": 1})
+            try:
+                return await handler(request)
+            finally:
+                group.leave()
+
+        return count
+
+    return wrap

@@ -1,0 +1,74 @@
+"""What every resource goes through before it is created or updated: strategy hooks in upstream's order."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.metadata import ensure_namespace
+from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.machinery.errors import Invalid
+from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.validation.names import name_is_path_segment
+from pilothouse.machinery.validation.object_meta import validate_object_meta, validate_object_meta_update
+
+
+def before_create(strategy: Strategy, ctx: RequestContext, kind: GroupKind, obj: Json) -> None:
+    """Raises Invalid. `obj` already has its name, uid and creation time."""
+    ensure_namespace(obj, ctx.namespace if strategy.namespaced else "")
+    strategy.prepare_for_create(obj)
+    _refuse(kind, obj, strategy.validate(obj))
+    # After the strategy's own checks, so that its more specific messages are shown whenever there are any.
+    _refuse(kind, obj, _validate_common(strategy, obj))
+    for warning in strategy.warnings_on_create(obj):
+        ctx.warn(warning)
+    strategy.canonicalize(obj)
+
+
+def before_update(strategy: Strategy, ctx: RequestContext, kind: GroupKind, obj: Json, old: Json) -> None:
+    """Raises Invalid. `obj` is changed so that nothing of the server's own is lost or forged."""
+    ensure_namespace(obj, ctx.namespace if strategy.namespaced else "")
+    _carry_over(metadata(obj), metadata(old), "generation")
+    strategy.prepare_for_update(obj, old)
+    _keep_identity(metadata(obj), metadata(old))
+    _refuse(kind, obj, _validate_common_update(strategy, obj, old))
+    for warning in strategy.warnings_on_update(obj, old):
+        ctx.warn(warning)
+    strategy.canonicalize(obj)
+
+
+def _keep_identity(meta: Json, old: Json) -> None:
+    """An update cannot change the creation time, nor take back a deletion."""
+    if not meta.get("uid"):
+        meta["uid"] = old["uid"]
+    if old.get("creationTimestamp"):
+        meta["creationTimestamp"] = old["creationTimestamp"]
+    if old.get("deletionTimestamp"):
+        meta["deletionTimestamp"] = old["deletionTimestamp"]
+    if meta.get("deletionGracePeriodSeconds") is None and old.get("deletionGracePeriodSeconds") is not None:
+        meta["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]
+
+
+def _carry_over(meta: Json, old: Json, field: str) -> None:
+    if field in old:
+        meta[field] = old[field]
+    else:
+        meta.pop(field, None)
+
+
+def _validate_common(strategy: Strategy, obj: Json) -> Errors:
+    return validate_object_meta(
+        metadata(obj), namespaced=strategy.namespaced, name_rule=name_is_path_segment, path=root("metadata")
+    )
+
+
+def _validate_common_update(strategy: Strategy, obj: Json, old: Json) -> Errors:
+    yield from _validate_common(strategy, obj)
+    yield from validate_object_meta_update(metadata(obj), metadata(old), path=root("metadata"))
+    yield from strategy.validate_update(obj, old)
+
+
+def _refuse(kind: GroupKind, obj: Json, errors: Errors) -> None:
+    found = list(errors)
+    if found:
+        raise Invalid.of(kind, name_of(obj), found)

@@ -1,0 +1,19 @@
+"""What a registry call needs to know of the request it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pilothouse.apiserver.authn.user import User
+from pilothouse.machinery.names import GroupResource
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    namespace: str
+    resource: GroupResource
+    """As the request named it: the words that messages use."""
+    user: User
+    warn: Callable[[str], None]
+    user_agent: str = ""

@@ -1,0 +1,72 @@
+"""Continue tokens: where the next page of a list starts, and at which revision the list is shown."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import posixpath
+from dataclasses import dataclass
+
+import orjson
+
+from pilothouse.machinery.codec.json import JsonError, parse
+from pilothouse.machinery.errors import BadRequest
+
+_VERSION = "meta.k8s.io/v1"
+_INCONSISTENT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The page starts behind the key `after`; revision None means: at whatever is current."""
+
+    after: str
+    revision: int | None
+
+
+def encode(position: Position, prefix: str) -> str:
+    # Upstream names the first possible key behind the last one shown.
+    start = position.after.removeprefix(prefix) + "\x00"
+    revision = _INCONSISTENT if position.revision is None else position.revision
+    raw = orjson.dumps({"v": _VERSION, "rv": revision, "start": start})
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def decode(token: str, prefix: str) -> Position:
+    """Raises BadRequest. A token can never reach outside `prefix`."""
+    value = _json(_bytes(token))
+    if not isinstance(value, dict) or value.get("v") != _VERSION:
+        version = value.get("v", "") if isinstance(value, dict) else ""
+        raise _invalid(f": server does not recognize this encoded version {version}")
+    revision, start = value.get("rv") or 0, value.get("start") or ""
+    if not revision:
+        raise _invalid(": incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+    if not start:
+        raise _invalid(": encoded start key empty (version meta.k8s.io/v1)")
+    key = start if start.startswith("/") else "/" + start
+    if posixpath.normpath(key) != key:
+        raise _invalid(f": {start}")
+    return Position(prefix + key[1:].removesuffix("\x00"), None if revision < 0 else revision)
+
+
+def _bytes(token: str) -> bytes:
+    try:
+        return base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise _invalid(f": illegal base64 data at input byte {_first_bad(token)}") from None
+
+
+def _json(raw: bytes) -> object:
+    try:
+        return parse(raw).value
+    except JsonError as error:
+        raise _invalid(f": {error}") from None
+
+
+def _first_bad(token: str) -> int:
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    return next((i for i, char in enumerate(token) if char not in alphabet), len(token))
+
+
+def _invalid(detail: str) -> BadRequest:
+    return BadRequest(f"invalid continue token: continue key is not valid{detail}")

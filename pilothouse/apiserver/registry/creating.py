@@ -1,0 +1,70 @@
+"""Creating an object: names and ids, strategy, admission's last word, the store."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+from pilothouse.apiserver.registry.before import before_create
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.interface import Result, Validate
+from pilothouse.apiserver.registry.metadata import fill_system_fields
+from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.machinery.errors import AlreadyExists, StatusError
+from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.registry.store import RegistryStore
+
+# Enough that a million names with one prefix collide with a probability of 0.1 %.
+_NAME_ATTEMPTS = 8
+
+
+async def create(
+    registry: RegistryStore, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate
+) -> Result:
+    """Raises AlreadyExists, Invalid. With generateName, a name that is taken is tried again with another one."""
+    if name_of(obj) or not metadata(obj).get("generateName"):
+        return await _create(registry, ctx, obj, options=options, validate=validate)
+    for _ in range(_NAME_ATTEMPTS - 1):
+        try:
+            return await _create(registry, ctx, deepcopy(obj), options=options, validate=validate)
+        except AlreadyExists:
+            continue
+    return await _create(registry, ctx, obj, options=options, validate=validate)
+
+
+async def _create(
+    registry: RegistryStore, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate
+) -> Result:
+    fill_system_fields(obj)
+    if metadata(obj).get("generateName") and not name_of(obj):
+        metadata(obj)["name"] = registry.strategy.generate_name(metadata(obj)["generateName"])
+    await prepare(registry, ctx, obj, validate)
+    key = registry.keys.object(ctx.namespace, name_of(obj))
+    try:
+        with translated(ctx.resource, name_of(obj)):
+            return await registry.storage.create(key, obj, ttl=registry.strategy.ttl(obj), dry_run=options.dry_run)
+    except AlreadyExists as error:
+        raise await _explained(registry, ctx, key, obj, error) from None
+
+
+async def prepare(registry: RegistryStore, ctx: RequestContext, obj: Json, validate: Validate) -> None:
+    """All that happens before the write. Also the way of an update that creates."""
+    before_create(registry.strategy, ctx, registry.resource.kind.group_kind, obj)
+    await validate(obj)
+    if resource_version_of(obj):
+        raise StatusError("resourceVersion should not be set on objects to be created")
+
+
+async def _explained(
+    registry: RegistryStore, ctx: RequestContext, key: str, obj: Json, error: AlreadyExists
+) -> AlreadyExists:
+    """Tells a clash of generated names, and an object that is still on its way out, from an ordinary clash."""
+    if metadata(obj).get("generateName"):
+        error = AlreadyExists.no_unique_name(ctx.resource, name_of(obj))
+    existing = await registry.storage.get(key)
+    if existing is not None and metadata(existing.parse()).get("deletionTimestamp"):
+        return AlreadyExists(f"object is being deleted: {error.message}", details=error.details)
+    return error

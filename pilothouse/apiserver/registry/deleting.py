@@ -1,0 +1,112 @@
+"""Deleting an object: at once, or by marking it and leaving the end to its finalizers or its grace period."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.deletion import begin_graceful_deletion, deletion_finalizers, mark_as_deleting
+from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.interface import Deleted, Result, Validate
+from pilothouse.apiserver.registry.options import DeleteOptions
+from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.registry.store import RegistryStore
+
+
+async def delete(
+    registry: RegistryStore, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate
+) -> Deleted:
+    """Raises NotFound, Conflict. Tried again when the object changes between the check and the write."""
+    key = registry.keys.object(ctx.namespace, name)
+    while True:
+        with translated(ctx.resource, name):
+            current = await registry.storage.get(key)
+            if current is None:
+                raise NotFound.of(ctx.resource, name)
+            try:
+                return await _delete(registry, ctx, current, options=options, validate=validate)
+            except RevisionConflict:
+                continue
+
+
+async def delete_listed(
+    registry: RegistryStore, ctx: RequestContext, stored: StoredObject, *, options: DeleteOptions, validate: Validate
+) -> None:
+    """One object of a collection; one that somebody else deleted first is no error."""
+    obj = stored.parse()
+    try:
+        await delete(
+            registry, replace(ctx, namespace=namespace_of(obj)), name_of(obj), options=options, validate=validate
+        )
+    except NotFound:
+        return
+
+
+async def _delete(
+    registry: RegistryStore, ctx: RequestContext, current: StoredObject, *, options: DeleteOptions, validate: Validate
+) -> Deleted:
+    obj = current.parse()
+    grace = begin_graceful_deletion(registry.strategy, obj, options, registry.resource.kind.group_kind)
+    if grace.pending:
+        return Deleted(_answer(registry, ctx, current), immediately=False)
+    await validate(current.parse())
+    finalizers = deletion_finalizers(registry.strategy, obj, options)
+    if not (grace.graceful or finalizers or metadata(obj).get("finalizers")):
+        return await _remove(registry, ctx, current, dry_run=options.dry_run)
+    _set_finalizers(obj, finalizers)
+    if not grace.graceful:
+        if not finalizers:
+            return await _remove(registry, ctx, current, dry_run=options.dry_run)
+        mark_as_deleting(obj)
+    marked = await _mark(registry, current, obj, dry_run=options.dry_run)
+    if finalizers or grace.options.grace_period_seconds:
+        return Deleted(marked, immediately=False)
+    if not isinstance(marked, StoredObject):
+        return Deleted(marked)
+    return await _remove_marked(registry, ctx, marked)
+
+
+async def _mark(registry: RegistryStore, current: StoredObject, obj: Json, *, dry_run: bool) -> Result:
+    if obj == current.parse():
+        return current
+    return await registry.storage.update(current, obj, ttl=registry.strategy.ttl(obj), dry_run=dry_run)
+
+
+async def _remove(registry: RegistryStore, ctx: RequestContext, current: StoredObject, *, dry_run: bool) -> Deleted:
+    return Deleted(_answer(registry, ctx, await registry.storage.delete(current, dry_run=dry_run)))
+
+
+async def _remove_marked(registry: RegistryStore, ctx: RequestContext, marked: StoredObject) -> Deleted:
+    """A graceful resource deleted without grace: others may race us to the end, and that is fine."""
+    try:
+        return await _remove(registry, ctx, marked, dry_run=False)
+    except KeyNotFound:
+        return Deleted(_answer(registry, ctx, marked))
+
+
+def _set_finalizers(obj: Json, finalizers: list[str]) -> None:
+    if finalizers:
+        metadata(obj)["finalizers"] = finalizers
+    else:
+        metadata(obj).pop("finalizers", None)
+
+
+def _answer(registry: RegistryStore, ctx: RequestContext, deleted: StoredObject) -> Result:
+    """The object itself, or a Status that says which object is gone."""
+    if registry.resource.returns_deleted_object:
+        return deleted
+    obj = deleted.parse()
+    details = {"name": name_of(obj), "group": ctx.resource.group, "kind": ctx.resource.resource, "uid": uid_of(obj)}
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {key: value for key, value in details.items() if value},
+    }

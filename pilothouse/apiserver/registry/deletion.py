@@ -1,0 +1,146 @@
+"""What a delete does to an object before it goes: grace periods, finalizers, marks. Pure functions on one object.
+
+no finalizers, no grace             → gone at once
+finalizers (own, orphan, foreground)→ marked with a deletionTimestamp; gone when the last finalizer is removed
+grace period (pods)                 → marked; gone when deleted again with grace 0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from pilothouse.apiserver.registry.options import DeleteOptions, Preconditions
+from pilothouse.apiserver.registry.strategy import GarbageCollection, Strategy
+from pilothouse.machinery.errors import Conflict
+from pilothouse.machinery.names import GroupKind, GroupResource
+from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of, uid_of
+from pilothouse.machinery.times import format_time, parse_time, system_clock
+
+ORPHAN = "orphan"
+FOREGROUND = "foregroundDeletion"
+
+
+@dataclass(frozen=True, slots=True)
+class Grace:
+    """What `begin_graceful_deletion` decided. `pending`: an earlier delete goes on and this one changes nothing."""
+
+    options: DeleteOptions
+    graceful: bool = False
+    pending: bool = False
+
+
+def check_preconditions(obj: Json, conditions: Preconditions, kind: GroupKind) -> None:
+    """Raises Conflict when the object is not the one that the caller meant."""
+    if conditions.uid is not None and conditions.uid != uid_of(obj):
+        why = (
+            f"the UID in the precondition ({conditions.uid}) does not match the UID in record ({uid_of(obj)}). "
+            "The object might have been deleted and then recreated"
+        )
+        raise Conflict.of(GroupResource(kind.group, kind.kind), name_of(obj), why)
+    wanted, found = conditions.resource_version, resource_version_of(obj)
+    if wanted is not None and wanted != found:
+        why = (
+            f"the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({found})"
+            ". The object might have been modified"
+        )
+        raise Conflict.of(GroupResource(kind.group, kind.kind), name_of(obj), why)
+
+
+def begin_graceful_deletion(strategy: Strategy, obj: Json, options: DeleteOptions, kind: GroupKind) -> Grace:
+    """Upstream's BeforeDelete: checks preconditions and, where the strategy has grace periods, marks the object."""
+    check_preconditions(obj, options.preconditions, kind)
+    meta = metadata(obj)
+    if (options.grace_period_seconds or 0) < 0:
+        options = replace(options, grace_period_seconds=1)
+    period = strategy.grace_period(obj, options.grace_period_seconds)
+    if meta.get("deletionTimestamp"):
+        return _continue_deletion(meta, options) if period is not None else Grace(options)
+    if period is None:
+        return Grace(options)
+    options = replace(options, grace_period_seconds=period)
+    meta["deletionTimestamp"] = format_time(system_clock() + timedelta(seconds=period))
+    meta["deletionGracePeriodSeconds"] = period
+    _bump_generation(meta)
+    return Grace(options, graceful=True)
+
+
+def _continue_deletion(meta: Json, options: DeleteOptions) -> Grace:
+    """An object that is already being deleted: its grace period may only become shorter."""
+    current = meta.get("deletionGracePeriodSeconds")
+    if not current:
+        return Grace(options)
+    period = options.grace_period_seconds
+    if period is None:
+        return Grace(replace(options, grace_period_seconds=current), pending=True)
+    if period >= current:
+        return Grace(options, pending=True)
+    shortened = _moment(meta) + timedelta(seconds=period - current)
+    if shortened < system_clock():
+        # The whole period has passed: the shortest one that still is graceful, unless none was asked for.
+        shortened, period = system_clock(), 1 if period else 0
+    meta["deletionTimestamp"] = format_time(shortened)
+    meta["deletionGracePeriodSeconds"] = period
+    return Grace(replace(options, grace_period_seconds=period), graceful=True)
+
+
+def mark_as_deleting(obj: Json) -> None:
+    """Sets deletionTimestamp (never later than it was) and a grace period of 0."""
+    meta = metadata(obj)
+    if not meta.get("deletionTimestamp"):
+        _bump_generation(meta)
+    if not meta.get("deletionTimestamp") or _moment(meta) > system_clock():
+        meta["deletionTimestamp"] = format_time(system_clock())
+    meta["deletionGracePeriodSeconds"] = 0
+
+
+def _moment(meta: Json) -> datetime:
+    moment = parse_time(meta["deletionTimestamp"])
+    assert moment is not None, "a deletionTimestamp is never Go's zero time"
+    return moment
+
+
+def _bump_generation(meta: Json) -> None:
+    if meta.get("generation"):
+        meta["generation"] += 1
+
+
+def deletion_finalizers(strategy: Strategy, obj: Json, options: DeleteOptions) -> list[str]:
+    """The finalizers an object must have for the garbage collector to do what the delete asks for."""
+    current: list[str] = metadata(obj).get("finalizers") or []
+    wanted = [f for f in current if f not in (ORPHAN, FOREGROUND)]
+    if _should_orphan(strategy, current, options):
+        wanted.append(ORPHAN)
+    if _should_delete_in_foreground(strategy, current, options):
+        wanted.append(FOREGROUND)
+    return current if set(wanted) == set(current) else wanted
+
+
+def _should_orphan(strategy: Strategy, finalizers: list[str], options: DeleteOptions) -> bool:
+    if strategy.garbage_collection is GarbageCollection.UNSUPPORTED:
+        return False
+    if options.orphan_dependents is not None:
+        return options.orphan_dependents
+    if options.propagation_policy is not None:
+        return options.propagation_policy == "Orphan"
+    decided = next((f for f in finalizers if f in (ORPHAN, FOREGROUND)), None)
+    if decided:
+        return decided == ORPHAN
+    return strategy.garbage_collection is GarbageCollection.ORPHAN_DEPENDENTS
+
+
+def _should_delete_in_foreground(strategy: Strategy, finalizers: list[str], options: DeleteOptions) -> bool:
+    if strategy.garbage_collection is GarbageCollection.UNSUPPORTED or options.orphan_dependents is not None:
+        return False
+    if options.propagation_policy is not None:
+        return options.propagation_policy == "Foreground"
+    return next((f for f in finalizers if f in (ORPHAN, FOREGROUND)), None) == FOREGROUND
+
+
+def should_delete_during_update(strategy: Strategy, obj: Json, old: Json) -> bool:
+    """Whether an update took the last thing away that kept a deleted object alive."""
+    if metadata(obj).get("finalizers") or not metadata(old).get("deletionTimestamp"):
+        return False
+    if metadata(old).get("deletionGracePeriodSeconds"):
+        return False
+    return strategy.may_delete_during_update(obj, old)

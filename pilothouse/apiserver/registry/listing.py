@@ -1,0 +1,141 @@
+"""Lists and watches of a resource, with upstream's resourceVersion semantics.
+
+resourceVersion   match            served from
+""                                 watch cache, after it has caught up with the store
+"0"                                watch cache as it is; limit is ignored
+n                 NotOlderThan     watch cache, once it has reached n
+n                 Exact            watch cache or store, at n      (also n with a limit and no match)
+continue token                     watch cache or store, at the revision of the first page
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from pilothouse.apiserver.registry import continue_token
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.continue_token import Position
+from pilothouse.apiserver.registry.errors import parse_resource_version, translated
+from pilothouse.apiserver.registry.interface import ListResult
+from pilothouse.apiserver.registry.options import ListOptions
+from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.errors import Compacted
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.errors import BadRequest, Expired, StatusError
+from pilothouse.machinery.validation.names import is_valid_path_segment_name, name_is_dns_label
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.registry.store import RegistryStore
+
+Matches: TypeAlias = Callable[[StoredObject], bool]
+
+_TOO_OLD_TO_CONTINUE = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+def predicate(options: ListOptions) -> Matches | None:
+    """None where everything matches."""
+    labels, fields = options.label_selector, options.field_selector
+    if fields.empty:
+        return None if labels.empty else lambda stored: labels.matches(stored.labels)
+    if labels.empty:
+        return lambda stored: fields.matches(stored.fields)
+    return lambda stored: labels.matches(stored.labels) and fields.matches(stored.fields)
+
+
+async def list_objects(registry: RegistryStore, ctx: RequestContext, options: ListOptions) -> ListResult:
+    prefix = _prefix(registry, ctx, options)
+    with translated(ctx.resource):
+        if options.continue_token:
+            return await _next_page(registry, prefix, options)
+        version = _list_version(options.resource_version)
+        if version and _is_exact(options):
+            return await _page(registry, prefix, options, at=version)
+        return await _page(registry, prefix, options, not_older_than=version)
+
+
+async def watch_objects(
+    registry: RegistryStore, ctx: RequestContext, options: ListOptions, *, deadline: float
+) -> Watcher:
+    version = parse_resource_version(options.resource_version)
+    with translated(ctx.resource):
+        return await registry.cacher.watch(
+            _prefix(registry, ctx, options),
+            after=version if options.resource_version else None,
+            predicate=predicate(options),
+            send_initial_events=options.send_initial_events,
+            bookmarks=options.allow_watch_bookmarks,
+            deadline=deadline,
+        )
+
+
+def _prefix(registry: RegistryStore, ctx: RequestContext, options: ListOptions) -> str:
+    """The narrowest prefix that holds everything the request can match."""
+    namespace = ctx.namespace if registry.keys.namespaced else ""
+    selected = options.field_selector.requires_exact_match("metadata.namespace")
+    if not namespace and selected and not name_is_dns_label(selected):
+        namespace = selected if registry.keys.namespaced else ""
+    name = options.field_selector.requires_exact_match("metadata.name")
+    if name and not is_valid_path_segment_name(name) and (namespace or not registry.keys.namespaced):
+        return registry.keys.object(namespace, name)
+    return registry.keys.collection(namespace)
+
+
+def _is_exact(options: ListOptions) -> bool:
+    match = options.resource_version_match
+    return match == "Exact" or (not match and options.limit > 0)
+
+
+def _list_version(text: str) -> int | None:
+    """None: consistent; 0: whatever is cached."""
+    if not text:
+        return None
+    try:
+        return parse_resource_version(text)
+    except StatusError as error:
+        raise BadRequest(f"invalid resource version: {error.message}") from None
+
+
+async def _next_page(registry: RegistryStore, prefix: str, options: ListOptions) -> ListResult:
+    if options.resource_version not in ("", "0"):
+        raise BadRequest("specifying resource version is not allowed when using continue")
+    position = continue_token.decode(options.continue_token, prefix)
+    try:
+        return await _page(registry, prefix, options, at=position.revision, after=position.after)
+    except Compacted:
+        raise _too_old_to_continue(position, prefix) from None
+
+
+async def _page(
+    registry: RegistryStore,
+    prefix: str,
+    options: ListOptions,
+    *,
+    at: int | None = None,
+    not_older_than: int | None = None,
+    after: str = "",
+) -> ListResult:
+    page = await registry.cacher.list(
+        prefix,
+        at=at,
+        not_older_than=not_older_than,
+        after=after,
+        # A client that takes whatever is cached is given all of it.
+        limit=0 if not_older_than == 0 else options.limit,
+        matches=predicate(options),
+    )
+    if not page.remaining:
+        return ListResult(page.objects, page.revision)
+    token = continue_token.encode(Position(page.objects[-1].key, page.revision), prefix)
+    return ListResult(page.objects, page.revision, token, page.remaining if options.selects_everything else None)
+
+
+def _too_old_to_continue(position: Position, prefix: str) -> Expired:
+    error = Expired(_TOO_OLD_TO_CONTINUE)
+    error.list_metadata = {"continue": continue_token.encode(Position(position.after, None), prefix)}
+    return error

@@ -1,0 +1,63 @@
+"""Metadata that belongs to the server: ids, times, the namespace, and what clients may not set."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable
+
+from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.times import now
+
+_SYSTEM_FIELDS = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+
+_DUPLICATE_OWNERS = (
+    ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, "
+    "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {uids}"
+)
+
+
+def wipe_system_fields(obj: Json) -> None:
+    """Forgets what a client sent in fields that only the server fills."""
+    meta = metadata(obj)
+    for field in _SYSTEM_FIELDS:
+        meta.pop(field, None)
+
+
+def fill_system_fields(obj: Json) -> None:
+    meta = metadata(obj)
+    meta["creationTimestamp"] = now()
+    meta["uid"] = new_uid()
+
+
+def new_uid() -> str:
+    return str(uuid.UUID(bytes=os.urandom(16), version=4))
+
+
+def ensure_namespace(obj: Json, namespace: str) -> None:
+    """Puts the request's namespace on the object, or refuses an object that names another one."""
+    meta = metadata(obj)
+    own = meta.get("namespace") or ""
+    if own == namespace:
+        return
+    if own and namespace:
+        message = "the namespace of the provided object does not match the namespace sent on the request"
+        raise BadRequest(message)
+    if namespace:
+        meta["namespace"] = namespace
+    else:
+        meta.pop("namespace", None)
+
+
+def dedup_owner_references(obj: Json, warn: Callable[[str], None], *, after_admission: bool = False) -> None:
+    """Drops owner references that stand there twice, and tells the client."""
+    references = metadata(obj).get("ownerReferences")
+    if not references or len(references) < 2:
+        return
+    kept: list[Json] = []
+    duplicates = [r["uid"] for r in references if r in kept or kept.append(r)]  # type: ignore[func-returns-value]
+    if duplicates:
+        when = " after mutating admission happens" if after_admission else ""
+        warn(_DUPLICATE_OWNERS.format(when=when, uids=", ".join(duplicates)))
+        metadata(obj)["ownerReferences"] = kept

@@ -1,0 +1,71 @@
+"""A resource as its package declares it: names, rules, columns. The installer and the registry do the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.apiserver.registry.table import Column
+from pilothouse.apiserver.storage.object import Fields
+from pilothouse.machinery.names import GroupResource, GroupVersionKind
+from pilothouse.machinery.objects import Json, name_of, namespace_of
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    plural: str
+    kind: str
+    singular: str = ""
+    list_kind: str = ""
+    short: Sequence[str] = ()
+    categories: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "singular", self.singular or self.kind.lower())
+        object.__setattr__(self, "list_kind", self.list_kind or f"{self.kind}List")
+
+
+def metadata_fields(obj: Json) -> Fields:
+    """The fields that every namespaced resource can be selected by."""
+    return {"metadata.name": name_of(obj), "metadata.namespace": namespace_of(obj)}
+
+
+def cluster_metadata_fields(obj: Json) -> Fields:
+    return {"metadata.name": name_of(obj)}
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """`version` is the storage version: objects are stored, cached and handed to the strategy in that form."""
+
+    names: Names
+    strategy: Strategy
+    group: str = ""
+    version: str = "v1"
+    columns: Sequence[Column] = ()
+    fields: Callable[[Json], Fields] | None = None
+    """Selectable fields; without it, metadata.name (and metadata.namespace)."""
+    storage_path: str = ""
+    """Under the registry's root; upstream's, where it is not the plural."""
+    returns_deleted_object: bool = False
+    """DELETE answers the object that was deleted instead of a Status."""
+    extra_field_labels: frozenset[str] = field(default_factory=frozenset)
+    """Field labels that selectors may name besides the keys of `fields`."""
+
+    @property
+    def namespaced(self) -> bool:
+        return self.strategy.namespaced
+
+    @property
+    def kind(self) -> GroupVersionKind:
+        return GroupVersionKind(self.group, self.version, self.names.kind)
+
+    @property
+    def group_resource(self) -> GroupResource:
+        return GroupResource(self.group, self.names.plural)
+
+    def fields_of(self, obj: Json) -> Fields:
+        if self.fields is not None:
+            return self.fields(obj)
+        return metadata_fields(obj) if self.namespaced else cluster_metadata_fields(obj)

@@ -1,0 +1,98 @@
+"""The generic registry store: every verb of a resource, over its strategy, the store and the watch cache.
+
+Reads come from the watch cache, which asks the store for what it has no longer.
+Writes are read-check-write on the store itself and are tried again when somebody else was faster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pilothouse.apiserver.registry import creating, deleting, listing, updating
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.dry_run import DryRunnableStorage
+from pilothouse.apiserver.registry.errors import parse_resource_version, translated
+from pilothouse.apiserver.registry.interface import (
+    Deleted,
+    ListResult,
+    Result,
+    Updated,
+    UpdatedObject,
+    Validate,
+    ValidateUpdate,
+)
+from pilothouse.apiserver.registry.keys import Keys
+from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
+from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.apiserver.storage.cacher.cacher import Cacher
+from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.object import ObjectCodec
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json
+
+
+class RegistryStore:
+    """One resource's storage. Subresources such as status are views of it with another strategy."""
+
+    def __init__(self, resource: Resource, store: Store, *, root: str = "/registry") -> None:
+        self.resource = resource
+        self.strategy: Strategy = resource.strategy
+        self.store = store
+        self.keys = Keys(f"{root}/{resource.storage_path or resource.names.plural}/", resource.namespaced)
+        self.codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of)
+        self.storage = DryRunnableStorage(store, self.codec)
+        self.cacher = Cacher(store, self.keys.prefix, self.codec, resource=resource.group_resource)
+
+    async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> Result:
+        """Raises NotFound."""
+        key = self.keys.object(ctx.namespace, name)
+        version = options.resource_version
+        with translated(ctx.resource, name):
+            found = await self.cacher.get(key, not_older_than=parse_resource_version(version) if version else None)
+        if found is None:
+            raise NotFound.of(ctx.resource, name)
+        return found
+
+    async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
+        return await listing.list_objects(self, ctx, options)
+
+    async def watch(self, ctx: RequestContext, options: ListOptions, *, deadline: float) -> Watcher:
+        return await listing.watch_objects(self, ctx, options, deadline=deadline)
+
+    async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
+        return await creating.create(self, ctx, obj, options=options, validate=validate)
+
+    async def update(
+        self,
+        ctx: RequestContext,
+        name: str,
+        updated: UpdatedObject,
+        *,
+        options: WriteOptions,
+        validate_create: Validate,
+        validate_update: ValidateUpdate,
+        force_allow_create: bool = False,
+    ) -> Updated:
+        update = updating.Update(self, ctx, name, updated, options, validate_create, validate_update)
+        return await update.run(allow_create=force_allow_create or self.strategy.allow_create_on_update)
+
+    async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
+        return await deleting.delete(self, ctx, name, options=options, validate=validate)
+
+    async def delete_collection(
+        self, ctx: RequestContext, *, options: DeleteOptions, selection: ListOptions, validate: Validate
+    ) -> ListResult:
+        """Not atomic, as upstream: what was deleted before an error stays deleted."""
+        found = await self.list(ctx, replace(selection, watch=False))
+        for stored in found.objects:
+            await deleting.delete_listed(self, ctx, stored, options=options, validate=validate)
+        return found
+
+    def with_strategy(self, strategy: Strategy) -> RegistryStore:
+        """The same objects under other rules: how a status subresource is made."""
+        view = RegistryStore.__new__(RegistryStore)
+        view.__dict__.update(self.__dict__)
+        view.strategy = strategy
+        return view

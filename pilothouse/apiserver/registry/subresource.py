@@ -1,0 +1,43 @@
+"""Subresources that show the whole object under other rules, such as status."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import Result, Updated, UpdatedObject, Validate, ValidateUpdate
+from pilothouse.apiserver.registry.options import GetOptions, WriteOptions
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.strategy import Strategy
+
+
+class UpdateOnly:
+    """Can be updated and nothing else; never creates, even where the resource itself would."""
+
+    def __init__(self, registry: RegistryStore, strategy: Strategy) -> None:
+        self._view = registry.with_strategy(strategy)
+
+    async def update(
+        self,
+        ctx: RequestContext,
+        name: str,
+        updated: UpdatedObject,
+        *,
+        options: WriteOptions,
+        validate_create: Validate,
+        validate_update: ValidateUpdate,
+        force_allow_create: bool = False,
+    ) -> Updated:
+        return await self._view.update(
+            ctx,
+            name,
+            updated,
+            options=options,
+            validate_create=validate_create,
+            validate_update=validate_update,
+        )
+
+
+class StatusStore(UpdateOnly):
+    """The status subresource: read, updated and patched."""
+
+    async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> Result:
+        return await self._view.get(ctx, name, options)

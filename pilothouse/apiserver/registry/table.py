@@ -1,0 +1,76 @@
+"""Tables: what `kubectl get` shows. A resource declares its columns; rows are made from them here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.schema import documentation
+from pilothouse.machinery.durations import age
+
+Cell: TypeAlias = Callable[[Json], Any]
+
+_OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. `documented` names a definition and field whose documentation describes the column."""
+
+    name: str
+    cell: Cell
+    type: str = "string"
+    format: str = ""
+    priority: int = 0
+    description: str = ""
+    documented: tuple[str, str] | None = None
+
+    @property
+    def definition(self) -> Json:
+        text = documentation.of(*self.documented) if self.documented else self.description
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": text,
+            "priority": self.priority,
+        }
+
+
+def _created(obj: Json) -> str | None:
+    return (obj.get("metadata") or {}).get("creationTimestamp")
+
+
+NAME = Column("Name", name_of, format="name", documented=(_OBJECT_META, "name"))
+AGE = Column("Age", lambda obj: age(_created(obj)), documented=(_OBJECT_META, "creationTimestamp"))
+CREATED_AT = Column(
+    "Created At",
+    lambda obj: _created(obj) or "<unknown>",
+    type="date",
+    documented=(_OBJECT_META, "creationTimestamp"),
+)
+
+DEFAULT_COLUMNS: Sequence[Column] = (NAME, CREATED_AT)
+
+
+def rows(columns: Sequence[Column], objects: Iterable[Json], include: str) -> list[Json]:
+    """One row an object. `include` is the client's includeObject: Metadata, Object or None."""
+    return [_row(columns, obj, include) for obj in objects]
+
+
+def _row(columns: Sequence[Column], obj: Json, include: str) -> Json:
+    cells = [column.cell(obj) for column in columns]
+    if include == "None":
+        return {"cells": cells, "object": None}
+    return {"cells": cells, "object": obj if include == "Object" else partial_metadata(obj)}
+
+
+def partial_metadata(obj: Json, api_version: str = "meta.k8s.io/v1") -> Json:
+    return {"kind": "PartialObjectMetadata", "apiVersion": api_version, "metadata": obj.get("metadata") or {}}
+
+
+def count(*fields: str) -> Cell:
+    """A cell that counts the entries of these maps or lists together."""
+    return lambda obj: sum(len(obj.get(field) or ()) for field in fields)

@@ -1,0 +1,105 @@
+"""Updating an object: read, make the new one, check, write; and again when somebody else wrote in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import orjson
+
+from pilothouse.apiserver.registry import creating
+from pilothouse.apiserver.registry.before import before_update
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.deletion import should_delete_during_update
+from pilothouse.apiserver.registry.errors import MODIFIED, parse_resource_version, translated
+from pilothouse.apiserver.registry.interface import Result, Updated, UpdatedObject, Validate, ValidateUpdate
+from pilothouse.apiserver.registry.metadata import fill_system_fields
+from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.errors import Conflict, Invalid, NotFound
+from pilothouse.machinery.field import invalid, root
+from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.objects import Json, metadata, resource_version_of, uid_of
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.registry.store import RegistryStore
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    registry: RegistryStore
+    ctx: RequestContext
+    name: str
+    updated: UpdatedObject
+    options: WriteOptions
+    validate_create: Validate
+    validate_update: ValidateUpdate
+
+    async def run(self, *, allow_create: bool) -> Updated:
+        """Raises NotFound, Conflict, Invalid. Ends, because each new try means that somebody else's write succeeded."""
+        key = self.registry.keys.object(self.ctx.namespace, self.name)
+        while True:
+            with translated(self.ctx.resource, self.name):
+                current = await self.registry.storage.get(key)
+                try:
+                    if current is not None:
+                        return await self._update(current)
+                    if not allow_create:
+                        raise NotFound.of(self.ctx.resource, self.name)
+                    return await self._create(key)
+                except (RevisionConflict, KeyExists, KeyNotFound):
+                    continue
+
+    async def _create(self, key: str) -> Updated:
+        obj = await self.updated.make(None)
+        parse_resource_version(resource_version_of(obj))
+        fill_system_fields(obj)
+        await creating.prepare(self.registry, self.ctx, obj, self.validate_create)
+        ttl = self.registry.strategy.ttl(obj)
+        result = await self.registry.storage.create(key, obj, ttl=ttl, dry_run=self.options.dry_run)
+        return Updated(result, created=True)
+
+    async def _update(self, current: StoredObject) -> Updated:
+        old = current.parse()
+        self._check_uid(current, old)
+        obj = await self.updated.make(current.parse())
+        self._check_resource_version(obj, current)
+        before_update(self.registry.strategy, self.ctx, self.registry.resource.kind.group_kind, obj, old)
+        await self.validate_update(obj, old)
+        if should_delete_during_update(self.registry.strategy, obj, old):
+            await self.registry.storage.delete(current, dry_run=self.options.dry_run)
+            return Updated(obj)
+        return Updated(await self._write(current, obj, old))
+
+    async def _write(self, current: StoredObject, obj: Json, old: Json) -> Result:
+        """An update that changes nothing is not written and yields no event."""
+        if obj == old and _canonical(obj) == _canonical(old):
+            return current
+        ttl = self.registry.strategy.ttl(obj)
+        return await self.registry.storage.update(current, obj, ttl=ttl, dry_run=self.options.dry_run)
+
+    def _check_uid(self, current: StoredObject, old: Json) -> None:
+        wanted = self.updated.uid
+        if wanted and wanted != uid_of(old):
+            why = (
+                f"StorageError: invalid object, Code: 4, Key: {current.key}, ResourceVersion: 0, AdditionalErrorMsg: "
+                f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid_of(old)}"
+            )
+            raise Conflict.of(self.ctx.resource, self.name, why)
+
+    def _check_resource_version(self, obj: Json, current: StoredObject) -> None:
+        """No version on the object means: whatever is there, where the strategy allows that."""
+        version = parse_resource_version(resource_version_of(obj))
+        if version == 0 and not self.registry.strategy.allow_unconditional_update:
+            kind = GroupKind(self.ctx.resource.group, self.ctx.resource.resource)
+            path = root("metadata", "resourceVersion")
+            raise Invalid.of(kind, self.name, [invalid(path, 0, "must be specified for an update")])
+        if version not in (0, current.revision):
+            raise Conflict.of(self.ctx.resource, self.name, MODIFIED)
+        metadata(obj)["resourceVersion"] = str(current.revision)
+
+
+def _canonical(obj: Json) -> bytes:
+    """Python holds True equal to 1; JSON does not."""
+    return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)

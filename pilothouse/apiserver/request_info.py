@@ -1,0 +1,126 @@
+"""What a request asks for, read off its method, path and query: upstream's RequestInfo.
+
+GET /api/v1/namespaces/ns/pods/p/status   → verb get, resource pods, subresource status, name p, namespace ns
+GET /apis/apps/v1/deployments?watch=1     → verb watch, group apps, resource deployments
+GET /healthz                              → verb get, no resource
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from pilothouse.apiserver.http import Request
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.selectors import fields
+from pilothouse.machinery.validation.names import is_valid_path_segment_name
+
+_API_PREFIXES = {"api", "apis"}
+_GROUPLESS_PREFIXES = {"api"}
+_SPECIAL_VERBS = {"proxy", "watch"}
+_NAMESPACE_SUBRESOURCES = {"status", "finalize"}
+_VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_VERBS_WITH_SELECTORS = {"list", "watch", "deletecollection"}
+_FALSE = {"false", "0"}
+
+
+@dataclass(frozen=True, slots=True)
+class RequestInfo:
+    path: str
+    verb: str
+    is_resource: bool = False
+    prefix: str = ""
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    resource: str = ""
+    subresource: str = ""
+    name: str = ""
+    parts: tuple[str, ...] = ()
+    """The path from the resource on: resource, name, subresource and what follows."""
+    verb_in_path: bool = False
+    """The deprecated /watch/ and /proxy/ paths."""
+    field_selector: str = ""
+    label_selector: str = ""
+
+    @property
+    def group_resource(self) -> GroupResource:
+        return GroupResource(self.group, self.resource)
+
+
+def request_info(request: Request) -> RequestInfo:
+    """Never fails: what cannot be understood is a request without a resource, and falls off the end of the chain."""
+    info = _from_path(request.method, request.path)
+    if not info.is_resource or info.name or info.verb not in ("get", "delete", "watch"):
+        return info
+    return _with_query(info, request)
+
+
+@lru_cache(maxsize=16384)
+def _from_path(method: str, path: str) -> RequestInfo:
+    verb = method.lower()
+    parts = path.strip("/").split("/")
+    if len(parts) < 3 or parts[0] not in _API_PREFIXES:
+        return RequestInfo(path, verb)
+    prefix, *parts = parts
+    group = ""
+    if prefix not in _GROUPLESS_PREFIXES:
+        if len(parts) < 3:
+            return RequestInfo(path, verb, prefix=prefix)
+        group, *parts = parts
+    version, *parts = parts
+    verb, verb_in_path = _VERBS.get(method, ""), parts[0] in _SPECIAL_VERBS and len(parts) > 1
+    if verb_in_path:
+        verb, *parts = parts
+    namespace, parts = _split_namespace(parts)
+    return RequestInfo(
+        path,
+        verb,
+        is_resource=True,
+        prefix=prefix,
+        group=group,
+        version=version,
+        namespace=namespace,
+        resource=parts[0],
+        name=parts[1] if len(parts) > 1 else "",
+        subresource=parts[2] if len(parts) > 2 and verb != "proxy" else "",
+        parts=tuple(parts),
+        verb_in_path=verb_in_path,
+    )
+
+
+def _split_namespace(parts: list[str]) -> tuple[str, list[str]]:
+    if parts[0] != "namespaces" or len(parts) < 2:
+        return "", parts
+    if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
+        return parts[1], parts[2:]
+    return parts[1], parts
+
+
+def _with_query(info: RequestInfo, request: Request) -> RequestInfo:
+    """Collections: the query tells a watch from a list, and a selector may name the one object."""
+    if info.verb == "get":
+        info = replace(info, verb="watch" if _is_watch(request) else "list", name=_selected_name(request))
+    elif info.verb == "delete":
+        info = replace(info, verb="deletecollection")
+    if info.verb in _VERBS_WITH_SELECTORS and not info.verb_in_path:
+        return replace(
+            info, field_selector=request.param("fieldSelector"), label_selector=request.param("labelSelector")
+        )
+    return info
+
+
+def _is_watch(request: Request) -> bool:
+    values = request.query.get("watch")
+    return bool(values) and values[0].lower() not in _FALSE  # type: ignore[index]
+
+
+def _selected_name(request: Request) -> str:
+    selector = request.param("fieldSelector")
+    if not selector:
+        return ""
+    try:
+        name = fields.parse(selector).requires_exact_match("metadata.name")
+    except ValueError:
+        return ""
+    return name if name and not is_valid_path_segment_name(name) else ""

@@ -1,0 +1,1 @@
+"""The legacy group, served under /api/v1."""

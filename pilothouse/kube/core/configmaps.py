@@ -1,0 +1,48 @@
+"""ConfigMaps."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.apiserver.registry.table import AGE, NAME, Column, count
+from pilothouse.kube.core.data import MAX_SIZE, byte_length, forbid_change, validate_keys
+from pilothouse.machinery.field import Errors, Path, invalid, root, too_long
+from pilothouse.machinery.objects import Json
+
+
+class ConfigMapStrategy(Strategy):
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from validate_keys(obj, "data")
+        yield from _validate_keys_in_one_place(obj)
+        yield from validate_keys(obj, "binaryData")
+        if _size(obj) > MAX_SIZE:
+            yield too_long(Path(), MAX_SIZE)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        if old.get("immutable"):
+            yield from forbid_change(obj, old, "immutable", "data", "binaryData")
+        yield from self.validate(obj)
+
+
+def _validate_keys_in_one_place(obj: Json) -> Errors:
+    binary = obj.get("binaryData") or {}
+    for key in sorted((obj.get("data") or {}).keys() & binary.keys()):
+        yield invalid(root("data").key(key), key, "duplicate of key present in binaryData")
+
+
+def _size(obj: Json) -> int:
+    text = sum(len(value.encode()) for value in (obj.get("data") or {}).values())
+    return text + sum(map(byte_length, (obj.get("binaryData") or {}).values()))
+
+
+CONFIG_MAPS = Resource(
+    names=Names("configmaps", kind="ConfigMap", short=["cm"]),
+    strategy=ConfigMapStrategy(),
+    columns=[
+        NAME,
+        Column("Data", count("data", "binaryData"), documented=("io.k8s.api.core.v1.ConfigMap", "data")),
+        AGE,
+    ],
+)

@@ -1,0 +1,244 @@
+"""Namespaces: born Active with the kubernetes finalizer, and gone only when their own finalizers are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.deletion import FOREGROUND, ORPHAN
+from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.interface import (
+    Deleted,
+    ListResult,
+    Result,
+    Updated,
+    UpdatedObject,
+    Validate,
+    ValidateUpdate,
+)
+from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
+from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.errors import RevisionConflict
+from pilothouse.apiserver.storage.object import Fields, StoredObject
+from pilothouse.machinery.errors import Conflict, NotFound
+from pilothouse.machinery.field import Errors, Path, invalid, root
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of, uid_of
+from pilothouse.machinery.times import now
+from pilothouse.machinery.validation.names import name_is_dns_label
+from pilothouse.machinery.validation.object_meta import validate_finalizer_name
+
+KUBERNETES_FINALIZER = "kubernetes"
+NAME_LABEL = "kubernetes.io/metadata.name"
+_STANDARD_FINALIZERS = (KUBERNETES_FINALIZER, ORPHAN, FOREGROUND)
+_NAMESPACES = GroupResource("", "namespaces")
+
+
+class NamespaceStrategy(Strategy):
+    namespaced = False
+    reset_fields = ("status",)
+
+    def name_rule(self, name: str, prefix: bool) -> list[str]:
+        return name_is_dns_label(name, prefix)
+
+    def default(self, obj: Json) -> None:
+        if name_of(obj):
+            _label(obj)
+        obj.setdefault("spec", {})
+        status = obj.setdefault("status", {})
+        status["phase"] = status.get("phase") or "Active"
+
+    def prepare_for_create(self, obj: Json) -> None:
+        obj["status"] = {"phase": "Active"}
+        finalizers = obj["spec"].setdefault("finalizers", [])
+        if KUBERNETES_FINALIZER not in finalizers:
+            finalizers.append(KUBERNETES_FINALIZER)
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        obj["spec"] = old["spec"]
+        obj["status"] = old["status"]
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        for finalizer in (obj.get("spec") or {}).get("finalizers") or ():
+            yield from _validate_finalizer(finalizer, root("spec", "finalizers"))
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate(obj)
+        yield from self.validate_metadata_update(obj, old)
+
+    def canonicalize(self, obj: Json) -> None:
+        # Here too, because a generated name is not yet known when defaults are filled in.
+        _label(obj)
+
+    def may_delete_during_update(self, obj: Json, old: Json) -> bool:
+        return not (obj.get("spec") or {}).get("finalizers")
+
+
+class NamespaceStatusStrategy(NamespaceStrategy):
+    reset_fields = ("spec",)
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        obj["spec"] = old["spec"]
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        deleted, phase = bool(metadata(obj).get("deletionTimestamp")), obj["status"].get("phase", "")
+        if not deleted and phase != "Active":
+            yield invalid(root("status", "Phase"), phase, "may only be 'Active' if `deletionTimestamp` is empty")
+        if deleted and phase != "Terminating":
+            why = "may only be 'Terminating' if `deletionTimestamp` is not empty"
+            yield invalid(root("status", "Phase"), phase, why)
+
+
+class NamespaceFinalizeStrategy(NamespaceStrategy):
+    """Only through the finalize subresource may spec.finalizers change."""
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        obj["status"] = old["status"]
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        for position, finalizer in enumerate((obj.get("spec") or {}).get("finalizers") or ()):
+            yield from _validate_finalizer(finalizer, root("spec", "finalizers").index(position))
+
+
+def _label(obj: Json) -> None:
+    metadata(obj).setdefault("labels", {})[NAME_LABEL] = name_of(obj)
+
+
+def _validate_finalizer(name: str, path: Path) -> Errors:
+    yield from validate_finalizer_name(name, path)
+    if "/" not in name and name not in _STANDARD_FINALIZERS:
+        yield invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")
+
+
+class NamespaceStorage:
+    """All verbs but deletecollection. A delete only begins the end: the phase turns Terminating."""
+
+    def __init__(self, registry: RegistryStore) -> None:
+        self.registry = registry
+
+    async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> Result:
+        return await self.registry.get(ctx, name, options)
+
+    async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
+        return await self.registry.list(ctx, options)
+
+    async def watch(self, ctx: RequestContext, options: ListOptions, *, deadline: float) -> Watcher:
+        return await self.registry.watch(ctx, options, deadline=deadline)
+
+    async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
+        return await self.registry.create(ctx, obj, options=options, validate=validate)
+
+    async def update(
+        self,
+        ctx: RequestContext,
+        name: str,
+        updated: UpdatedObject,
+        *,
+        options: WriteOptions,
+        validate_create: Validate,
+        validate_update: ValidateUpdate,
+        force_allow_create: bool = False,
+    ) -> Updated:
+        return await self.registry.update(
+            ctx,
+            name,
+            updated,
+            options=options,
+            validate_create=validate_create,
+            validate_update=validate_update,
+            force_allow_create=force_allow_create,
+        )
+
+    async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
+        while True:
+            with translated(_NAMESPACES, name):
+                current = await self.registry.storage.get(self.registry.keys.object("", name))
+                if current is None:
+                    raise NotFound.of(_NAMESPACES, name)
+                namespace = current.parse()
+                _check_preconditions(namespace, options)
+                if metadata(namespace).get("deletionTimestamp"):
+                    return await self._finish(ctx, current, namespace, options=options, validate=validate)
+                try:
+                    return await self._terminate(current, namespace, options=options, validate=validate)
+                except RevisionConflict:
+                    continue
+
+    async def _terminate(
+        self, current: StoredObject, namespace: Json, *, options: DeleteOptions, validate: Validate
+    ) -> Deleted:
+        await validate(current.parse())
+        metadata(namespace)["deletionTimestamp"] = now()
+        namespace.setdefault("status", {})["phase"] = "Terminating"
+        _set_finalizers(namespace, options)
+        marked = await self.registry.storage.update(current, namespace, ttl=0, dry_run=options.dry_run)
+        return Deleted(marked, immediately=False)
+
+    async def _finish(
+        self, ctx: RequestContext, current: StoredObject, namespace: Json, *, options: DeleteOptions, validate: Validate
+    ) -> Deleted:
+        if (namespace.get("spec") or {}).get("finalizers"):
+            return Deleted(current, immediately=False)
+        conditions = replace(options.preconditions, uid=uid_of(namespace))
+        options = replace(options, preconditions=conditions)
+        return await self.registry.delete(ctx, name_of(namespace), options=options, validate=validate)
+
+
+def _check_preconditions(namespace: Json, options: DeleteOptions) -> None:
+    for what, wanted, found in (
+        ("UID", options.preconditions.uid, uid_of(namespace)),
+        ("ResourceVersion", options.preconditions.resource_version, resource_version_of(namespace)),
+    ):
+        if wanted is not None and wanted != found:
+            why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+            raise Conflict.of(_NAMESPACES, name_of(namespace), why)
+
+
+def _set_finalizers(namespace: Json, options: DeleteOptions) -> None:
+    current = metadata(namespace).get("finalizers") or []
+    wanted = [finalizer for finalizer in current if finalizer not in (ORPHAN, FOREGROUND)]
+    if _should_have(ORPHAN in current, options, orphan=True, policy="Orphan"):
+        wanted.append(ORPHAN)
+    if _should_have(FOREGROUND in current, options, orphan=False, policy="Foreground"):
+        wanted.append(FOREGROUND)
+    if wanted:
+        metadata(namespace)["finalizers"] = wanted
+    else:
+        metadata(namespace).pop("finalizers", None)
+
+
+def _should_have(present: bool, options: DeleteOptions, *, orphan: bool, policy: str) -> bool:
+    if options.orphan_dependents is not None:
+        return options.orphan_dependents is orphan
+    if options.propagation_policy is not None:
+        return options.propagation_policy == policy
+    return present
+
+
+def _fields(obj: Json) -> Fields:
+    phase = (obj.get("status") or {}).get("phase") or ""
+    return cluster_metadata_fields(obj) | {"status.phase": phase, "name": name_of(obj)}
+
+
+NAMESPACES = Resource(
+    names=Names("namespaces", kind="Namespace", short=["ns"]),
+    strategy=NamespaceStrategy(),
+    fields=_fields,
+    returns_deleted_object=True,
+    columns=[
+        NAME,
+        Column(
+            "Status",
+            lambda obj: (obj.get("status") or {}).get("phase") or "",
+            description="The status of the namespace",
+        ),
+        AGE,
+    ],
+)

@@ -1,0 +1,126 @@
+"""Secrets, and what each type of secret must hold."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+
+from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
+from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.apiserver.registry.table import AGE, NAME, Column, count
+from pilothouse.apiserver.storage.object import Fields
+from pilothouse.kube.core.data import MAX_SIZE, byte_length, forbid_change, validate_keys
+from pilothouse.kube.core.key_pairs import key_pair_problem
+from pilothouse.machinery.codec.json import JsonError, parse
+from pilothouse.machinery.field import Errors, invalid, required, root, too_long
+from pilothouse.machinery.govalue import json_type
+from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.validation.immutable import validate_immutable_field
+
+OPAQUE = "Opaque"
+SERVICE_ACCOUNT_TOKEN = "kubernetes.io/service-account-token"
+SERVICE_ACCOUNT_NAME = "kubernetes.io/service-account.name"
+TLS = "kubernetes.io/tls"
+SSH_AUTH = "kubernetes.io/ssh-auth"
+BASIC_AUTH = "kubernetes.io/basic-auth"
+_DOCKER_KEYS = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigjson": ".dockerconfigjson"}
+
+
+class SecretStrategy(Strategy):
+    def default(self, obj: Json) -> None:
+        obj["type"] = obj.get("type") or OPAQUE
+        text = obj.pop("stringData", None)
+        if text:
+            encoded = {key: base64.b64encode(value.encode()).decode() for key, value in text.items()}
+            obj["data"] = (obj.get("data") or {}) | encoded
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        obj["type"] = obj.get("type") or old.get("type")
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from validate_keys(obj, "data")
+        if sum(map(byte_length, (obj.get("data") or {}).values())) > MAX_SIZE:
+            yield too_long(root("data"), MAX_SIZE)
+        yield from _validate_type(obj)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_immutable_field(obj.get("type"), old.get("type"), root("type"))
+        if old.get("immutable"):
+            yield from forbid_change(obj, old, "immutable", "data")
+        yield from self.validate(obj)
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        if obj.get("type") != TLS:
+            return ()
+        data = obj.get("data") or {}
+        problem = key_pair_problem(_bytes(data, "tls.crt"), _bytes(data, "tls.key"))
+        return (problem,) if problem else ()
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return self.warnings_on_create(obj)
+
+
+def _validate_type(obj: Json) -> Errors:
+    kind, data = obj.get("type"), obj.get("data") or {}
+    if kind == SERVICE_ACCOUNT_TOKEN:
+        if not annotations_of(obj).get(SERVICE_ACCOUNT_NAME):
+            yield required(root("metadata", "annotations").key(SERVICE_ACCOUNT_NAME))
+    elif kind in _DOCKER_KEYS:
+        yield from _validate_docker_config(data, _DOCKER_KEYS[kind])
+    elif kind == BASIC_AUTH:
+        if "username" not in data and "password" not in data:
+            yield from _require("username", "password")
+    elif kind == SSH_AUTH:
+        if not data.get("ssh-privatekey"):
+            yield from _require("ssh-privatekey")
+    elif kind == TLS:
+        yield from _require(*(key for key in ("tls.crt", "tls.key") if key not in data))
+
+
+def _require(*keys: str) -> Errors:
+    return (required(root("data").key(key)) for key in keys)
+
+
+def _validate_docker_config(data: Json, key: str) -> Errors:
+    if key not in data:
+        yield from _require(key)
+        return
+    problem = _json_object_problem(_bytes(data, key))
+    if problem:
+        yield invalid(root("data").key(key), "<secret contents redacted>", problem)
+
+
+def _json_object_problem(text: bytes) -> str:
+    """Why a text is not a JSON object, in Go's words; empty when it is one."""
+    try:
+        value = parse(text).value
+    except JsonError as error:
+        return str(error)
+    if value is None or isinstance(value, dict):
+        return ""
+    return f"json: cannot unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
+
+
+def _bytes(data: Json, key: str) -> bytes:
+    return base64.b64decode(data.get(key) or "")
+
+
+def _fields(obj: Json) -> Fields:
+    return metadata_fields(obj) | {"type": obj.get("type") or ""}
+
+
+_SECRET = "io.k8s.api.core.v1.Secret"
+
+SECRETS = Resource(
+    names=Names("secrets", kind="Secret"),
+    strategy=SecretStrategy(),
+    fields=_fields,
+    columns=[
+        NAME,
+        Column("Type", lambda obj: obj.get("type") or "", documented=(_SECRET, "type")),
+        Column("Data", count("data"), documented=(_SECRET, "data")),
+        AGE,
+    ],
+)

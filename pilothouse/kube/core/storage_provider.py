@@ -1,0 +1,55 @@
+"""The legacy group's storages: which resources it has, and what stands behind each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.subresource import StatusStore, UpdateOnly
+from pilothouse.kube.core.configmaps import CONFIG_MAPS
+from pilothouse.kube.core.namespaces import (
+    NAMESPACES,
+    NamespaceFinalizeStrategy,
+    NamespaceStatusStrategy,
+    NamespaceStorage,
+)
+from pilothouse.kube.core.secrets import SECRETS
+from pilothouse.kube.served import Registries, served
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json
+
+
+@dataclass(frozen=True)
+class LegacyRESTStorage:
+    """The group, and those of its storages that other parts of the server need."""
+
+    group: APIGroup
+    namespaces: NamespaceStorage
+
+    async def namespace(self, name: str) -> Json | None:
+        """The newest state of a namespace."""
+        registry = self.namespaces.registry
+        found = await registry.cacher.get(registry.keys.object("", name))
+        return None if found is None else found.parse()
+
+
+class LegacyRESTStorageProvider:
+    def open(self, registries: Registries) -> LegacyRESTStorage:
+        namespaces = NamespaceStorage(registries.open(NAMESPACES))
+        resources = [
+            served(registries.open(CONFIG_MAPS)),
+            served(registries.open(SECRETS)),
+            *_namespaces(namespaces),
+        ]
+        group = APIGroup("", [APIVersion(GroupVersion("", "v1"), resources)])
+        return LegacyRESTStorage(group, namespaces)
+
+
+def _namespaces(storage: NamespaceStorage) -> list[ServedResource]:
+    registry: RegistryStore = storage.registry
+    return [
+        served(registry, storage),
+        served(registry, StatusStore(registry, NamespaceStatusStrategy()), subresource="status"),
+        served(registry, UpdateOnly(registry, NamespaceFinalizeStrategy()), subresource="finalize"),
+    ]
