@@ -1,0 +1,104 @@
+"""Certificates in files: which there are, and whether they have changed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate (with its chain) and its private key, PEM."""
+
+    cert_file: Path
+    key_file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class SniCertificate:
+    """A certificate for clients that ask for certain names; without names those in the certificate count."""
+
+    pair: KeyPair
+    names: tuple[str, ...] = ()
+
+
+def parse_sni_certificate(value: str) -> SniCertificate:
+    """Reads "cert,key" or "cert,key:name,name", the value of --tls-sni-cert-key."""
+    files, colon, names = value.partition(":")
+    patterns = tuple(name.strip() for name in names.split(",")) if names.strip() else ()
+    if colon and not patterns:
+        raise ValueError("empty names list is not allowed")
+    pair = [part.strip() for part in files.strip().split(",")]
+    if len(pair) != 2:
+        raise ValueError("expected comma separated certificate and key file paths")
+    return SniCertificate(KeyPair(Path(pair[0]), Path(pair[1])), patterns)
+
+
+def certificate_names(cert_file: Path) -> list[str]:
+    """The DNS names of a certificate: its common name, where that is one, and its alternative names."""
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    certificate = x509.load_pem_x509_certificate(cert_file.read_bytes())
+    common = [str(name.value) for name in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    try:
+        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    except x509.ExtensionNotFound:
+        return [name for name in common if _is_domain(name)]
+    alternative = extension.value.get_values_for_type(x509.DNSName)
+    return [name for name in common if _is_domain(name)] + alternative
+
+
+def _is_domain(name: str) -> bool:
+    labels = name.removeprefix("*.").split(".")
+    if labels[-1].isdigit():
+        return False
+    return name == "*" or all(label and label.strip("-") == label and _is_label(label) for label in labels)
+
+
+def _is_label(label: str) -> bool:
+    return label.isascii() and label.replace("-", "").isalnum() and label == label.lower()
+
+
+class FileWatch:
+    """Tells whether any of some files has changed since it was last asked.
+
+    Files are hashed only when their metadata differs, as it does after a rename or a symlink swap.
+    """
+
+    def __init__(self, files: Iterable[Path]) -> None:
+        self._files = tuple(files)
+        self._metadata = self._stat()
+        self._digest = self._hash()
+
+    def changed(self) -> bool:
+        metadata = self._stat()
+        if metadata == self._metadata:
+            return False
+        self._metadata = metadata
+        digest, before = self._hash(), self._digest
+        self._digest = digest
+        return digest != before
+
+    def _stat(self) -> list[tuple[int, int, int] | None]:
+        return [_metadata(file) for file in self._files]
+
+    def _hash(self) -> list[bytes | None]:
+        return [_digest(file) for file in self._files]
+
+
+def _metadata(file: Path) -> tuple[int, int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _digest(file: Path) -> bytes | None:
+    try:
+        return hashlib.sha256(file.read_bytes()).digest()
+    except OSError:
+        return None

@@ -1,0 +1,197 @@
+"""One request and its answer, whatever the protocol.
+
+Guarantees: a stream is closed (`aclose`) when it ends, fails, or its client goes away — also while it is idle;
+a handler that works on an answer is never interrupted by its client's going; what is read of a body is bounded by the
+limit that the reader gives; a write waits while the client does not read, and fails with ClientGone when it is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from typing import Any
+
+from pilothouse.apiserver.http import Handler, Headers, Request, Response, Stream
+from pilothouse.machinery.errors import RequestEntityTooLarge
+
+log = logging.getLogger(__name__)
+
+NO_BODY_STATUS = frozenset({204, 304})
+
+
+class ClientGone(ConnectionError):
+    """The client went away, or did not read for too long."""
+
+
+class Exchange(ABC):
+    __slots__ = (
+        "_body",
+        "_body_waiter",
+        "_left",
+        "body_size",
+        "ended",
+        "gone",
+        "request",
+        "started",
+        "streaming",
+        "task",
+    )
+
+    task: asyncio.Task[None]
+    request: Request
+
+    def __init__(self) -> None:
+        self.gone = False  # the client will read nothing more
+        self.started = False  # the head of the answer is written
+        self.streaming = False  # a stream is being answered: the task may be cancelled
+        self.ended = True  # the request's body is all here
+        self.body_size = 0
+        self._body: list[bytes] = []
+        self._body_waiter: asyncio.Future[None] | None = None
+        self._left: asyncio.Future[None] | None = None
+
+    @abstractmethod
+    def send_whole(self, response: Response, body: bytes) -> memoryview | None:
+        """Writes head and body. Returns what of the body must wait until the client has read some of it."""
+
+    @abstractmethod
+    async def send_rest(self, rest: memoryview) -> None:
+        """Writes what send_whole left over."""
+
+    @abstractmethod
+    def start(self, status: int, headers: Headers) -> None:
+        """Writes the head of a stream, at once."""
+
+    @abstractmethod
+    async def write(self, chunk: bytes) -> None:
+        """Writes a part of a stream, at once; waits while the client is slow."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Ends a stream."""
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Ends an answer so that the client sees that it is not whole."""
+
+    @abstractmethod
+    def want_body(self, limit: int) -> None:
+        """Lets the client send up to `limit` bytes of body."""
+
+    @abstractmethod
+    def done(self) -> None:
+        """The answer is written, or never will be."""
+
+    async def upgrade(self, response: Response) -> None:
+        """Hands the connection over; only HTTP/1.1 can."""
+        raise RuntimeError("this protocol cannot be upgraded")
+
+    async def run(self, handler: Handler) -> None:
+        try:
+            await self._answer(await handler(self.request))
+        except ClientGone:
+            self.abort()
+        except asyncio.CancelledError:
+            self.abort()
+            if not self.gone:
+                raise
+        except Exception:
+            log.exception("The request failed: %s %s", self.request.method, self.request.path)
+            await self._fail()
+        finally:
+            self.done()
+
+    async def _answer(self, response: Response) -> None:
+        body = response.body
+        if response.upgrade is not None:
+            await self.upgrade(response)
+        elif isinstance(body, bytes):
+            rest = self.send_whole(response, body)
+            if rest is not None:
+                await self.send_rest(rest)
+        else:
+            await self._stream(response, body)
+
+    async def _stream(self, response: Response, body: Stream) -> None:
+        try:
+            if self.gone:
+                return
+            self.start(response.status, response.headers)
+            self.streaming = True
+            if self.request.method != "HEAD" and response.status not in NO_BODY_STATUS:
+                async for chunk in body:
+                    if chunk:
+                        await self.write(chunk)
+            self.finish()
+        finally:
+            self.streaming = False
+            await _close(body)
+
+    async def _fail(self) -> None:
+        if self.started or self.gone:
+            self.abort()
+            return
+        headers = [(b"content-type", b"text/plain; charset=utf-8")]
+        self.send_whole(Response(500, headers=headers), b"Internal Server Error\n")
+
+    async def read_body(self, limit: int) -> bytes:
+        """The whole body. Raises RequestEntityTooLarge without reading on when it is longer than the limit."""
+        self._check_length(limit)
+        if not self.ended:
+            self.want_body(limit)
+        while not self.ended:
+            if self.gone:
+                raise ClientGone("the client went away before its request was complete")
+            self._body_waiter = asyncio.get_running_loop().create_future()
+            await self._body_waiter
+            if self.body_size > limit:
+                break
+        if self.body_size > limit:
+            raise RequestEntityTooLarge.of(f"limit is {limit}")
+        whole = b"".join(self._body)
+        self._body = [whole]
+        return whole
+
+    def _check_length(self, limit: int) -> None:
+        declared = self.request.header(b"content-length")
+        if declared.isdecimal() and int(declared) > limit:
+            raise RequestEntityTooLarge.of(f"limit is {limit}")
+
+    def receive(self, data: bytes) -> None:
+        self._body.append(data)
+        self.body_size += len(data)
+        self._wake()
+
+    def receive_end(self) -> None:
+        self.ended = True
+        self._wake()
+
+    def _wake(self) -> None:
+        waiter, self._body_waiter = self._body_waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    async def disconnected(self) -> None:
+        if self.gone:
+            return
+        if self._left is None:
+            self._left = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._left)
+
+    def leave(self) -> None:
+        """The client is gone: whoever waits for it is told."""
+        if self.gone:
+            return
+        self.gone = True
+        self._wake()
+        if self._left is not None and not self._left.done():
+            self._left.set_result(None)
+        if self.streaming:
+            self.task.cancel()
+
+
+async def _close(body: Any) -> None:
+    close = getattr(body, "aclose", None)
+    if close is not None:
+        await close()

@@ -1,0 +1,149 @@
+"""HTTP/2 frames as bytes: the numbers of RFC 9113 and the frames that a server writes."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from struct import Struct
+from typing import Final
+
+PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+HEADER_SIZE: Final = 9
+DEFAULT_WINDOW: Final = 65_535
+DEFAULT_FRAME_SIZE: Final = 16_384
+MAX_FRAME_SIZE: Final = (1 << 24) - 1
+MAX_WINDOW: Final = (1 << 31) - 1
+MAX_STREAM_ID: Final = (1 << 31) - 1
+
+# Frame types.
+DATA: Final = 0
+HEADERS: Final = 1
+PRIORITY: Final = 2
+RST_STREAM: Final = 3
+SETTINGS: Final = 4
+PUSH_PROMISE: Final = 5
+PING: Final = 6
+GOAWAY: Final = 7
+WINDOW_UPDATE: Final = 8
+CONTINUATION: Final = 9
+
+# Flags.
+END_STREAM: Final = 0x1
+ACK: Final = 0x1
+END_HEADERS: Final = 0x4
+PADDED: Final = 0x8
+WITH_PRIORITY: Final = 0x20
+
+FRAME_HEADER: Final = Struct(">HBBBI")
+"""Length (high 16 bits, low 8 bits), type, flags, stream."""
+
+_LONG: Final = Struct(">I")
+_TWO_LONGS: Final = Struct(">II")
+SETTING: Final = Struct(">HI")
+
+
+class Setting(IntEnum):
+    HEADER_TABLE_SIZE = 1
+    ENABLE_PUSH = 2
+    MAX_CONCURRENT_STREAMS = 3
+    INITIAL_WINDOW_SIZE = 4
+    MAX_FRAME_SIZE = 5
+    MAX_HEADER_LIST_SIZE = 6
+
+
+class ErrorCode(IntEnum):
+    NO_ERROR = 0
+    PROTOCOL_ERROR = 1
+    INTERNAL_ERROR = 2
+    FLOW_CONTROL_ERROR = 3
+    STREAM_CLOSED = 5
+    FRAME_SIZE_ERROR = 6
+    REFUSED_STREAM = 7
+    CANCEL = 8
+    COMPRESSION_ERROR = 9
+    ENHANCE_YOUR_CALM = 11
+
+
+class ConnectionFailure(Exception):
+    """The peer broke the protocol in a way that ends the connection: GOAWAY with this code."""
+
+    def __init__(self, code: ErrorCode, why: str) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+class StreamFailure(Exception):
+    """The peer broke the protocol on one stream only: RST_STREAM with this code."""
+
+    def __init__(self, code: ErrorCode, why: str) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+def frame_header(kind: int, flags: int, stream: int, length: int) -> bytes:
+    return FRAME_HEADER.pack(length >> 8, length & 0xFF, kind, flags, stream)
+
+
+def settings(values: dict[Setting, int]) -> bytes:
+    payload = b"".join(SETTING.pack(name, value) for name, value in values.items())
+    return frame_header(SETTINGS, 0, 0, len(payload)) + payload
+
+
+SETTINGS_ACK: Final = frame_header(SETTINGS, ACK, 0, 0)
+
+
+def ping_ack(payload: bytes) -> bytes:
+    return frame_header(PING, ACK, 0, 8) + payload
+
+
+def window_update(stream: int, increment: int) -> bytes:
+    return frame_header(WINDOW_UPDATE, 0, stream, 4) + _LONG.pack(increment)
+
+
+def rst_stream(stream: int, code: int) -> bytes:
+    return frame_header(RST_STREAM, 0, stream, 4) + _LONG.pack(code)
+
+
+def goaway(last_stream: int, code: int, debug: bytes = b"") -> bytes:
+    return frame_header(GOAWAY, 0, 0, 8 + len(debug)) + _TWO_LONGS.pack(last_stream, code) + debug
+
+
+def read_long(payload: bytes) -> int:
+    """A 31-bit number; the reserved bit is ignored."""
+    value: int = _LONG.unpack_from(payload)[0]
+    return value & MAX_STREAM_ID
+
+
+def read_settings(payload: bytes) -> list[tuple[int, int]]:
+    return list(SETTING.iter_unpack(payload))
+
+
+def header_frames(stream: int, block: bytes, *, end_stream: bool, frame_size: int) -> bytes:
+    """A field block as HEADERS, followed by CONTINUATION where one frame does not hold it."""
+    flags = END_STREAM if end_stream else 0
+    if len(block) <= frame_size:
+        return frame_header(HEADERS, flags | END_HEADERS, stream, len(block)) + block
+    pieces = [block[at : at + frame_size] for at in range(0, len(block), frame_size)]
+    out = [frame_header(HEADERS, flags, stream, len(pieces[0])), pieces[0]]
+    for piece in pieces[1:]:
+        last = END_HEADERS if piece is pieces[-1] else 0
+        out += (frame_header(CONTINUATION, last, stream, len(piece)), piece)
+    return b"".join(out)
+
+
+def data_frames(stream: int, data: memoryview, *, end_stream: bool, frame_size: int) -> bytes:
+    """Body bytes as DATA frames, copied once."""
+    out: list[bytes | memoryview] = []
+    for at in range(0, len(data), frame_size):
+        piece = data[at : at + frame_size]
+        last = END_STREAM if end_stream and at + frame_size >= len(data) else 0
+        out += (frame_header(DATA, last, stream, len(piece)), piece)
+    return b"".join(out)
+
+
+def unpadded(flags: int, payload: bytes) -> bytes:
+    """The payload of a DATA or HEADERS frame without its padding."""
+    if not flags & PADDED:
+        return payload
+    if not payload or payload[0] >= len(payload):
+        raise ConnectionFailure(ErrorCode.PROTOCOL_ERROR, "padding is longer than the frame")
+    return payload[1 : len(payload) - payload[0]]

@@ -1,0 +1,176 @@
+"""One HTTP/2 stream: a request and its answer, within the windows that the client grants."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from pilothouse.apiserver.http import Headers, Response
+from pilothouse.apiserver.serving.exchange import NO_BODY_STATUS, ClientGone, Exchange
+from pilothouse.apiserver.serving.http2 import frames
+from pilothouse.apiserver.serving.http2.hpack import encode_response
+from pilothouse.apiserver.serving.state import NEVER
+from pilothouse.apiserver.serving.transport import CHUNK
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.serving.http2.connection import Http2Connection
+
+_OWN_FIELDS: Final = frozenset({b"content-length", b"connection", b"date"})
+
+
+class Http2Stream(Exchange):
+    __slots__ = (
+        "_connection",
+        "_credit",
+        "body_deadline",
+        "closed",
+        "deadline",
+        "expected",
+        "id",
+        "receive_window",
+        "send_window",
+    )
+
+    def __init__(self, connection: Http2Connection, stream_id: int, send_window: int) -> None:
+        super().__init__()
+        self.id = stream_id
+        self.closed = False  # END_STREAM or RST_STREAM is sent
+        self.send_window = send_window
+        self.receive_window = frames.DEFAULT_WINDOW
+        self.expected: int | None = None  # the declared length of the body
+        self.body_deadline = NEVER
+        self.deadline = NEVER  # of credit that is awaited
+        self._connection = connection
+        self._credit: asyncio.Future[None] | None = None
+
+    def send_whole(self, response: Response, body: bytes) -> memoryview | None:
+        if self.gone:
+            return None
+        connection, size = self._connection, len(body)
+        if self.request.method == "HEAD" or response.status in NO_BODY_STATUS:
+            self._send_head(response.status, self._bodiless(response, size), end=True)
+            return None
+        headers = self._headers(response.headers)
+        headers.append((b"content-length", b"%d" % size))
+        if not size:
+            self._send_head(response.status, headers, end=True)
+        elif size <= self.send_window and size <= connection.send_window and size <= connection.frame_size:
+            self._send_at_once(response.status, headers, body)
+        else:
+            self._send_head(response.status, headers)
+            return memoryview(body)
+        return None
+
+    def _send_at_once(self, status: int, headers: Headers, body: bytes) -> None:
+        """The common case: head and body in one write."""
+        connection, size = self._connection, len(body)
+        self.started = self.closed = True
+        self.send_window -= size
+        connection.send_window -= size
+        block = encode_response(status, headers)
+        head = frames.header_frames(self.id, block, end_stream=False, frame_size=connection.frame_size)
+        connection.write(head + frames.frame_header(frames.DATA, frames.END_STREAM, self.id, size) + body)
+
+    async def send_rest(self, rest: memoryview) -> None:
+        await self._send(rest, end=True)
+
+    def start(self, status: int, headers: Headers) -> None:
+        bodiless = self.request.method == "HEAD" or status in NO_BODY_STATUS
+        declared = [field for field in headers if field[0] == b"content-length"]
+        self._send_head(status, self._headers(headers) + declared, end=bodiless)
+
+    async def write(self, chunk: bytes) -> None:
+        await self._send(memoryview(chunk), end=False)
+
+    def finish(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._connection.write(frames.frame_header(frames.DATA, frames.END_STREAM, self.id, 0))
+
+    async def _send(self, data: memoryview, *, end: bool) -> None:
+        """Sends as the windows of stream and connection allow, a piece at a time."""
+        connection = self._connection
+        while data:
+            if self.gone or connection.lost:
+                raise ClientGone("the client went away")
+            size = min(len(data), self.send_window, connection.send_window, CHUNK)
+            if size <= 0:
+                await self._await_credit()
+                continue
+            self.send_window -= size
+            connection.send_window -= size
+            piece, data = data[:size], data[size:]
+            self.closed = end and not data
+            connection.write(
+                frames.data_frames(self.id, piece, end_stream=self.closed, frame_size=connection.frame_size)
+            )
+            if connection.write_paused:
+                await connection.drained()
+
+    async def _await_credit(self) -> None:
+        connection = self._connection
+        self._credit = connection.loop.create_future()
+        self.deadline = connection.state.now + connection.state.limits.write_timeout
+        connection.waiting.add(self)
+        try:
+            await self._credit
+        finally:
+            self.deadline = NEVER
+            connection.waiting.discard(self)
+
+    def credit(self) -> None:
+        """A window has grown."""
+        if self._credit is not None and not self._credit.done():
+            self._credit.set_result(None)
+
+    def leave(self) -> None:
+        super().leave()
+        self.credit()
+
+    def abort(self) -> None:
+        self.reset(frames.ErrorCode.INTERNAL_ERROR)
+
+    def reset(self, code: frames.ErrorCode) -> None:
+        """Ends the stream in both directions."""
+        if not self.closed and not self.gone:
+            self._connection.write(frames.rst_stream(self.id, code))
+        self.closed = True
+        self.leave()
+
+    def want_body(self, limit: int) -> None:
+        """All credit that the body may need is granted at once: the limit bounds it."""
+        if self.request.header(b"expect").lower() == "100-continue":
+            block = encode_response(100, [])
+            self._connection.write(frames.header_frames(self.id, block, end_stream=False, frame_size=len(block)))
+        grant = min(limit, frames.MAX_WINDOW - self.receive_window)
+        if grant > 0:
+            self.receive_window += grant
+            self._connection.write(frames.window_update(self.id, grant))
+
+    def done(self) -> None:
+        self._connection.answered(self)
+
+    def _send_head(self, status: int, headers: Headers, *, end: bool = False) -> None:
+        self.started = True
+        self.closed = end
+        block = encode_response(status, headers)
+        self._connection.write(
+            frames.header_frames(self.id, block, end_stream=end, frame_size=self._connection.frame_size)
+        )
+
+    def _headers(self, headers: Headers) -> Headers:
+        """The handler's fields after ours. `connection: close` asks for a new connection, as in net/http."""
+        own = [self._connection.state.date_header]
+        for field in headers:
+            if field[0] not in _OWN_FIELDS:
+                own.append(field)
+            elif field[0] == b"connection" and field[1].lower() == b"close":
+                self._connection.go_away()
+        return own
+
+    def _bodiless(self, response: Response, size: int) -> Headers:
+        headers = self._headers(response.headers)
+        if response.status not in NO_BODY_STATUS:
+            declared = next((value for name, value in response.headers if name == b"content-length"), b"%d" % size)
+            headers.append((b"content-length", declared))
+        return headers

@@ -1,0 +1,14 @@
+"""Plain HTTP, for this machine only. Without TLS there are no client certificates."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from pilothouse.apiserver.serving.server import Endpoint
+
+
+def insecure_endpoint(host: str, port: int) -> Endpoint:
+    """Raises ValueError for any address but a loopback one."""
+    if not (host == "localhost" or ipaddress.ip_address(host).is_loopback):
+        raise ValueError(f"plain HTTP is served on loopback addresses only, not on {host}")
+    return Endpoint("127.0.0.1" if host == "localhost" else host, port)

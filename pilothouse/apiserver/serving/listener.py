@@ -1,0 +1,131 @@
+"""One listening socket: connections are taken in, greeted with TLS, and given to the protocol that the client chose.
+
+A connection over the limit is closed before its handshake; a failed handshake is counted and forgotten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from pilothouse.apiserver.serving.http1 import Http1Connection
+from pilothouse.apiserver.serving.http2.connection import Http2Connection
+from pilothouse.apiserver.serving.metrics import TLS_HANDSHAKE_ERRORS
+from pilothouse.apiserver.serving.state import ServingState
+
+log = logging.getLogger(__name__)
+
+CurrentContext: TypeAlias = Callable[[str], ssl.SSLContext]
+"""The TLS context for a connection that begins now, to this address of ours."""
+
+_BATCH: Final = 64
+_KEEP_ALIVE: Final = 180
+_SHUTDOWN_TIMEOUT: Final = 5.0
+_OUT_OF_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+class Listener:
+    def __init__(self, sock: socket.socket, state: ServingState, tls: CurrentContext | None) -> None:
+        self._socket = sock
+        self._state = state
+        self._tls = tls
+        self._greeting: set[asyncio.Task[None]] = set()  # connections whose handshake is under way
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, port = self._socket.getsockname()[:2]
+        return host, port
+
+    def open(self) -> None:
+        self._loop.add_reader(self._socket.fileno(), self._accept)
+
+    def close(self) -> None:
+        """Takes no more connections."""
+        if self._socket.fileno() >= 0:
+            self._loop.remove_reader(self._socket.fileno())
+            self._socket.close()
+        for task in self._greeting:
+            task.cancel()
+
+    def _accept(self) -> None:
+        for _ in range(_BATCH):
+            try:
+                client, _ = self._socket.accept()
+            except (BlockingIOError, ConnectionAbortedError, InterruptedError):
+                return
+            except OSError as error:
+                self._accept_failed(error)
+                return
+            self._take(client)
+
+    def _accept_failed(self, error: OSError) -> None:
+        """Without file descriptors the socket stays readable: wait, rather than spin."""
+        log.error("Cannot accept connections: %s", error)
+        if error.errno in _OUT_OF_FILES:
+            self._loop.remove_reader(self._socket.fileno())
+            self._loop.call_later(1.0, self._reopen)
+
+    def _reopen(self) -> None:
+        if self._socket.fileno() >= 0:
+            self.open()
+
+    def _take(self, client: socket.socket) -> None:
+        limit = self._state.limits.connections
+        if limit and len(self._state.connections) + len(self._greeting) >= limit:
+            client.close()
+            return
+        client.setblocking(False)
+        _keep_alive(client)
+        task = self._loop.create_task(self._greet(client))
+        self._greeting.add(task)
+        task.add_done_callback(self._greeting.discard)
+
+    async def _greet(self, client: socket.socket) -> None:
+        if self._tls is None:
+            await self._loop.connect_accepted_socket(self._http1, client)
+            return
+        try:
+            await self._loop.connect_accepted_socket(
+                self._negotiation,
+                client,
+                ssl=self._tls(client.getsockname()[0]),
+                ssl_handshake_timeout=self._state.limits.handshake_timeout,
+                ssl_shutdown_timeout=_SHUTDOWN_TIMEOUT,
+            )
+        except OSError as error:  # ssl.SSLError, ConnectionResetError and TimeoutError are of its kind
+            TLS_HANDSHAKE_ERRORS.inc()
+            log.debug("TLS handshake failed: %s", error)
+
+    def _negotiation(self) -> Negotiation:
+        return Negotiation(self._state, self._loop)
+
+    def _http1(self) -> Http1Connection:
+        return Http1Connection(self._state, self._loop)
+
+
+class Negotiation(asyncio.Protocol):
+    """Stands in until the handshake has settled the protocol."""
+
+    def __init__(self, state: ServingState, loop: asyncio.AbstractEventLoop) -> None:
+        self._state = state
+        self._loop = loop
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        chosen = transport.get_extra_info("ssl_object").selected_alpn_protocol()
+        protocol = (Http2Connection if chosen == "h2" else Http1Connection)(self._state, self._loop)
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+
+
+def _keep_alive(client: socket.socket) -> None:
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):
+        if hasattr(socket, option):
+            client.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), _KEEP_ALIVE)

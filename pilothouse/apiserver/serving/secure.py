@@ -1,0 +1,74 @@
+"""HTTPS serving: certificates that may change while the server runs, and clients that may present their own.
+
+New connections get the newest certificates that load; a pair that does not load is logged, and the old one stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from pilothouse.apiserver.serving.certificate_files import FileWatch
+from pilothouse.apiserver.serving.server import Endpoint
+from pilothouse.apiserver.serving.tls_context import ServingContexts, TlsFiles
+from pilothouse.apiserver.serving.tls_options import PREFERRED_SUITES, TLS13_SUITES, tls_options
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SecureServingOptions:
+    """kube-apiserver's flags for secure serving, by their names."""
+
+    files: TlsFiles
+    bind_address: str = "0.0.0.0"
+    secure_port: int = 6443
+    tls_min_version: str = ""
+    tls_cipher_suites: tuple[str, ...] = ()
+    disable_http2_serving: bool = False
+    permit_port_sharing: bool = False
+
+
+class SecureServing:
+    def __init__(self, options: SecureServingOptions, *, poll_seconds: float = 5.0) -> None:
+        """Raises OSError or ValueError where the options or files are not usable."""
+        self._options = options
+        self._poll_seconds = poll_seconds
+        self._tls = tls_options(options.tls_min_version, options.tls_cipher_suites)
+        self._watch = FileWatch(options.files.paths)
+        self._contexts = self._load()
+        for suite in options.tls_cipher_suites:
+            if suite not in PREFERRED_SUITES and suite not in TLS13_SUITES:
+                log.warning("Use of insecure cipher '%s' detected.", suite)
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint(
+            self._options.bind_address,
+            self._options.secure_port,
+            tls=lambda local: self._contexts.for_address(local),
+            reuse_port=self._options.permit_port_sharing,
+        )
+
+    async def run(self) -> None:
+        """Keeps the certificates fresh until it is cancelled."""
+        while True:
+            await asyncio.sleep(self._poll_seconds)
+            self.refresh()
+
+    def refresh(self) -> bool:
+        """Loads the files again where they have changed. True when new connections get something new."""
+        if not self._watch.changed():
+            return False
+        try:
+            self._contexts = self._load()
+        except (OSError, ValueError) as error:
+            log.error("The new serving certificates cannot be used, the old ones stay: %s", error)
+            return False
+        log.info("Loaded new serving certificates.")
+        return True
+
+    def _load(self) -> ServingContexts:
+        alpn = ("http/1.1",) if self._options.disable_http2_serving else ("h2", "http/1.1")
+        return ServingContexts(self._options.files, self._tls, alpn)

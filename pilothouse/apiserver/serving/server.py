@@ -1,0 +1,121 @@
+"""The HTTP server: listeners, the clock that sweeps slow clients, and an orderly end.
+
+It installs no signal handlers: whoever runs it decides when to shut down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.serving.limits import Limits
+from pilothouse.apiserver.serving.listener import CurrentContext, Listener
+from pilothouse.apiserver.serving.state import ServingState
+
+_BACKLOG = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where to listen. Port 0 picks a free one."""
+
+    host: str
+    port: int
+    tls: CurrentContext | None = None
+    reuse_port: bool = False
+
+
+class Server:
+    def __init__(
+        self,
+        handler: Handler,
+        endpoints: Sequence[Endpoint],
+        *,
+        limits: Limits | None = None,
+        tick_seconds: float = 1.0,
+    ) -> None:
+        self._state = ServingState(handler, limits or Limits())
+        self._endpoints = endpoints
+        self._tick_seconds = tick_seconds
+        self._listeners: list[Listener] = []
+        self._clock: asyncio.Task[None] | None = None
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """What is listened on, with the real ports."""
+        return [listener.address for listener in self._listeners]
+
+    @property
+    def port(self) -> int:
+        """Of the first listener."""
+        return self._listeners[0].address[1]
+
+    @property
+    def connections(self) -> int:
+        return len(self._state.connections)
+
+    async def start(self) -> None:
+        """Listens; raises OSError where an address is taken or not ours."""
+        try:
+            for endpoint in self._endpoints:
+                sock = bind(endpoint)
+                self._listeners.append(Listener(sock, self._state, endpoint.tls))
+        except OSError:
+            self._stop_listening()
+            raise
+        for listener in self._listeners:
+            listener.open()
+        self._clock = asyncio.create_task(self._tick())
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(self._tick_seconds)
+            self._state.tick()
+            self._state.sweep()
+
+    async def shutdown(self, timeout: float = 60.0) -> None:
+        """Stops accepting, lets what is under way finish, and closes what is left after the timeout."""
+        self._stop_listening()
+        self._state.draining = True
+        for connection in tuple(self._state.connections):
+            connection.drain()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self._state.empty()
+        await self.abort()
+
+    async def abort(self) -> None:
+        """Closes everything at once."""
+        self._stop_listening()
+        for connection in tuple(self._state.connections):
+            connection.abort()
+        await self._state.empty()
+        if self._clock is not None:
+            self._clock.cancel()
+            await asyncio.gather(self._clock, return_exceptions=True)
+            self._clock = None
+
+    def _stop_listening(self) -> None:
+        for listener in self._listeners:
+            listener.close()
+
+
+def bind(endpoint: Endpoint) -> socket.socket:
+    """A listening socket. An unspecified address takes all interfaces of both families where it can."""
+    everything = endpoint.host in ("", "0.0.0.0", "::")
+    both = everything and socket.has_dualstack_ipv6()
+    host = "::" if both else endpoint.host or "0.0.0.0"
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.create_server(
+        (host, endpoint.port),
+        family=family,
+        backlog=_BACKLOG,
+        reuse_port=endpoint.reuse_port,
+        dualstack_ipv6=both,
+    )
+    sock.setblocking(False)
+    return sock

@@ -1,0 +1,96 @@
+"""TLS contexts: one for each certificate, chosen by the name or, without one, by the address that the client asked for.
+
+Names are matched as Go does it: exactly, then with the first label replaced by `*`. Names given for a certificate go
+before names found in one, and earlier certificates before later ones.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pilothouse.apiserver.serving.certificate_files import KeyPair, SniCertificate, certificate_names
+from pilothouse.apiserver.serving.tls_options import TlsOptions
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """All that a server's TLS is made from."""
+
+    serving: KeyPair
+    sni: tuple[SniCertificate, ...] = ()
+    client_cas: tuple[Path, ...] = ()
+
+    @property
+    def paths(self) -> list[Path]:
+        pairs = [self.serving, *(certificate.pair for certificate in self.sni)]
+        return [path for pair in pairs for path in (pair.cert_file, pair.key_file)] + list(self.client_cas)
+
+
+class ServingContexts:
+    """The contexts of one state of the files. Raises OSError or ValueError where they are not usable."""
+
+    def __init__(self, files: TlsFiles, options: TlsOptions, alpn: Sequence[str]) -> None:
+        self._files, self._options, self._alpn = files, options, alpn
+        self._default = self._build(files.serving)
+        self._by_name = self._named()
+        if self._by_name:
+            for context in {self._default, *self._by_name.values()}:
+                context.sni_callback = self._choose
+
+    def for_address(self, local: str) -> ssl.SSLContext:
+        """The context for a connection to this address of ours; its client may still ask for a name."""
+        if not self._by_name:
+            return self._default
+        return self._by_name.get(_plain(local), self._default)
+
+    def _choose(self, connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
+        if name is not None:
+            connection.context = self._for_name(name.lower())
+
+    def _for_name(self, name: str) -> ssl.SSLContext:
+        wildcard = "*" + name[name.find(".") :] if "." in name else "*"
+        return self._by_name.get(name) or self._by_name.get(wildcard) or self._default
+
+    def _named(self) -> dict[str, ssl.SSLContext]:
+        given: dict[str, ssl.SSLContext] = {}
+        found: dict[str, ssl.SSLContext] = {}
+        for certificate in reversed(self._files.sni):
+            context = self._build(certificate.pair)
+            names = certificate.names or certificate_names(certificate.pair.cert_file)
+            (given if certificate.names else found).update((name.lower(), context) for name in names)
+        return found | given
+
+    def _build(self, pair: KeyPair) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = self._options.min_version
+        if self._options.ciphers:
+            context.set_ciphers(self._options.ciphers)
+        context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+        context.load_cert_chain(pair.cert_file, pair.key_file)
+        context.set_alpn_protocols(list(self._alpn))
+        self._never_resume(context)
+        self._ask_for_certificates(context)
+        return context
+
+    def _never_resume(self, context: ssl.SSLContext) -> None:
+        """A resumed session has no verified chain, and Go's clients keep no sessions."""
+        context.options |= ssl.OP_NO_TICKET
+        context.num_tickets = 0
+
+    def _ask_for_certificates(self, context: ssl.SSLContext) -> None:
+        for authority in self._files.client_cas:
+            context.load_verify_locations(cafile=authority)
+        if self._files.client_cas:
+            context.verify_mode = ssl.CERT_OPTIONAL
+            context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+
+
+def _plain(address: str) -> str:
+    """An IPv4 address is the same whether it came over a socket for both families or not."""
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
+    return str(mapped or parsed)

@@ -1,0 +1,86 @@
+"""The writing side of a client's connection: waiting for slow readers, and giving up on stuck ones."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, cast
+
+from pilothouse.apiserver.serving.client_certificate import UNREAD, KnownCertificate
+from pilothouse.apiserver.serving.exchange import ClientGone
+from pilothouse.apiserver.serving.state import NEVER, ServingState
+
+CHUNK: Final = 128 << 10
+"""Large bodies are written in pieces of this size: TLS encrypts a piece at a time, and little is queued."""
+
+_HIGH_WATER: Final = 256 << 10
+_LOW_WATER: Final = 64 << 10
+
+
+class ClientConnection(asyncio.Protocol):
+    """What HTTP/1.1 and HTTP/2 connections have in common."""
+
+    def __init__(self, state: ServingState, loop: asyncio.AbstractEventLoop) -> None:
+        self.state = state
+        self.loop = loop
+        self.transport: asyncio.Transport
+        self.client: tuple[str, int] | None = None
+        self.scheme = "https"
+        self.certificate: KnownCertificate = UNREAD
+        self.write_paused = False
+        self.write_deadline = NEVER  # of the pause, or of the closing
+        self.lost = False
+        self._writers: list[asyncio.Future[None]] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's are not of asyncio's class
+        self.transport.set_write_buffer_limits(_HIGH_WATER, _LOW_WATER)
+        peer = transport.get_extra_info("peername")
+        self.client = (peer[0], peer[1]) if peer else None
+        self.scheme = "https" if transport.get_extra_info("sslcontext") else "http"
+        self.state.connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost = True
+        self.state.forget(self)
+        self._wake_writers()
+
+    def pause_writing(self) -> None:
+        self.write_paused = True
+        self.write_deadline = self.state.now + self.state.limits.write_timeout
+
+    def resume_writing(self) -> None:
+        self.write_paused = False
+        if not self.transport.is_closing():
+            self.write_deadline = NEVER
+        self._wake_writers()
+
+    async def drained(self) -> None:
+        """Returns when the client has read enough; raises ClientGone when it is gone."""
+        while self.write_paused and not self.lost:
+            waiter = self.loop.create_future()
+            self._writers.append(waiter)
+            await waiter
+        if self.lost:
+            raise ClientGone("the client went away")
+
+    def _wake_writers(self) -> None:
+        writers, self._writers = self._writers, []
+        for waiter in writers:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def close(self) -> None:
+        """Closes when what is written has been sent, or the client did not read it in time."""
+        if not self.transport.is_closing():
+            self.transport.close()
+            self.write_deadline = self.state.now + self.state.limits.write_timeout
+
+    def abort(self) -> None:
+        self.transport.abort()
+
+    def sweep(self, now: float) -> None:
+        if now > self.write_deadline:
+            self.abort()
+
+    def drain(self) -> None:
+        raise NotImplementedError

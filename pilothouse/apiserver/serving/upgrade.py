@@ -1,0 +1,25 @@
+"""A connection after its upgrade, as a reader and a writer."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RawConnection:
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
+def raw_connection(transport: asyncio.Transport, received: bytes) -> RawConnection:
+    """Takes the connection over. The reader begins with what was received after the upgrade request."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    protocol.connection_made(transport)
+    transport.set_protocol(protocol)
+    if received:
+        reader.feed_data(received)
+    transport.resume_reading()
+    return RawConnection(reader, asyncio.StreamWriter(transport, protocol, reader, loop))

@@ -1,0 +1,104 @@
+"""Keeping what is there and making what is missing, so that the pieces fit together.
+
+An authority is kept while its files load; its certificate alone is enough as long as nothing must be issued.
+A certificate is kept while it belongs to its key and its authority, is not due for renewal, and has the wanted names.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes, PrivateKeyTypes
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from pilothouse.controlplane.certificates.errors import CertificateError
+from pilothouse.controlplane.certificates.files import PRIVATE, PUBLIC, write_atomically
+from pilothouse.controlplane.certificates.issue import (
+    RENEW_BEFORE,
+    Authority,
+    Profile,
+    certificate_pem,
+    issue,
+    key_pem,
+    names_of,
+    new_authority,
+    new_key,
+    public_key_pem,
+)
+
+
+def keep_authority(common_name: str, cert_file: Path, key_file: Path) -> Authority:
+    key = cast("CertificateIssuerPrivateKeyTypes | None", _load_key(key_file))
+    certificate = _load_certificate(cert_file)
+    if certificate is None:
+        if key is None:
+            key = new_key()
+            write_atomically(key_file, key_pem(key), mode=PRIVATE)
+        certificate = new_authority(common_name, key)
+        write_atomically(cert_file, certificate_pem(certificate), mode=PUBLIC)
+    elif key is not None and key.public_key() != certificate.public_key():
+        raise CertificateError(f"{key_file} is not the key of {cert_file}")
+    return Authority(certificate, key)
+
+
+def keep_certificate(profile: Profile, authority: Authority, cert_file: Path, key_file: Path) -> x509.Certificate:
+    certificate, key = _load_certificate(cert_file), _load_key(key_file)
+    if certificate is not None and key is not None and _fits(certificate, key, profile, authority):
+        return certificate
+    if authority.key is None:
+        raise CertificateError(f"{cert_file} must be issued anew, but the key of its CA is not here")
+    fresh = new_key()
+    certificate = issue(profile, fresh.public_key(), authority)
+    write_atomically(key_file, key_pem(fresh), mode=PRIVATE)
+    write_atomically(cert_file, certificate_pem(certificate), mode=PUBLIC)
+    return certificate
+
+
+def keep_signing_key(key_file: Path, public_file: Path) -> None:
+    """The service account key. Its public half is made from it where it is missing or another's."""
+    key = _load_key(key_file)
+    if key is None:
+        key = new_key()
+        write_atomically(key_file, key_pem(key), mode=PRIVATE)
+    public = public_key_pem(key.public_key())
+    if not public_file.exists() or public_file.read_bytes() != public:
+        write_atomically(public_file, public, mode=PUBLIC)
+
+
+def _fits(certificate: x509.Certificate, key: PrivateKeyTypes, profile: Profile, authority: Authority) -> bool:
+    return (
+        certificate.public_key() == key.public_key()
+        and datetime.now(UTC) < certificate.not_valid_after_utc - RENEW_BEFORE
+        and (profile.names is None or names_of(certificate).covers(profile.names))
+        and _issued_by(certificate, authority.certificate)
+    )
+
+
+def _issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _load_certificate(file: Path) -> x509.Certificate | None:
+    if not file.exists():
+        return None
+    try:
+        return x509.load_pem_x509_certificate(file.read_bytes())
+    except ValueError as error:
+        raise CertificateError(f"{file} is no certificate: {error}") from None
+
+
+def _load_key(file: Path) -> PrivateKeyTypes | None:
+    if not file.exists():
+        return None
+    try:
+        return load_pem_private_key(file.read_bytes(), password=None)
+    except (ValueError, TypeError) as error:
+        raise CertificateError(f"{file} is no private key: {error}") from None

@@ -1,0 +1,46 @@
+"""Where the certificates and keys are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class CertificatePaths:
+    directory: Path
+    ca_cert: Path
+    ca_key: Path
+    serving_cert: Path
+    serving_key: Path
+    front_proxy_ca_cert: Path
+    front_proxy_ca_key: Path
+    front_proxy_client_cert: Path
+    front_proxy_client_key: Path
+    admin_cert: Path
+    admin_key: Path
+    service_account_key: Path
+    service_account_public_key: Path
+
+    @classmethod
+    def under(cls, data_dir: Path) -> CertificatePaths:
+        pki = data_dir / "pki"
+        return cls(
+            directory=pki,
+            ca_cert=pki / "ca.crt",
+            ca_key=pki / "ca.key",
+            serving_cert=pki / "apiserver.crt",
+            serving_key=pki / "apiserver.key",
+            front_proxy_ca_cert=pki / "front-proxy-ca.crt",
+            front_proxy_ca_key=pki / "front-proxy-ca.key",
+            front_proxy_client_cert=pki / "front-proxy-client.crt",
+            front_proxy_client_key=pki / "front-proxy-client.key",
+            admin_cert=pki / "admin.crt",
+            admin_key=pki / "admin.key",
+            service_account_key=pki / "sa.key",
+            service_account_public_key=pki / "sa.pub",
+        )
+
+    @property
+    def files(self) -> list[Path]:
+        return [getattr(self, name) for name in self.__slots__ if name != "directory"]
