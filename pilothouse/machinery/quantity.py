@@ -1,0 +1,153 @@
+"""resource.Quantity: exact amounts with a suffix, as requests, limits and capacities have them.
+
+    q = parse_quantity("1.5Gi") + parse_quantity("512Mi")
+    str(q) → "2Gi"      q == parse_quantity("2048Mi") → True
+
+Quantities are immutable; equal amounts are equal and hash alike, however they are written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+from pilothouse.machinery import quantity_notation as notation
+from pilothouse.machinery.quantity_notation import MAX_INT64, Format, QuantityError
+
+CACHED_QUANTITIES = 4096
+MAX_CACHED_LENGTH = 40
+MAX_SPAN = 10_000
+"""How many decimal places two amounts that are added may be apart."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantity:
+    """`digits` times ten to the `power`. Digits have no trailing zeros, and zero has the power 0."""
+
+    digits: int
+    power: int = 0
+    format: Format = Format.DECIMAL_SI
+    text: str = ""
+    """As it was written, if that is how it prints."""
+
+    def __post_init__(self) -> None:
+        digits, zeros = notation.without_factors(self.digits, 10)
+        object.__setattr__(self, "digits", digits)
+        object.__setattr__(self, "power", self.power + zeros if digits else 0)
+
+    def __str__(self) -> str:
+        return self.text or notation.write(self.digits, self.power, self.format)
+
+    def __bool__(self) -> bool:
+        return self.digits != 0
+
+    def __hash__(self) -> int:
+        return hash((self.digits, self.power))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Quantity):
+            return NotImplemented
+        return self.digits == other.digits and self.power == other.power
+
+    def __lt__(self, other: Quantity) -> bool:
+        return self.compare(other) < 0
+
+    def __le__(self, other: Quantity) -> bool:
+        return self.compare(other) <= 0
+
+    def __gt__(self, other: Quantity) -> bool:
+        return self.compare(other) > 0
+
+    def __ge__(self, other: Quantity) -> bool:
+        return self.compare(other) >= 0
+
+    def __neg__(self) -> Quantity:
+        return replace(self, digits=-self.digits, text="")
+
+    def __add__(self, other: Quantity) -> Quantity:
+        """The sum in the format of the first that is not zero."""
+        low = min(self.power, other.power)
+        digits = self._digits_at(low) + other._digits_at(low)
+        return Quantity(digits, low, self.format if self else other.format)
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        return self + -other
+
+    def __mul__(self, factor: int) -> Quantity:
+        return replace(self, digits=self.digits * factor, text="")
+
+    def __float__(self) -> float:
+        return float(f"{self.digits}e{self.power}")
+
+    @property
+    def sign(self) -> int:
+        return (self.digits > 0) - (self.digits < 0)
+
+    @property
+    def fraction(self) -> Fraction:
+        return Fraction(self._digits_at(0)) if self.power >= 0 else Fraction(self.digits, 10**-self.power)
+
+    def compare(self, other: Quantity) -> int:
+        """Negative, zero or positive, as this is less than, equal to or greater than the other."""
+        if self.sign != other.sign or not self:
+            return self.sign - other.sign
+        if self._magnitude != other._magnitude:
+            return self.sign if self._magnitude > other._magnitude else -self.sign
+        low = min(self.power, other.power)
+        mine, its = self._digits_at(low), other._digits_at(low)
+        return (mine > its) - (mine < its)
+
+    def value(self) -> int:
+        """Whole units, rounded away from zero; the nearest int64 when there are too many."""
+        return self.scaled_value(0)
+
+    def milli_value(self) -> int:
+        return self.scaled_value(-3)
+
+    def scaled_value(self, scale: int) -> int:
+        """Units of ten to the `scale`, rounded away from zero; the nearest int64 when there are too many."""
+        if self._magnitude - scale > 19:
+            size = MAX_INT64
+        else:
+            size = min(notation.rounded_up(abs(self.digits), self.power, scale), MAX_INT64)
+        return self.sign * size
+
+    def round_up(self, scale: int) -> Quantity:
+        """The amount with no digits below ten to the `scale`, rounded away from zero."""
+        if self.power >= scale:
+            return self
+        digits = notation.rounded_up(abs(self.digits), self.power, scale)
+        return Quantity(self.sign * digits, scale, self.format)
+
+    @property
+    def _magnitude(self) -> int:
+        """The number of digits before the point."""
+        return len(str(abs(self.digits))) + self.power
+
+    def _digits_at(self, power: int) -> int:
+        if self.power - power > MAX_SPAN:
+            raise OverflowError(f"{self} is too large to count in units of 1e{power}")
+        return self.digits * int("1" + "0" * (self.power - power)) if self.digits else 0
+
+
+ZERO = Quantity(0)
+
+
+def parse_quantity(text: str) -> Quantity:
+    """Raises QuantityError."""
+    return _cached(text) if len(text) <= MAX_CACHED_LENGTH else _parse(text)
+
+
+def milli_quantity(value: int, form: Format = Format.DECIMAL_SI) -> Quantity:
+    return Quantity(value, -3, form)
+
+
+def _parse(text: str) -> Quantity:
+    said = notation.read(text)
+    return Quantity(said.digits, said.power, said.format, said.text)
+
+
+_cached = lru_cache(maxsize=CACHED_QUANTITIES)(_parse)
+
+__all__ = ["ZERO", "Format", "Quantity", "QuantityError", "milli_quantity", "parse_quantity"]

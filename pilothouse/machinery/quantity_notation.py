@@ -1,0 +1,151 @@
+"""How quantities are written: `1.5`, `100m`, `2Gi`, `12e6`, and the one canonical way to write each amount.
+
+An amount is `digits` times ten to the `power`; both are whole numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+NANO = -9
+MAX_INT64 = 2**63 - 1
+
+_FORM = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
+_EXPONENT = re.compile(r"[eE]([-+]?[0-9]{1,19})", re.ASCII)
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_DECIMAL_SUFFIX = {power: suffix for suffix, power in _DECIMAL.items()}
+_BINARY_SUFFIX = {power // 10: suffix for suffix, power in _BINARY.items()}
+_MAX_DIGITS = 4000
+
+FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+NUMERIC_WRONG = "unable to parse numeric part of quantity"
+SUFFIX_WRONG = "unable to parse quantity's suffix"
+
+
+class QuantityError(ValueError):
+    """The text is no quantity; the message is upstream's."""
+
+
+class Format(Enum):
+    DECIMAL_EXPONENT = "DecimalExponent"
+    BINARY_SI = "BinarySI"
+    DECIMAL_SI = "DecimalSI"
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """What a text says. `text` is kept where upstream prints a quantity again just as it was written."""
+
+    digits: int
+    power: int
+    format: Format
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Suffix:
+    format: Format
+    exponent: int
+
+
+def read(text: str) -> Notation:
+    """Amounts are rounded up to whole billionths, and binary ones capped at the largest int64. Raises QuantityError."""
+    match = _FORM.fullmatch(text)
+    if not text or match is None:
+        raise QuantityError(FORMAT_WRONG)
+    sign, whole, fraction, suffix_text = match[1], match[2] or "0", match[3] or "", match[4]
+    suffix = _suffix(suffix_text)
+    written = whole + fraction
+    if len(written) > _MAX_DIGITS or _has_no_digits(match, suffix):
+        raise QuantityError(NUMERIC_WRONG)
+    digits, power = int(written), -len(fraction)
+    if suffix.format is Format.BINARY_SI:
+        digits <<= suffix.exponent
+    else:
+        power += suffix.exponent
+    kept = text if _is_kept(whole, fraction, suffix) else ""
+    return _bounded(digits, power, suffix.format, sign=-1 if sign == "-" else 1, text=kept)
+
+
+def write(digits: int, power: int, form: Format) -> str:
+    """The canonical text of an amount."""
+    if not digits:
+        return "0"
+    if form is Format.BINARY_SI and (_is_small(digits, power) or power < 0):
+        form = Format.DECIMAL_SI
+    if form is Format.BINARY_SI:
+        number, times = without_factors(digits * 10**power, 1024)
+        return f"{number}{_BINARY_SUFFIX.get(times, '')}"
+    digits *= 10 ** (power % 3)
+    power -= power % 3
+    if form is Format.DECIMAL_SI:
+        # Beyond the largest suffix upstream writes none at all.
+        return f"{digits}{_DECIMAL_SUFFIX.get(power, '')}"
+    return f"{digits}e{power}" if power else str(digits)
+
+
+def without_factors(number: int, factor: int) -> tuple[int, int]:
+    """The number divided by the factor as often as it goes, and how often that was."""
+    times = 0
+    while number and number % factor == 0:
+        number //= factor
+        times += 1
+    return number, times
+
+
+def rounded_up(digits: int, power: int, target: int) -> int:
+    """A positive amount in units of ten to the `target`, the next whole number up."""
+    if power >= target:
+        return digits * int("1" + "0" * (power - target))
+    shift = target - power
+    if shift > len(str(digits)):
+        return 1 if digits else 0
+    return -(-digits // int("1" + "0" * shift))
+
+
+def _suffix(text: str) -> _Suffix:
+    if text in _DECIMAL:
+        return _Suffix(Format.DECIMAL_SI, _DECIMAL[text])
+    if text in _BINARY:
+        return _Suffix(Format.BINARY_SI, _BINARY[text])
+    match = _EXPONENT.fullmatch(text)
+    if match is None or not -(2**63) <= int(match[1]) < 2**63:
+        raise QuantityError(SUFFIX_WRONG)
+    # Upstream keeps 32 bits of an exponent.
+    return _Suffix(Format.DECIMAL_EXPONENT, (int(match[1]) + 2**31) % 2**32 - 2**31)
+
+
+def _has_no_digits(match: re.Match[str], suffix: _Suffix) -> bool:
+    """Upstream reads no digits as zero, except where it must round."""
+    digits = any(char.isdigit() for char in match[0][: match.start(4)])
+    return not digits and suffix.format is not Format.BINARY_SI and suffix.exponent < NANO
+
+
+def _is_kept(whole: str, fraction: str, suffix: _Suffix) -> bool:
+    """Whether upstream takes the text for canonical without looking closer."""
+    written = whole + fraction
+    if suffix.format is Format.BINARY_SI:
+        room = 14 - len(whole) - suffix.exponent * 3 // 10
+        return not fraction and room >= 0 and int(whole) & 7 != 0
+    scale = suffix.exponent - len(fraction)
+    fits = len(written) <= 18 and scale >= NANO
+    return fits and scale % 3 == 0 and not written.endswith("000") and written[0] != "0"
+
+
+def _bounded(digits: int, power: int, form: Format, *, sign: int, text: str) -> Notation:
+    if power < NANO:
+        digits, power = rounded_up(digits, power, NANO), NANO
+    if form is Format.BINARY_SI:
+        if digits > MAX_INT64 * 10**-power:
+            digits, power = MAX_INT64, 0
+        elif 0 < digits < 10**-power:
+            form = Format.DECIMAL_SI
+    digits, zeros = without_factors(digits, 10)
+    return Notation(sign * digits, power + zeros if digits else 0, form, text)
+
+
+def _is_small(digits: int, power: int) -> bool:
+    return abs(digits) < 1024 * 10**-power if power < 0 else power < 4 and abs(digits) * 10**power < 1024
