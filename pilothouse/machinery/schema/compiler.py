@@ -96,7 +96,7 @@ def _struct(node: TypeNode) -> Decode:
 def _empty_list(node: TypeNode) -> Any:
     """What an empty list without omitempty becomes: null in kinds that are stored as protobuf, which knows none."""
     stored_as_json = node.name.startswith(("io.k8s.apiextensions-apiserver", "io.k8s.kube-aggregator"))
-    return KEEP if stored_as_json else None
+    return KEEP if stored_as_json or node.name.endswith("List") else None
 
 
 def _is_always_printed(field: Field) -> bool:

@@ -23,10 +23,12 @@ def collection_decoder(
 ) -> Decode:
     """`empty` is what an empty list or map becomes."""
     assert node.element is not None
-    strings = node.element.scalar is Scalar.STRING
-    if node.kind is NodeKind.LIST:
-        return _strings(empty) if strings else _list(decoder_of(node.element), zero_of(node.element), empty)
-    return _string_map(empty) if strings else _map(decoder_of(node.element), zero_of(node.element), empty)
+    is_list = node.kind is NodeKind.LIST
+    if node.element.scalar is Scalar.STRING:
+        return _strings(empty) if is_list else _string_map(empty)
+    # Protobuf knows no null inside a map of bytes.
+    zero = str if node.element.scalar is Scalar.BYTES else zero_of(node.element)
+    return (_list if is_list else _map)(decoder_of(node.element), zero, empty)
 
 
 def _strings(empty: Any) -> Decode:
