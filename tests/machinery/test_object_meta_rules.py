@@ -152,6 +152,14 @@ def test_an_update_reports_everything_that_may_not_change_in_upstreams_order() -
     assert "metadata.deletionGracePeriodSeconds: Invalid value: 5: field is immutable" in update_faults(new, old)
 
 
+def test_a_grace_period_of_zero_is_told_from_none() -> None:
+    old = {"resourceVersion": "1"}
+    assert update_faults(old | {"deletionGracePeriodSeconds": 0}, old) == [
+        "metadata.deletionGracePeriodSeconds: Invalid value: 0: field is immutable"
+    ]
+    assert update_faults(old | {"deletionTimestamp": None}, old) == []
+
+
 def test_an_object_that_is_being_deleted_gets_no_new_finalizers() -> None:
     old = {"resourceVersion": "1", "deletionTimestamp": "t", "finalizers": ["x.io/a"]}
     assert update_faults(old | {"finalizers": []}, old) == []

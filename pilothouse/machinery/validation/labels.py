@@ -27,7 +27,8 @@ def validate_label_name(name: str, path: Path) -> Errors:
 
 def validate_labels(labels: Mapping[str, str] | None, path: Path) -> Errors:
     for name, value in (labels or {}).items():
-        yield from validate_label_name(name, path)
+        for message in is_qualified_name(name):
+            yield invalid(path, name, message)
         for message in is_valid_label_value(value):
             yield invalid(path, value, message)
 

@@ -34,5 +34,5 @@ def _validate_entry(entry: Json, path: Path) -> Errors:
     if fields_type not in ("", "FieldsV1"):
         yield invalid(path.child("fieldsType"), fields_type, "must be `FieldsV1`")
     yield from validate_field_manager(entry.get("manager") or "", path.child("manager"))
-    if len((entry.get("subresource") or "").encode()) > SUBRESOURCE_MAX_LENGTH:
+    if (subresource := entry.get("subresource")) and len(subresource.encode()) > SUBRESOURCE_MAX_LENGTH:
         yield too_long(path.child("subresource"), SUBRESOURCE_MAX_LENGTH)

@@ -90,6 +90,7 @@ _label_key_prefix = Format(
     _SUBDOMAIN, _SUBDOMAIN_MESSAGE, "example.com", limit=DNS1123_SUBDOMAIN_MAX_LENGTH, unit="bytes"
 )
 _label_key_name = Format(_QUALIFIED, _QUALIFIED_MESSAGE, *_QUALIFIED_EXAMPLES, limit=LABEL_MAX_LENGTH, unit="bytes")
+_short_label_key = Format(f"({_SUBDOMAIN}/)?{_QUALIFIED}", "")
 _too_many_slashes = Format(_QUALIFIED, f"a valid label key {_QUALIFIED_MESSAGE}", *_QUALIFIED_EXAMPLES)
 _env_var = Format(
     "[-._a-zA-Z][-._a-zA-Z0-9]*",
@@ -121,6 +122,8 @@ def is_dns1123_label(value: str) -> list[str]:
 
 def is_qualified_name(value: str) -> list[str]:
     """A label key: a name with an optional DNS subdomain and a slash before it."""
+    if len(value) <= LABEL_MAX_LENGTH and _short_label_key.matches(value):
+        return []
     prefix, slash, name = value.rpartition("/")
     if "/" in prefix:
         suffix = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"

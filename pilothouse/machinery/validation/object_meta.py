@@ -5,8 +5,8 @@ Errors come in upstream's order. `meta` is the object's metadata, with its name 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
 
 from pilothouse.machinery.field import Errors, Path, forbidden, internal, invalid, required, root, too_long
 from pilothouse.machinery.gofmt import quote
@@ -23,8 +23,17 @@ METADATA = root("metadata")
 
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid")
 _OPTIONAL_OWNER_FIELDS = ("controller", "blockOwnerDeletion")
-_IMMUTABLE_TEXTS = ("name", "namespace", "uid")
-_IMMUTABLE_VALUES = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_IMMUTABLE = (
+    ("name", ""),
+    ("namespace", ""),
+    ("uid", ""),
+    ("creationTimestamp", None),
+    ("deletionTimestamp", None),
+    ("deletionGracePeriodSeconds", None),
+)
+"""The fields that never change, in upstream's order, and what a missing one counts as."""
+
+_Check: TypeAlias = Callable[[Any, Path], Errors]
 
 
 def validate_object_meta(
@@ -43,8 +52,10 @@ def validate_object_meta(
     else:
         for message in name_rule(name, False):
             yield invalid(path.child("name"), name, message)
-    yield from _validate_namespace(meta.get("namespace") or "", namespaced, path.child("namespace"))
-    yield from _validate_rest(meta, path)
+    yield from _validate_namespace(meta.get("namespace") or "", namespaced, path)
+    if generation := meta.get("generation"):
+        yield from validate_nonnegative_field(generation, path.child("generation"))
+    yield from _validate_parts(meta, _CHECKED_ON_CREATE, path)
 
 
 def validate_object_meta_update(new: Json, old: Json, path: Path = METADATA) -> Errors:
@@ -54,14 +65,10 @@ def validate_object_meta_update(new: Json, old: Json, path: Path = METADATA) -> 
         yield invalid(path.child("resourceVersion"), "", "must be specified for an update")
     if (generation := new.get("generation") or 0) < (old.get("generation") or 0):
         yield invalid(path.child("generation"), generation, "must not be decremented")
-    for text in _IMMUTABLE_TEXTS:
-        yield from validate_immutable_field(new.get(text) or "", old.get(text) or "", path.child(text))
-    for value in _IMMUTABLE_VALUES:
-        yield from validate_immutable_field(new.get(value), old.get(value), path.child(value))
-    yield from validate_labels(new.get("labels"), path.child("labels"))
-    yield from validate_annotations(new.get("annotations"), path.child("annotations"))
-    yield from validate_owner_references(new.get("ownerReferences"), path.child("ownerReferences"))
-    yield from validate_managed_fields(new.get("managedFields"), path.child("managedFields"))
+    for name, zero in _IMMUTABLE:
+        if (value := new.get(name, zero)) != (before := old.get(name, zero)):
+            yield from validate_immutable_field(value, before, path.child(name))
+    yield from _validate_parts(new, _CHECKED_ON_UPDATE, path)
 
 
 def validate_nonnegative_field(value: int, path: Path) -> Errors:
@@ -119,21 +126,18 @@ def validate_no_new_finalizers(new: Iterable[str] | None, old: Iterable[str] | N
 def _validate_namespace(namespace: str, namespaced: bool, path: Path) -> Errors:
     if not namespaced:
         if namespace:
-            yield forbidden(path, "not allowed on this type")
+            yield forbidden(path.child("namespace"), "not allowed on this type")
     elif not namespace:
-        yield required(path)
+        yield required(path.child("namespace"))
     else:
         for message in name_is_dns_label(namespace):
-            yield invalid(path, namespace, message)
+            yield invalid(path.child("namespace"), namespace, message)
 
 
-def _validate_rest(meta: Json, path: Path) -> Errors:
-    yield from validate_nonnegative_field(meta.get("generation") or 0, path.child("generation"))
-    yield from validate_labels(meta.get("labels"), path.child("labels"))
-    yield from validate_annotations(meta.get("annotations"), path.child("annotations"))
-    yield from validate_owner_references(meta.get("ownerReferences"), path.child("ownerReferences"))
-    yield from validate_finalizers(meta.get("finalizers"), path.child("finalizers"))
-    yield from validate_managed_fields(meta.get("managedFields"), path.child("managedFields"))
+def _validate_parts(meta: Json, checks: Mapping[str, _Check], path: Path) -> Errors:
+    for name, check in checks.items():
+        if part := meta.get(name):
+            yield from check(part, path.child(name))
 
 
 def _validate_owner_reference(reference: Json, path: Path) -> Errors:
@@ -162,3 +166,18 @@ def _printed(references: Iterable[Json]) -> list[dict[str, Any]]:
         | {name: each[name] for name in _OPTIONAL_OWNER_FIELDS if each.get(name) is not None}
         for each in references
     ]
+
+
+_CHECKED_ON_UPDATE: dict[str, _Check] = {
+    "labels": validate_labels,
+    "annotations": validate_annotations,
+    "ownerReferences": validate_owner_references,
+    "managedFields": validate_managed_fields,
+}
+_CHECKED_ON_CREATE: dict[str, _Check] = {
+    "labels": validate_labels,
+    "annotations": validate_annotations,
+    "ownerReferences": validate_owner_references,
+    "finalizers": validate_finalizers,
+    "managedFields": validate_managed_fields,
+}
