@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Timer(Protocol):
@@ -41,6 +41,24 @@ class RealClock:
 
 
 REAL_CLOCK: Clock = RealClock()
+
+
+async def done_within(seconds: float, task: asyncio.Future[Any], clock: Clock) -> bool:
+    """Waits for the task and says whether it was done in time. A task that was not is cancelled."""
+    expired: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    timer = clock.call_later(seconds, lambda: resolve(expired))
+    try:
+        await asyncio.wait({task, expired}, return_when=asyncio.FIRST_COMPLETED)
+        return task.done()
+    finally:
+        timer.cancel()
+        await cancelled(task)
+
+
+async def cancelled(task: asyncio.Future[Any]) -> None:
+    """Cancels the task and returns when it has ended, however it ended."""
+    task.cancel()
+    await asyncio.wait({task})
 
 
 def resolve(future: asyncio.Future[None]) -> None:

@@ -1,0 +1,133 @@
+"""The client for scripts: the same calls, blocking. Its event loop runs in a background thread.
+
+with BlockingClient(load_config()) as client:
+    for pod in client.resource("v1", "pods", namespace="default").list()["items"]: ...
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from pilothouse.client.config.model import ClientConfig
+from pilothouse.client.discovery import DiscoveryClient
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.connect import connect
+from pilothouse.client.rest.options import DeleteOptions, ListOptions, PatchType, WriteOptions
+from pilothouse.client.rest.resource import ALL, DELETE, WRITE, ResourceClient
+from pilothouse.client.rest.watch import WatchEvent
+from pilothouse.client.rest_mapper import RESTMapper, RESTMapping
+from pilothouse.machinery.objects import Json
+
+T = TypeVar("T")
+
+
+class BlockingClient:
+    """May be used from several threads. Close it, or use it as a context manager."""
+
+    def __init__(self, config: ClientConfig) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="pilothouse-client", daemon=True)
+        self._thread.start()
+        self._client: RESTClient = self.run(_connected(config))
+        self._mapper = RESTMapper(DiscoveryClient(self._client))
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine of the async client in the background loop and waits for its result."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def iterate(self, iterator: AsyncIterator[T]) -> Iterator[T]:
+        while True:
+            try:
+                item = self.run(_next(iterator))
+            except StopAsyncIteration:
+                return
+            yield item
+
+    def resource(self, api_version: str, plural: str, *, namespace: str = "") -> BlockingResource:
+        return BlockingResource(self, self._client.resource(api_version, plural, namespace=namespace))
+
+    def find(self, name: str, *, namespace: str = "") -> BlockingResource:
+        """By any name the server knows: `find("deploy")`. Raises NoMatch."""
+        mapping: RESTMapping = self.run(self._mapper.mapping_for(name))
+        scope = namespace if mapping.namespaced else ""
+        return BlockingResource(self, self._client.for_resource(mapping.resource, namespace=scope))
+
+    def get_json(self, path: str) -> Json:
+        return self.run(self._client.get_json(path))
+
+    def close(self) -> None:
+        if self._loop.is_closed():
+            return
+        self.run(self._client.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def __enter__(self) -> BlockingClient:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class BlockingResource:
+    """ResourceClient's verbs, blocking."""
+
+    def __init__(self, client: BlockingClient, resource: ResourceClient) -> None:
+        self._client = client
+        self._resource = resource
+
+    def get(self, name: str, *, subresource: str = "") -> Json:
+        return self._client.run(self._resource.get(name, subresource=subresource))
+
+    def list(self, options: ListOptions = ALL) -> Json:
+        return self._client.run(self._resource.list(options))
+
+    def items(self, options: ListOptions = ALL) -> Iterator[Json]:
+        """Every object of the collection, page by page."""
+        for page in self._client.iterate(self._resource.pages(options)):
+            yield from page["items"]
+
+    @contextmanager
+    def watch(self, options: ListOptions = ALL) -> Iterator[Iterator[WatchEvent]]:
+        """`with resource.watch() as events: for event in events: ...`"""
+        events = self._client.run(self._resource.watch(options))
+        try:
+            yield self._client.iterate(events)
+        finally:
+            self._client.run(events.aclose())
+
+    def create(self, obj: Json, options: WriteOptions = WRITE) -> Json:
+        return self._client.run(self._resource.create(obj, options))
+
+    def update(self, obj: Json, options: WriteOptions = WRITE, *, subresource: str = "") -> Json:
+        return self._client.run(self._resource.update(obj, options, subresource=subresource))
+
+    def patch(self, name: str, patch: Any, type_: PatchType = PatchType.MERGE, *, subresource: str = "") -> Json:
+        return self._client.run(self._resource.patch(name, patch, type_, subresource=subresource))
+
+    def apply(self, obj: Json, *, field_manager: str, force: bool = False) -> Json:
+        return self._client.run(self._resource.apply(obj, field_manager=field_manager, force=force))
+
+    def delete(self, name: str, options: DeleteOptions = DELETE) -> Json:
+        return self._client.run(self._resource.delete(name, options))
+
+    def delete_collection(self, options: DeleteOptions = DELETE, selection: ListOptions = ALL) -> Json:
+        return self._client.run(self._resource.delete_collection(options, selection))
+
+
+async def _connected(config: ClientConfig) -> RESTClient:
+    return connect(config)
+
+
+async def _next(iterator: AsyncIterator[T]) -> T:
+    return await anext(iterator)

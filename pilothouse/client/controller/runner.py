@@ -1,0 +1,137 @@
+"""A controller: workers that take keys from a queue and reconcile them, after the caches they read have synced.
+
+Guarantees: no worker starts before every cache has synced; a key is reconciled by one worker at a time; a key whose
+reconcile raised is tried again, later each time; a key that succeeded is forgotten by the rate limiter. A crash of
+one reconcile never ends a worker. `stop` lets running reconciles finish.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+from pilothouse.client.clock import REAL_CLOCK, Clock, done_within
+from pilothouse.client.workqueue.queue import ShutDown
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Synced(Protocol):
+    """An informer, or a handler's registration."""
+
+    async def wait_synced(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Requeue:
+    """What a reconcile answers to be called again for the same key though it succeeded."""
+
+    after: float
+
+
+Reconcile: TypeAlias = Callable[[T], Awaitable[Requeue | None]]
+
+
+class Controller(Generic[T]):
+    """Put keys on `queue`; `reconcile` is called for each.
+
+    After `max_retries` failures in a row a key is dropped until it is added anew; None never gives up.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconcile[T],
+        *,
+        caches: tuple[Synced, ...] = (),
+        workers: int = 1,
+        queue: RateLimitingQueue[T] | None = None,
+        max_retries: int | None = None,
+        stop_timeout: float = 30.0,
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        self.name = name
+        self.queue: RateLimitingQueue[T] = RateLimitingQueue(name, clock=clock) if queue is None else queue
+        self._reconcile = reconcile
+        self._caches = caches
+        self._workers = workers
+        self._max_retries = max_retries
+        self._stop_timeout = stop_timeout
+        self._clock = clock
+        self._stop = asyncio.Event()
+
+    async def run(self) -> None:
+        """Runs until `stop` is called, then drains; or until cancelled, which ends running reconciles too."""
+        if not await self._wait_for_caches():
+            return
+        logger.info("controller %s starts %d workers", self.name, self._workers)
+        async with asyncio.TaskGroup() as workers:
+            tasks = [workers.create_task(self._work()) for _ in range(self._workers)]
+            try:
+                await self._stop.wait()
+                await self._drain()
+            finally:
+                self.queue.shut_down()
+                for task in tasks:
+                    task.cancel()
+        logger.info("controller %s has stopped", self.name)
+
+    def stop(self) -> None:
+        """Takes no more keys; those queued are reconciled, for `stop_timeout` seconds at most."""
+        self._stop.set()
+
+    async def _wait_for_caches(self) -> bool:
+        """False if the controller was stopped before its caches had synced."""
+        synced = asyncio.ensure_future(self._caches_synced())
+        stopped = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({synced, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            return synced.done()
+        finally:
+            synced.cancel()
+            stopped.cancel()
+
+    async def _caches_synced(self) -> None:
+        for cache in self._caches:
+            await cache.wait_synced()
+
+    async def _drain(self) -> None:
+        drained = asyncio.ensure_future(self.queue.shut_down_with_drain())
+        if not await done_within(self._stop_timeout, drained, self._clock):
+            logger.warning("controller %s did not drain within %g s", self.name, self._stop_timeout)
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                item = await self.queue.get()
+            except ShutDown:
+                return
+            try:
+                await self._reconcile_one(item)
+            finally:
+                self.queue.done(item)
+
+    async def _reconcile_one(self, item: T) -> None:
+        try:
+            result = await self._reconcile(item)
+        except Exception:
+            self._failed(item)
+            return
+        self.queue.forget(item)
+        if result is not None:
+            self.queue.add_after(item, result.after)
+
+    def _failed(self, item: T) -> None:
+        failures = self.queue.num_requeues(item)
+        if self._max_retries is not None and failures >= self._max_retries:
+            logger.exception("controller %s gives up on %r after %d retries", self.name, item, failures)
+            self.queue.forget(item)
+        else:
+            logger.exception("controller %s failed to reconcile %r, will try again", self.name, item)
+            self.queue.add_rate_limited(item)

@@ -1,0 +1,124 @@
+"""Keeps events from flooding the server, in three steps.
+
+1. Aggregation: after ten different messages for the same object and reason within ten minutes, one event stands for
+   all that follow.
+2. Counting: an event that was seen before is not created again; its count and last time are updated.
+3. Spam filter: for one source and object, 25 events at once and then one in five minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from pilothouse.client.clock import Clock
+from pilothouse.client.events.event import aggregate_key, event_key, event_name, spam_key, timestamp
+from pilothouse.client.events.lru import LRU
+from pilothouse.client.flowcontrol import TokenBucket
+from pilothouse.machinery.objects import Json
+
+CACHE_SIZE = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorrelatorOptions:
+    aggregate_after: int = 10
+    aggregate_interval: float = 600.0
+    spam_burst: int = 25
+    spam_qps: float = 1 / 300
+
+
+@dataclass(slots=True)
+class _Aggregate:
+    """The different messages of one aggregate key, and when the last came."""
+
+    last: float
+    messages: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the server has of an event."""
+
+    name: str
+    count: int
+    first_timestamp: str
+
+
+@dataclass(frozen=True, slots=True)
+class Correlated:
+    """What to write. `patch` is None for an event to create, and what changed for one that the server has."""
+
+    event: Json
+    patch: Json | None = None
+
+
+class EventCorrelator:
+    def __init__(self, clock: Clock, options: CorrelatorOptions = CorrelatorOptions()) -> None:  # noqa: B008  (immutable)
+        self._clock = clock
+        self._options = options
+        self._aggregates: LRU[Hashable, _Aggregate] = LRU(CACHE_SIZE)
+        self._seen: LRU[Hashable, _Seen] = LRU(CACHE_SIZE)
+        self._buckets: LRU[Hashable, TokenBucket] = LRU(CACHE_SIZE)
+
+    def correlate(self, event: Json) -> Correlated | None:
+        """What to write for the event; None if it is spam."""
+        event, key = self._aggregate(event)
+        correlated = self._count(event, key)
+        return None if self._is_spam(correlated.event) else correlated
+
+    def written(self, event: Json) -> None:
+        """The server has the event like this now."""
+        self._remember(event_key(event), event)
+
+    def _aggregate(self, event: Json) -> tuple[Json, Hashable]:
+        now = self._clock.now()
+        key = aggregate_key(event)
+        aggregate = self._aggregates.get(key)
+        if aggregate is None or now - aggregate.last > self._options.aggregate_interval:
+            aggregate = _Aggregate(now)
+        aggregate.messages.add(event["message"])
+        aggregate.last = now
+        self._aggregates.put(key, aggregate)
+        if len(aggregate.messages) < self._options.aggregate_after:
+            return event, event_key(event)
+        aggregate.messages.pop()  # the set stays at its limit and never grows
+        return self._combined(event), key
+
+    def _combined(self, event: Json) -> Json:
+        wall = self._clock.wall()
+        name = event_name(event["involvedObject"]["name"], wall)
+        return {
+            **event,
+            "metadata": {"name": name, "namespace": event["metadata"]["namespace"]},
+            "message": f"(combined from similar events): {event['message']}",
+            "firstTimestamp": timestamp(wall),
+            "lastTimestamp": timestamp(wall),
+            "count": 1,
+        }
+
+    def _count(self, event: Json, key: Hashable) -> Correlated:
+        seen = self._seen.get(key)
+        if seen is None:
+            self._remember(key, event)
+            return Correlated(event)
+        again = {
+            **event,
+            "metadata": {**event["metadata"], "name": seen.name},
+            "firstTimestamp": seen.first_timestamp,
+            "count": seen.count + 1,
+        }
+        self._remember(key, again)
+        patch = {name: again[name] for name in ("count", "lastTimestamp", "message")}
+        return Correlated(again, patch)
+
+    def _remember(self, key: Hashable, event: Json) -> None:
+        self._seen.put(key, _Seen(event["metadata"]["name"], event["count"], event["firstTimestamp"]))
+
+    def _is_spam(self, event: Json) -> bool:
+        key = spam_key(event)
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = TokenBucket(self._options.spam_qps, self._options.spam_burst, self._clock)
+        self._buckets.put(key, bucket)
+        return not bucket.try_accept()

@@ -1,0 +1,98 @@
+"""Records events about objects. Recording never waits and never fails; what can not be kept up with is dropped.
+
+recorder = EventRecorder(client, EventSource("my-controller"))
+recorder.event(pod, NORMAL, "Scheduled", "put on node a")     # from anywhere in the event loop
+async with asyncio.TaskGroup() as tasks: tasks.create_task(recorder.run())
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from typing import NoReturn
+
+from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.events.correlator import Correlated, CorrelatorOptions, EventCorrelator
+from pilothouse.client.events.event import NORMAL, WARNING, EventSource, new_event, reference_to
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.client.rest.options import PatchType
+from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.objects import Json, metadata
+
+logger = logging.getLogger(__name__)
+
+MAX_QUEUED = 1000
+MAX_TRIES = 12
+RETRY_DELAY = 10.0
+
+
+class EventRecorder:
+    def __init__(
+        self,
+        client: RESTClient,
+        source: EventSource,
+        *,
+        options: CorrelatorOptions = CorrelatorOptions(),  # noqa: B008  (immutable)
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        self._events = client.resource("v1", "events")
+        self._source = source
+        self._correlator = EventCorrelator(clock, options)
+        self._clock = clock
+        self._queue: asyncio.Queue[Json] = asyncio.Queue(MAX_QUEUED)
+
+    def event(self, obj: Json, type_: str, reason: str, message: str, **annotations: str) -> None:
+        """Says something about an object; `type_` is NORMAL or WARNING."""
+        if type_ not in (NORMAL, WARNING):
+            raise ValueError(f"unsupported event type: {type_!r}")
+        regarding, now = reference_to(obj), self._clock.wall()
+        event = new_event(regarding, self._source, type_=type_, reason=reason, message=message, now=now)
+        if annotations:
+            metadata(event)["annotations"] = annotations
+        try:
+            self._queue.put_nowait(event)
+        except asyncio.QueueFull:
+            logger.error("too many queued events, dropped %s about %s", reason, regarding.get("name"))
+
+    async def run(self) -> NoReturn:
+        """Writes recorded events, one after the other, until cancelled."""
+        while True:
+            event = await self._queue.get()
+            try:
+                await self._record(event)
+            finally:
+                self._queue.task_done()
+
+    async def flush(self) -> None:
+        """Returns when everything recorded so far has been written or given up; needs `run` to be running."""
+        await self._queue.join()
+
+    async def _record(self, event: Json) -> None:
+        correlated = self._correlator.correlate(event)
+        if correlated is None:
+            return
+        for attempt in range(MAX_TRIES):
+            if attempt:
+                # The first wait is random, so that clients do not all return at once when a server comes back.
+                await self._clock.sleep(RETRY_DELAY * (random.random() if attempt == 1 else 1.0))
+            try:
+                self._correlator.written(await self._write(correlated))
+                return
+            except (StatusError, InvalidResponse) as error:
+                logger.debug("server rejected event %s: %s", event["reason"], error)
+                return
+            except ConnectionFailed as error:
+                logger.warning("unable to write event %s (may retry): %s", event["reason"], error)
+        logger.error("unable to write event %s, gave up", event["reason"])
+
+    async def _write(self, correlated: Correlated) -> Json:
+        event = correlated.event
+        events = self._events.namespace(event["metadata"]["namespace"])
+        if correlated.patch is not None:
+            try:
+                return await events.patch(event["metadata"]["name"], correlated.patch, PatchType.STRATEGIC)
+            except NotFound:
+                logger.debug("event %s is gone from the server, creating it again", event["metadata"]["name"])
+        return await events.create(event)

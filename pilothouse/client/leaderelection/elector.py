@@ -1,0 +1,194 @@
+"""Leader election: of many candidates at most one leads, as long as their clocks run at about the same rate.
+
+A candidate trusts only what it saw change: a lease is held until `lease_duration` has passed on the candidate's own
+clock since it last saw the record change. The leader stops leading `renew_deadline` after it last managed to renew,
+which is sooner. Never promised: that a leader notices at once that it lost the lease; so what it does must be safe
+to do twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from pilothouse.client.clock import REAL_CLOCK, Clock, cancelled, done_within
+from pilothouse.client.leaderelection.lease_lock import LeaseLock
+from pilothouse.client.leaderelection.record import LeaderElectionRecord
+from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.client.wait import jitter
+from pilothouse.machinery.errors import NotFound, StatusError
+
+logger = logging.getLogger(__name__)
+
+JITTER_FACTOR = 1.2
+
+Lead: TypeAlias = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectionTimes:
+    """How long a lease lasts, how long its holder tries to renew it, and how long to wait between attempts."""
+
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    def __post_init__(self) -> None:
+        if self.lease_duration <= self.renew_deadline:
+            raise ValueError("lease_duration must be greater than renew_deadline")
+        if self.renew_deadline <= JITTER_FACTOR * self.retry_period:
+            raise ValueError("renew_deadline must be greater than retry_period × 1.2")
+        if self.retry_period <= 0 or self.lease_duration < 1:
+            raise ValueError("retry_period must be positive and lease_duration at least a second")
+
+
+class LeaderElector:
+    def __init__(
+        self,
+        lock: LeaseLock,
+        *,
+        times: ElectionTimes = ElectionTimes(),  # noqa: B008  (immutable)
+        release_on_cancel: bool = True,
+        on_new_leader: Callable[[str], None] = lambda identity: None,
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        self._lock = lock
+        self._times = times
+        self._release_on_cancel = release_on_cancel
+        self._on_new_leader = on_new_leader
+        self._clock = clock
+        self._observed = LeaderElectionRecord()
+        self._observed_at = clock.now()  # when, by our clock, the record was last seen to change
+        self._reported = ""
+
+    @property
+    def leader(self) -> str:
+        """Who leads as far as this candidate knows; "" if nobody does."""
+        return self._observed.holder_identity
+
+    @property
+    def is_leader(self) -> bool:
+        return self._observed.holder_identity == self._lock.identity
+
+    async def run(self, lead: Lead) -> None:
+        """Waits to be elected, calls `lead`, and cancels it when the lease is lost.
+
+        Returns when the lease was lost or `lead` returned; raises what `lead` raised. The lease is released when
+        the elector is cancelled or `lead` ends, so that another candidate need not wait for it to run out.
+        """
+        await self._acquire()
+        leading = asyncio.ensure_future(lead())
+        renewing = asyncio.ensure_future(self._renew_until_lost())
+        try:
+            await asyncio.wait({leading, renewing}, return_when=asyncio.FIRST_COMPLETED)
+            if leading.done():
+                leading.result()
+        finally:
+            await cancelled(leading)
+            await cancelled(renewing)
+            if self._release_on_cancel:
+                await self._release()
+
+    def check(self, tolerance: float = 0.0) -> None:
+        """A health check: raises RuntimeError when this leader has failed to renew for longer than a lease lasts."""
+        if self.is_leader and self._clock.now() - self._observed_at > self._times.lease_duration + tolerance:
+            raise RuntimeError(f"failed election to renew leadership on lease {self._lock.description}")
+
+    async def _acquire(self) -> None:
+        logger.info("attempting to acquire leader lease %s", self._lock.description)
+        while not await self._try_acquire_or_renew():
+            await self._clock.sleep(jitter(self._times.retry_period, JITTER_FACTOR))
+        logger.info("successfully acquired lease %s", self._lock.description)
+
+    async def _renew_until_lost(self) -> None:
+        renewed = self._clock.now()
+        while True:
+            left = self._times.renew_deadline - (self._clock.now() - renewed)
+            if left <= 0:
+                logger.warning("failed to renew lease %s in time", self._lock.description)
+                return
+            # A request that hangs must not keep a leader in office.
+            attempt = asyncio.ensure_future(self._try_acquire_or_renew())
+            if await done_within(left, attempt, self._clock) and attempt.result():
+                renewed = self._clock.now()
+            await self._clock.sleep(self._times.retry_period)
+
+    async def _try_acquire_or_renew(self) -> bool:
+        try:
+            acquired = await self._acquire_or_renew()
+        except (StatusError, ConnectionFailed, InvalidResponse) as error:
+            logger.info("can not acquire or renew lease %s: %s", self._lock.description, error)
+            acquired = False
+        self._report_transition()
+        return acquired
+
+    async def _acquire_or_renew(self) -> bool:
+        if self.is_leader and self._is_lease_valid():
+            try:
+                await self._write(renewal_of=self._observed)
+                return True
+            except StatusError as error:
+                logger.debug("can not renew at once, reading lease %s: %s", self._lock.description, error)
+        try:
+            found = await self._lock.get()
+        except NotFound:
+            record = self._new_record()
+            await self._lock.create(record)
+            self._observe(record)
+            return True
+        if found != self._observed:
+            self._observe(found)
+        if found.holder_identity and not self.is_leader and self._is_lease_valid():
+            return False
+        await self._write(renewal_of=found)
+        return True
+
+    async def _write(self, renewal_of: LeaderElectionRecord) -> None:
+        """Writes our record over one that we hold already, or take over."""
+        record = replace(self._new_record(), rest=renewal_of.rest)
+        if self.is_leader:
+            transitions, acquired = renewal_of.leader_transitions, renewal_of.acquire_time
+            record = replace(record, leader_transitions=transitions, acquire_time=acquired)
+        else:
+            record = replace(record, leader_transitions=renewal_of.leader_transitions + 1)
+        await self._lock.update(record)
+        self._observe(record)
+
+    def _new_record(self) -> LeaderElectionRecord:
+        now = round(self._clock.wall(), 6)
+        return LeaderElectionRecord(
+            holder_identity=self._lock.identity,
+            lease_duration_seconds=int(self._times.lease_duration),
+            acquire_time=now,
+            renew_time=now,
+        )
+
+    async def _release(self) -> None:
+        if not self.is_leader:
+            return
+        now = round(self._clock.wall(), 6)
+        try:
+            found = await self._lock.get()
+            if found.holder_identity != self._lock.identity:
+                return
+            released = replace(found, holder_identity="", lease_duration_seconds=1, acquire_time=now, renew_time=now)
+            await self._lock.update(released)
+        except (StatusError, ConnectionFailed, InvalidResponse) as error:
+            logger.warning("failed to release lease %s: %s", self._lock.description, error)
+        else:
+            self._observe(released)
+
+    def _is_lease_valid(self) -> bool:
+        return self._observed_at + self._observed.lease_duration_seconds > self._clock.now()
+
+    def _observe(self, record: LeaderElectionRecord) -> None:
+        self._observed = record
+        self._observed_at = self._clock.now()
+
+    def _report_transition(self) -> None:
+        if self.leader != self._reported:
+            self._reported = self.leader
+            self._on_new_leader(self.leader)

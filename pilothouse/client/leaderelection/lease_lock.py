@@ -1,0 +1,44 @@
+"""The lock of an election: one Lease, written with its resourceVersion so that two writers never both succeed."""
+
+from __future__ import annotations
+
+from pilothouse.client.leaderelection.record import LeaderElectionRecord
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.machinery.objects import Json
+
+
+class LeaseLock:
+    def __init__(self, client: RESTClient, *, namespace: str, name: str, identity: str) -> None:
+        if not identity:
+            raise ValueError("lock identity is empty")
+        self.identity = identity
+        self.namespace = namespace
+        self.name = name
+        self._leases = client.resource("coordination.k8s.io/v1", "leases", namespace=namespace)
+        self._lease: Json | None = None
+
+    @property
+    def description(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    async def get(self) -> LeaderElectionRecord:
+        """Raises NotFound."""
+        self._lease = await self._leases.get(self.name)
+        return LeaderElectionRecord.from_spec(self._lease.get("spec") or {})
+
+    async def create(self, record: LeaderElectionRecord) -> None:
+        """Raises AlreadyExists."""
+        self._lease = await self._leases.create(
+            {
+                "kind": "Lease",
+                "apiVersion": "coordination.k8s.io/v1",
+                "metadata": {"name": self.name, "namespace": self.namespace},
+                "spec": record.to_spec(),
+            }
+        )
+
+    async def update(self, record: LeaderElectionRecord) -> None:
+        """Raises Conflict when someone else wrote since the last `get`."""
+        if self._lease is None:
+            raise RuntimeError("lease not initialized, call get or create first")
+        self._lease = await self._leases.update({**self._lease, "spec": record.to_spec()})
