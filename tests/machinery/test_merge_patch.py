@@ -53,6 +53,14 @@ def test_a_body_that_is_no_merge_patch_is_malformed(patch: Any, strict: bool, me
     assert str(refusal.value) == message
 
 
+def test_a_patch_that_nests_too_deep_is_malformed() -> None:
+    patch: dict[str, Any] = {}
+    for _ in range(300):
+        patch = {"a": patch}
+    with pytest.raises(MalformedPatch, match="exceeded max depth"):
+        merge_patch.check(patch)
+
+
 def test_objects_pass_the_check_and_lists_only_the_lenient_one() -> None:
     merge_patch.check({})
     merge_patch.check([], strict=False)

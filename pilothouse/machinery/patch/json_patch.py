@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.govalue import json_type
 from pilothouse.machinery.patch.errors import MalformedPatch, TooManyOperations
 from pilothouse.machinery.patch.json_patch_run import Operation, Run
 from pilothouse.machinery.patch.values import copied
@@ -20,7 +21,6 @@ MAX_COPY_BYTES = 3 * 1024 * 1024
 
 _FIELDS = ("op", "path", "from", "value")
 _TEXTS = ("op", "path", "from")
-_JSON_TYPES = {bool: "bool", int: "number", float: "number", str: "string", list: "array", dict: "object"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,13 @@ def _check_types(step: Any, strict: bool) -> None:
         raise _mismatch(step, "handlers.jsonPatchOp" if strict else "jsonpatch.Operation", strict)
     for name, value in step.items():
         if strict and name in _TEXTS and value is not None and not isinstance(value, str):
-            found = _JSON_TYPES[type(value)]
+            found = json_type(value)
             why = f"json: cannot unmarshal {found} into Go struct field jsonPatchOp.{name} of type string"
             raise MalformedPatch(f"error decoding patch: {why}")
 
 
 def _mismatch(value: Any, wanted: str, strict: bool) -> MalformedPatch:
-    why = f"json: cannot unmarshal {_JSON_TYPES[type(value)]} into Go value of type {wanted}"
+    why = f"json: cannot unmarshal {json_type(value)} into Go value of type {wanted}"
     return MalformedPatch(f"error decoding patch: {why}" if strict else why)
 
 

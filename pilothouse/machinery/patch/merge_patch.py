@@ -10,25 +10,28 @@ from __future__ import annotations
 
 from typing import Any
 
+from pilothouse.machinery.govalue import json_type
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.errors import MalformedPatch
-from pilothouse.machinery.patch.values import copied
-
-_JSON_TYPES = {bool: "bool", int: "number", float: "number", str: "string", list: "array"}
+from pilothouse.machinery.patch.values import check_depth, copied
 
 
 def check(patch: Any, *, strict: bool = True) -> None:
     """Raises MalformedPatch when the parsed body can not be a merge patch of an object."""
     if strict and patch is not None and not isinstance(patch, dict):
-        found = _JSON_TYPES[type(patch)]
+        found = json_type(patch)
         why = f"json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
         raise MalformedPatch(f"error decoding patch: {why}")
     if not isinstance(patch, (dict, list)):
         raise MalformedPatch("Invalid JSON Patch")
+    check_depth(patch)
 
 
 def apply(document: Json, patch: Any) -> Any:
-    """The patched document; `document` itself is used up. A patch that is a list takes the document's place."""
+    """The patched document; `document` itself is used up. A patch that is a list takes the document's place.
+
+    Fails for no patch that passed the check.
+    """
     fresh = copied(patch)
     if isinstance(fresh, dict):
         _merge(document, fresh)

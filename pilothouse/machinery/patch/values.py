@@ -22,6 +22,11 @@ def copied(value: Any, depth: int = MAX_DEPTH) -> Any:
     return [copied(part, depth - 1) for part in value]
 
 
+def check_depth(value: Any) -> None:
+    """Raises MalformedPatch for what `copied` would refuse."""
+    copied(value)
+
+
 def same(a: Any, b: Any) -> bool:
     """Equality that tells 1 from 1.0 and from true."""
     if type(a) is not type(b):
