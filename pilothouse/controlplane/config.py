@@ -1,0 +1,69 @@
+"""The configuration of the three servers, made from completed options. Nothing serves yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pilothouse.apiserver.filters.chain import ChainConfig
+from pilothouse.apiserver.server.checks import storage_checks
+from pilothouse.apiserver.server.config import GenericConfig
+from pilothouse.apiserver.server.features import FeatureGates
+from pilothouse.apiserver.server.resource_config import parse_runtime_config
+from pilothouse.apiserver.storage.interface import Store
+from pilothouse.controlplane.authentication import build_authenticator
+from pilothouse.controlplane.authorization import build_authorizer
+from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.kube.server import KubeConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    options: CompletedOptions
+    generic: GenericConfig
+    kube: KubeConfig
+    chain: ChainConfig
+
+
+def new_config(options: CompletedOptions, store: Store) -> Config:
+    """Raises ValueError or OSError when a file that an option names makes no sense."""
+    generic = _generic(options, store)
+    return Config(options, generic, _kube(options, generic), _chain(options, generic))
+
+
+def _generic(options: CompletedOptions, store: Store) -> GenericConfig:
+    return GenericConfig(
+        store=store,
+        key_prefix=options.etcd.prefix,
+        health_checks=tuple(storage_checks(store, timeout=options.etcd.healthcheck_timeout)),
+        resources=parse_runtime_config(options.api_enablement.runtime_config),
+        features=FeatureGates(options.features.feature_gates),
+        authorizer=build_authorizer(options.authorization),
+        min_request_timeout=float(options.generic.min_request_timeout),
+        watch_cache=options.etcd.watch_cache,
+        watch_cache_size=options.etcd.default_watch_cache_size,
+    )
+
+
+def _kube(options: CompletedOptions, generic: GenericConfig) -> KubeConfig:
+    first, _, last = options.misc.service_node_port_range.partition("-")
+    return KubeConfig(
+        generic=generic,
+        event_ttl=options.misc.event_ttl,
+        service_cluster_ip_ranges=tuple(part.strip() for part in options.misc.service_cluster_ip_range.split(",")),
+        service_node_ports=range(int(first), int(last) + 1),
+        allow_privileged=options.misc.allow_privileged,
+        advertise_address=options.generic.advertise_address,
+    )
+
+
+def _chain(options: CompletedOptions, generic: GenericConfig) -> ChainConfig:
+    return ChainConfig(
+        authenticator=build_authenticator(options.authentication),
+        authorizer=generic.authorizer,
+        anonymous=options.authentication.anonymous_auth,
+        request_timeout=options.generic.request_timeout,
+        max_requests_inflight=options.generic.max_requests_inflight,
+        max_mutating_requests_inflight=options.generic.max_mutating_requests_inflight,
+        cors_origins=options.generic.cors_allowed_origins,
+        is_terminating=lambda: generic.lifecycle.not_accepting_new_request.signaled,
+    )

@@ -1,0 +1,73 @@
+"""The command line: help, versions, refusals, and that it stays light."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from pilothouse.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def _log_as_before() -> Iterator[None]:
+    """`serve` sets up the log on the stderr of its test, which is closed afterwards."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def test_without_a_command_the_usage_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    assert "pilothouse <command> [flags]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["version"], ["--version"], ["serve", "--version"]])
+def test_the_version_names_both_versions(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Pilothouse ")
+    assert "(Kubernetes v1.36." in out
+
+
+def test_the_help_of_serve_has_sections(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "Generic flags:" in out
+    assert "Pilothouse flags:" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["sail"], 'Error: unknown command sail for "pilothouse"'),
+        (["--fast"], 'Error: unknown flag: --fast for "pilothouse"'),
+        (["serve", "--fast"], "Error: unknown flag: --fast"),
+        (["serve", "now"], "Error: \"pilothouse serve\" does not take any arguments, got ['now']"),
+        (["serve", "--secure-port"], "Error: flag needs an argument: --secure-port"),
+        (["serve", "--audit-log-path=x"], "Error: --audit-log-path is not supported by this version"),
+        (["serve", "--authorization-mode=Nope"], 'Error: authorization-mode "Nope" is not a valid mode'),
+        (["version", "x"], "Error: \"pilothouse version\" does not take any arguments, got ['x']"),
+    ],
+)
+def test_a_refusal_is_one_line_on_stderr(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 1
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", line + "\n")
+
+
+def test_help_and_refusals_import_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from pilothouse.cli.main import main\n"
+        "assert main(['serve', '--nope']) == 1 and main(['serve', '--help']) == 0\n"
+        "heavy = {'aiohttp', 'asyncio', 'cryptography', 'grpc', 'orjson', 'prometheus_client', 'uvloop', 'yaml'}\n"
+        "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)\n"
+    )
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (outcome.returncode, outcome.stderr) == (0, "Error: unknown flag: --nope\n")
