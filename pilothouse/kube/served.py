@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from pilothouse.apiserver.endpoints.groups import ServedResource
+from pilothouse.apiserver.endpoints.groups import APIGroup, ServedResource
 from pilothouse.apiserver.endpoints.options import metadata_fields_only, supported_fields
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors import fields
-
-_NO_OBJECT = {"kind": "", "apiVersion": "", "metadata": {}}
 
 
 @dataclass(frozen=True)
@@ -30,25 +31,66 @@ class Registries:
         return registry
 
 
-def served(registry: RegistryStore, storage: object | None = None, *, subresource: str = "") -> ServedResource:
-    """A resource in its storage version; `storage` where it is not simply the registry store."""
+class RESTStorageProvider(Protocol):
+    """What each group's folder offers the server: its versions with their resources."""
+
+    def open(self, registries: Registries) -> APIGroup: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A served version that is not the stored one: how its objects become stored ones, and back.
+
+    `default` fills in this version's defaults before the conversion.
+    """
+
+    kind: GroupVersionKind
+    to_stored: Callable[[Json], Json]
+    from_stored: Callable[[Json], Json]
+    default: Callable[[Json], None]
+
+
+def served(
+    registry: RegistryStore,
+    storage: object | None = None,
+    *,
+    subresource: str = "",
+    kind: GroupVersionKind | None = None,
+    conversion: Conversion | None = None,
+) -> ServedResource:
+    """A resource in its stored version, or through a conversion in another.
+
+    `storage` stands for what is not simply the registry store; `kind` is the kind of a subresource's own objects.
+    """
     resource = registry.resource
+    shown = kind or (conversion.kind if conversion else resource.kind)
     return ServedResource(
         names=resource.names,
         namespaced=resource.namespaced,
         storage=storage or registry,
-        kind=resource.kind,
-        decoder=TypedDecoder(resource.kind),
+        kind=shown,
+        decoder=TypedDecoder(shown),
         subresource=subresource,
         storage_version=resource.version,
-        default=resource.strategy.default,
-        convert_field=_field_conversion(resource),
+        default=_default(resource, kind, conversion),
+        to_stored=conversion.to_stored if conversion else None,
+        from_stored=conversion.from_stored if conversion else None,
+        convert_field=field_conversion(resource),
         columns=resource.columns,
     )
 
 
-def _field_conversion(resource: Resource) -> Callable[[fields.Requirement], fields.Requirement | None]:
+def _default(
+    resource: Resource, kind: GroupVersionKind | None, conversion: Conversion | None
+) -> Callable[[Json], None] | None:
+    if kind is not None:
+        return None
+    return conversion.default if conversion else resource.strategy.default
+
+
+def field_conversion(resource: Resource) -> fields.Transform:
+    """Which field labels selectors may name: those of `fields`, which depend on the kind and not on the object."""
     if resource.fields is None:
         return metadata_fields_only
-    # The labels do not depend on the object, only on the kind.
-    return supported_fields({*resource.fields(dict(_NO_OBJECT)), *resource.extra_field_labels})
+    nothing: Json = {"kind": "", "apiVersion": "", "metadata": {}}
+    return supported_fields({*resource.fields(nothing), *resource.extra_field_labels})

@@ -6,14 +6,20 @@ from dataclasses import dataclass
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
-from pilothouse.apiserver.endpoints.api_groups import install_group_list, install_legacy_api_group
+from pilothouse.apiserver.endpoints.api_groups import (
+    install_api_group,
+    install_group_list,
+    install_legacy_api_group,
+)
 from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.kube.core.storage_provider import LegacyRESTStorageProvider
+from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTStorageProvider
 from pilothouse.kube.core.system_namespaces import SystemNamespaces
+from pilothouse.kube.enabled import only_enabled
 from pilothouse.kube.served import Registries
+from pilothouse.kube.storage_providers import STORAGE_PROVIDERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +38,29 @@ class KubeServer:
     """Installs every group, and keeps the watch caches of their resources running."""
 
     def __init__(self, config: KubeConfig, *, delegate: Handler) -> None:
+        self.config = config
         self.generic = config.generic.new_server("kube-apiserver", delegate)
         self.registries = Registries(config.generic.store, root=config.generic.key_prefix)
-        self._install_legacy_api(config)
-        install_group_list(self.generic, [])
-        self._keep_caches()
-
-    def _install_legacy_api(self, config: KubeConfig) -> None:
         legacy = LegacyRESTStorageProvider().open(self.registries)
         admission = AdmissionChain([NamespaceLifecycle(legacy.namespace)])
         installer = Installer(admission, config.generic.authorizer, config.generic.min_request_timeout)
-        install_legacy_api_group(self.generic, legacy.group, installer, lambda: config.advertise_address)
+        self._install_legacy_api(legacy, installer)
+        self._install_apis(installer)
+        self._keep_caches()
+
+    def _install_legacy_api(self, legacy: LegacyRESTStorage, installer: Installer) -> None:
+        group = only_enabled(legacy.group, self.config.generic.resources)
+        if group.versions:
+            install_legacy_api_group(self.generic, group, installer, lambda: self.config.advertise_address)
         namespaces = SystemNamespaces(legacy.namespaces)
         self.generic.add_post_start_hook("start-system-namespaces-controller", namespaces.start)
+
+    def _install_apis(self, installer: Installer) -> None:
+        groups = [only_enabled(p.open(self.registries), self.config.generic.resources) for p in STORAGE_PROVIDERS]
+        served = [group for group in groups if group.versions]
+        for group in served:
+            install_api_group(self.generic, group, installer)
+        install_group_list(self.generic, served)
 
     def _keep_caches(self) -> None:
         self.generic.add_post_start_hook("storage-readiness", self._fill_caches)

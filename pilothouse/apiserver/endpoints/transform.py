@@ -8,7 +8,7 @@ from pilothouse.apiserver.registry.interface import ListResult, Result
 from pilothouse.apiserver.registry.table import partial_metadata, rows
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import BadRequest, NotAcceptable
-from pilothouse.machinery.field import not_supported, root
+from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, resource_version_of
 
@@ -27,7 +27,8 @@ def single(request: Request, scope: RequestScope, target: GroupVersionKind, resu
         return table(request, scope, target, [obj], metadata)
     if target.kind == "PartialObjectMetadata":
         return partial_metadata(obj, target.api_version)
-    raise NotAcceptable("you requested PartialObjectMetadataList, but the requested object is not a list")
+    what = f"the requested object is not a list (*{scope.view.go_type})"
+    raise NotAcceptable(f"you requested PartialObjectMetadataList, but {what}")
 
 
 def listed(request: Request, scope: RequestScope, target: GroupVersionKind, result: ListResult) -> Json:
@@ -38,7 +39,8 @@ def listed(request: Request, scope: RequestScope, target: GroupVersionKind, resu
     if target.kind == "Table":
         return table(request, scope, target, objects, list_metadata(result))
     if target.kind != "PartialObjectMetadataList":
-        raise NotAcceptable("you requested PartialObjectMetadata, but the requested object is a list")
+        what = f"the requested object is a list (*{scope.view.go_type}List)"
+        raise NotAcceptable(f"you requested PartialObjectMetadata, but {what}")
     items = [partial_metadata(obj, target.api_version) for obj in objects]
     return {
         "kind": target.kind,
@@ -75,6 +77,6 @@ def include_object(request: Request) -> str:
     """Raises BadRequest. The default is the object's metadata."""
     include = request.param("includeObject")
     if include not in _INCLUDE:
-        error = not_supported(root("includeObject"), include, sorted(("Metadata", "None", "Object", "")))
+        error = invalid(root("includeObject"), include, "must be 'Metadata', 'Object', 'None', or empty")
         raise BadRequest(f"Unable to convert to Table as requested: {error}")
     return include or "Metadata"

@@ -8,7 +8,7 @@ from pilothouse.apiserver.endpoints.decoding import DecodedObject
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.registry import PROTOBUF
 from pilothouse.machinery.codec.decoder import BodyError, Codec, decode_body, decode_object, strict_refusal
-from pilothouse.machinery.codec.scheme import KUBE, OPTIONS, Scheme, unknown_conversion
+from pilothouse.machinery.codec.scheme import KUBE, OPTIONS, Scheme, internal_name, unknown_conversion
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
@@ -16,7 +16,7 @@ from pilothouse.machinery.patch.schema import PatchSchema
 from pilothouse.machinery.protobuf import codec as protobuf
 from pilothouse.machinery.protobuf.errors import ProtobufError
 from pilothouse.machinery.schema import types
-from pilothouse.machinery.schema.object_type import ObjectType
+from pilothouse.machinery.schema.object_type import DecodeError, ObjectType
 
 _META = "meta.k8s.io"
 
@@ -47,6 +47,8 @@ class TypedDecoder:
         return DecodedObject(body.obj, body.gvk, body.strict_errors)
 
     def normalise(self, value: Any) -> DecodedObject:
+        if isinstance(value, dict) and _kind_of(value) != self.kind:
+            raise DecodeError(f"unable to decode {_kind_of(value)} into *{internal_name(self.kind)}")
         decoded = self.type.decode(value)
         return DecodedObject(decoded.obj, self.kind, decoded.strict_errors)
 
@@ -83,5 +85,5 @@ def _decode_protobuf(data: bytes, default: GroupVersionKind) -> Json:
 
 
 def _kind_of(obj: Json) -> GroupVersionKind:
-    group, _, version = str(obj["apiVersion"]).rpartition("/")
-    return GroupVersionKind(group, version, obj["kind"])
+    group, _, version = str(obj.get("apiVersion")).rpartition("/")
+    return GroupVersionKind(group, version, str(obj.get("kind")))

@@ -19,11 +19,11 @@ from pilothouse.apiserver.registry.interface import (
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.storage.cacher.watcher import Watcher
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.object import Fields, StoredObject
+from pilothouse.kube.strategy import KUBERNETES_FINALIZER, KubeStrategy, validate_kube_finalizer
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.field import Errors, Path, invalid, root
 from pilothouse.machinery.names import GroupResource
@@ -32,13 +32,11 @@ from pilothouse.machinery.times import now
 from pilothouse.machinery.validation.names import name_is_dns_label
 from pilothouse.machinery.validation.object_meta import validate_finalizer_name
 
-KUBERNETES_FINALIZER = "kubernetes"
 NAME_LABEL = "kubernetes.io/metadata.name"
-_STANDARD_FINALIZERS = (KUBERNETES_FINALIZER, ORPHAN, FOREGROUND)
 _NAMESPACES = GroupResource("", "namespaces")
 
 
-class NamespaceStrategy(Strategy):
+class NamespaceStrategy(KubeStrategy):
     namespaced = False
     reset_fields = ("status",)
 
@@ -113,8 +111,7 @@ def _label(obj: Json) -> None:
 
 def _validate_finalizer(name: str, path: Path) -> Errors:
     yield from validate_finalizer_name(name, path)
-    if "/" not in name and name not in _STANDARD_FINALIZERS:
-        yield invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")
+    yield from validate_kube_finalizer(name, path)
 
 
 class NamespaceStorage:

@@ -6,11 +6,11 @@ import base64
 from collections.abc import Iterable
 
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
-from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import AGE, NAME, Column, count
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.core.data import MAX_SIZE, byte_length, forbid_change, validate_keys
 from pilothouse.kube.core.key_pairs import key_pair_problem
+from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.codec.json import JsonError, parse
 from pilothouse.machinery.field import Errors, invalid, required, root, too_long
 from pilothouse.machinery.govalue import json_type
@@ -26,7 +26,7 @@ BASIC_AUTH = "kubernetes.io/basic-auth"
 _DOCKER_KEYS = {"kubernetes.io/dockercfg": ".dockercfg", "kubernetes.io/dockerconfigjson": ".dockerconfigjson"}
 
 
-class SecretStrategy(Strategy):
+class SecretStrategy(KubeStrategy):
     def default(self, obj: Json) -> None:
         obj["type"] = obj.get("type") or OPAQUE
         text = obj.pop("stringData", None)

@@ -20,7 +20,7 @@ _EXTENSIONS, _AGGREGATOR = "apiextensions.k8s.io", "apiregistration.k8s.io"
 _INTERNAL_PACKAGES = {"": "core", "events.k8s.io": "core", "internal.apiserver.k8s.io": "apiserverinternal"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Scheme:
     """`only` names the groups it has; without, it has all groups that no other scheme names."""
 
@@ -43,8 +43,13 @@ class Scheme:
 
 def unknown_conversion(kind: ObjectType, wanted: GroupVersionKind) -> str:
     """Upstream's words when the body holds another kind than the resource has."""
-    package = _INTERNAL_PACKAGES.get(wanted.group) or wanted.group.partition(".")[0]
-    return f"converting ({kind.node.go_type}) to ({package}.{wanted.kind}): unknown conversion"
+    return f"converting ({kind.node.go_type}) to ({internal_name(wanted)}): unknown conversion"
+
+
+def internal_name(kind: GroupVersionKind) -> str:
+    """The Go type that upstream holds objects of a kind in, which some messages show."""
+    package = _INTERNAL_PACKAGES.get(kind.group) or kind.group.partition(".")[0]
+    return f"{package}.{kind.kind}"
 
 
 KUBE = Scheme("pkg/api/legacyscheme/scheme.go:30")

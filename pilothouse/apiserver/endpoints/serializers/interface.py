@@ -14,6 +14,7 @@ from typing import Protocol
 import orjson
 
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.codec.scheme import internal_name
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 
@@ -36,6 +37,11 @@ class View:
     @cached_property
     def item_prefix(self) -> bytes:
         return self.json_prefix if self.typed_items else b"{"
+
+    @property
+    def go_type(self) -> str:
+        """What upstream's messages call an object of this resource."""
+        return "unstructured.Unstructured" if self.typed_items else internal_name(self.kind)
 
     def object(self, stored: StoredObject) -> Json:
         """A fresh copy of the object in this version."""
