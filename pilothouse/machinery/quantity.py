@@ -32,9 +32,9 @@ class Quantity:
     """As it was written, if that is how it prints."""
 
     def __post_init__(self) -> None:
-        digits, zeros = notation.without_factors(self.digits, 10)
-        object.__setattr__(self, "digits", digits)
-        object.__setattr__(self, "power", self.power + zeros if digits else 0)
+        reduced = notation.without_factors(self.digits, 10)
+        object.__setattr__(self, "digits", reduced.number)
+        object.__setattr__(self, "power", self.power + reduced.times if reduced.number else 0)
 
     def __str__(self) -> str:
         return self.text or notation.write(self.digits, self.power, self.format)

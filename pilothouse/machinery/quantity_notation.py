@@ -77,8 +77,8 @@ def write(digits: int, power: int, form: Format) -> str:
     if form is Format.BINARY_SI and (_is_small(digits, power) or power < 0):
         form = Format.DECIMAL_SI
     if form is Format.BINARY_SI:
-        number, times = without_factors(digits * 10**power, 1024)
-        return f"{number}{_BINARY_SUFFIX.get(times, '')}"
+        reduced = without_factors(digits * 10**power, 1024)
+        return f"{reduced.number}{_BINARY_SUFFIX.get(reduced.times, '')}"
     digits *= 10 ** (power % 3)
     power -= power % 3
     if form is Format.DECIMAL_SI:
@@ -87,13 +87,20 @@ def write(digits: int, power: int, form: Format) -> str:
     return f"{digits}e{power}" if power else str(digits)
 
 
-def without_factors(number: int, factor: int) -> tuple[int, int]:
-    """The number divided by the factor as often as it goes, and how often that was."""
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """A number that was divided by a factor as often as that goes."""
+
+    number: int
+    times: int
+
+
+def without_factors(number: int, factor: int) -> Reduced:
     times = 0
     while number and number % factor == 0:
         number //= factor
         times += 1
-    return number, times
+    return Reduced(number, times)
 
 
 def rounded_up(digits: int, power: int, target: int) -> int:
@@ -143,8 +150,7 @@ def _bounded(digits: int, power: int, form: Format, *, sign: int, text: str) -> 
             digits, power = MAX_INT64, 0
         elif 0 < digits < 10**-power:
             form = Format.DECIMAL_SI
-    digits, zeros = without_factors(digits, 10)
-    return Notation(sign * digits, power + zeros if digits else 0, form, text)
+    return Notation(sign * digits, power, form, text)
 
 
 def _is_small(digits: int, power: int) -> bool:

@@ -72,7 +72,8 @@ class _Parser:
 
     def _requirement(self) -> Requirement:
         try:
-            absent, key = self._key()
+            absent = self._peek() == "!"
+            key = self._key_after(absent)
             if absent or self._peek() in (_END, ","):
                 return new_requirement(key, Operator.DOES_NOT_EXIST if absent else Operator.EXISTS)
             operator = self._operator()
@@ -81,15 +82,15 @@ class _Parser:
         except InvalidSelector as error:
             raise InvalidSelector(f"unable to parse requirement: {error}") from None
 
-    def _key(self) -> tuple[bool, str]:
-        token = self._next()
-        absent = token == "!"
-        key = self._next() if absent else token
+    def _key_after(self, exclamation_mark: bool) -> str:
+        if exclamation_mark:
+            self._next()
+        key = self._next()
         if not _is_identifier(key):
             raise InvalidSelector(f"found '{key}', expected: identifier")
         for error in key_error(key, field.root()):
             raise InvalidSelector(str(error))
-        return absent, key
+        return key
 
     def _operator(self) -> Operator:
         token = self._next()

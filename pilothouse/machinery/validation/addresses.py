@@ -1,0 +1,140 @@
+"""IP addresses and CIDRs, with the leniency that old API fields need and the strictness that new ones have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import TypeAlias
+
+from pilothouse.machinery.field import Errors, Path, invalid
+from pilothouse.machinery.gofmt import quote
+
+Address: TypeAlias = IPv4Address | IPv6Address
+
+_OCTETS = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)\.([0-9]+)", re.ASCII)
+_PREFIX_LENGTH = re.compile(r"0*([0-9]{1,3})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Cidr:
+    """An address with the number of bits that are its network's."""
+
+    address: Address
+    bits: int
+
+    @property
+    def network(self) -> str:
+        kind = IPv4Network if isinstance(self.address, IPv4Address) else IPv6Network
+        return str(kind((int(self.address), self.bits), strict=False))
+
+    @property
+    def has_host_bits(self) -> bool:
+        return self.network != f"{self.address}/{self.bits}"
+
+
+def parse_ip_sloppy(text: str) -> Address | None:
+    """Reads what Kubernetes always has: leading zeros in IPv4 are ignored, no zones. None when it is no address."""
+    if ":" not in text:
+        return _parse_ipv4(text)
+    head, _, tail = text.rpartition(":")
+    if "." in tail:
+        embedded = _parse_ipv4(tail)
+        if embedded is None:
+            return None
+        number = int(embedded)
+        text = f"{head}:{number >> 16:x}:{number & 0xFFFF:x}"
+    try:
+        return None if "%" in text else IPv6Address(text)
+    except ValueError:
+        return None
+
+
+def parse_cidr_sloppy(text: str) -> Cidr | None:
+    address_text, slash, bits_text = text.partition("/")
+    address = parse_ip_sloppy(address_text)
+    length = _PREFIX_LENGTH.fullmatch(bits_text)
+    if not slash or address is None or length is None or int(length[1]) > address.max_prefixlen:
+        return None
+    return Cidr(address, int(length[1]))
+
+
+def format_ip(address: Address) -> str:
+    """As Go prints it: an IPv4 address that is mapped into IPv6 prints as IPv4."""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(mapped or address)
+
+
+def is_valid_ip_for_legacy_field(path: Path, value: str, *, strict: bool = True, old: Collection[str] = ()) -> Errors:
+    """Any notation will do. `old` are values that the object has already and may keep."""
+    return iter(()) if value in old else _ip_errors(path, value, strict=strict)
+
+
+def is_valid_ip(path: Path, value: str) -> Errors:
+    """The canonical notation only."""
+    errors = list(_ip_errors(path, value, strict=True))
+    yield from errors
+    address = parse_ip_sloppy(value)
+    if not errors and address is not None and value != format_ip(address):
+        yield invalid(path, value, f"must be in canonical form ({quote(format_ip(address))})")
+
+
+def is_valid_cidr_for_legacy_field(path: Path, value: str, *, strict: bool = True, old: Collection[str] = ()) -> Errors:
+    """Any notation will do. `old` are values that the object has already and may keep."""
+    return iter(()) if value in old else _cidr_errors(path, value, strict=strict)
+
+
+def is_valid_cidr(path: Path, value: str) -> Errors:
+    """The canonical notation only."""
+    errors = list(_cidr_errors(path, value, strict=True))
+    yield from errors
+    cidr = parse_cidr_sloppy(value)
+    if not errors and cidr is not None and value != cidr.network:
+        yield invalid(path, value, f"must be in canonical form ({quote(cidr.network)})")
+
+
+def _ip_errors(path: Path, value: str, *, strict: bool) -> Errors:
+    address = parse_ip_sloppy(value)
+    if address is None:
+        yield invalid(path, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+    elif strict:
+        if _has_leading_zero(value):
+            yield invalid(path, value, "must not have leading 0s")
+        elif _is_mapped(address):
+            yield invalid(path, value, "must not be an IPv4-mapped IPv6 address")
+
+
+def _cidr_errors(path: Path, value: str, *, strict: bool) -> Errors:
+    cidr = parse_cidr_sloppy(value)
+    if cidr is None:
+        yield invalid(path, value, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")
+    elif strict:
+        address, _, bits = value.partition("/")
+        if _has_leading_zero(address) or bits != str(cidr.bits):
+            yield invalid(path, value, "must not have leading 0s in IP or prefix length")
+        elif _is_mapped(cidr.address):
+            yield invalid(path, value, "must not have an IPv4-mapped IPv6 address")
+        elif cidr.has_host_bits:
+            yield invalid(path, value, "must not have bits set beyond the prefix length")
+
+
+def _has_leading_zero(text: str) -> bool:
+    """Whether an IPv4 part has one; in IPv6 groups they are usual."""
+    octets = text.rpartition(":")[2].split(".")
+    return len(octets) == 4 and any(octet != "0" and octet.startswith("0") for octet in octets)
+
+
+def _is_mapped(address: Address) -> bool:
+    return isinstance(address, IPv6Address) and address.ipv4_mapped is not None
+
+
+def _parse_ipv4(text: str) -> IPv4Address | None:
+    match = _OCTETS.fullmatch(text)
+    if match is None:
+        return None
+    octets = [octet.lstrip("0") or "0" for octet in match.groups()]
+    try:
+        return IPv4Address(".".join(octets))
+    except ValueError:
+        return None
