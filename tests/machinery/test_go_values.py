@@ -32,7 +32,8 @@ def test_a_value_prints_as_percent_v(value: Any, text: str) -> None:
 
 
 def test_types_have_their_go_names() -> None:
-    assert [go_type(value) for value in (None, {}, [], "", 1, 1.0, True)] == [
+    values: list[Any] = [None, {}, [], "", 1, 1.0, True]
+    assert list(map(go_type, values)) == [
         "<nil>",
         "map[string]interface {}",
         "[]interface {}",
