@@ -1,0 +1,86 @@
+"""What is and what was: the durable state, and the changes that led to it.
+
+The newest changes are in memory; older ones are read from the file, on the reader's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from pilothouse.apiserver.storage.errors import Compacted, FutureRevision
+from pilothouse.apiserver.storage.interface import Batch, Event, Page, Revision
+from pilothouse.apiserver.storage.sqlite.compaction import Compactor
+from pilothouse.apiserver.storage.sqlite.history import Span, Undo, read_events, read_undo
+from pilothouse.apiserver.storage.sqlite.keys import KeyRange
+from pilothouse.apiserver.storage.sqlite.state import State
+from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
+from pilothouse.apiserver.storage.sqlite.window import Window
+
+# Events that one read of the file brings for a watch.
+_REPLAY_LIMIT = 500
+
+
+class Chronicle:
+    """Everything published so far. Nothing newer than the state's revision is ever shown, even if it is on disk."""
+
+    def __init__(self, state: State, reader: ConnectionThread, compactor: Compactor) -> None:
+        self.state = state
+        self._reader = reader
+        self._compactor = compactor
+        self._window = Window(state.revision)
+
+    @property
+    def revision(self) -> Revision:
+        return self.state.revision
+
+    @property
+    def compacted(self) -> Revision:
+        return self._compactor.compacted
+
+    @property
+    def is_open(self) -> bool:
+        return self._reader.is_open
+
+    def ensure_open(self) -> None:
+        """Raises Unavailable."""
+        self._reader.ensure_open()
+
+    def publish(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self.state.apply(event)
+        self._window.extend(events)
+
+    def recent(self, prefix: str, after: Revision) -> list[Event] | None:
+        """The events behind `after`, or None when memory no longer has them all."""
+        if not self._window.covers(after):
+            return None
+        return [event for event in self._window.after(after) if event.key.startswith(prefix)]
+
+    async def replay(self, prefix: str, after: Revision) -> Batch:
+        """Some of the events behind `after`, the oldest, from the file. Raises Compacted."""
+        span = Span(KeyRange.under(prefix), after=after, upto=self.revision)
+        return await self._reader.call(partial(read_events, span=span, limit=_REPLAY_LIMIT))
+
+    async def page(self, keys: KeyRange, *, at: Revision, limit: int) -> Page:
+        """Raises Compacted, FutureRevision."""
+        if at > self.revision:
+            raise FutureRevision(at, self.revision)
+        if at < self.compacted:
+            raise Compacted(at, self.compacted)
+        undo = await self._undo(keys, at)
+        return self.state.page_before(undo, keys=keys, limit=limit, revision=at)
+
+    async def _undo(self, keys: KeyRange, at: Revision) -> Undo:
+        """What the keys that changed since `at` were then. It fits the state on return: nothing is awaited behind
+        the last look at memory."""
+        undo: Undo = {}
+        while not self._window.covers(at):
+            upto = self.revision
+            older = await self._reader.call(partial(read_undo, span=Span(keys, after=at, upto=upto)))
+            undo = {**older, **undo}
+            at = upto
+        for event in self._window.after(at):
+            if event.key in keys:
+                undo.setdefault(event.key, event.previous)
+        return undo

@@ -1,0 +1,82 @@
+"""Making a batch of writes durable: one transaction, one fsync, all or nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+
+from pilothouse.apiserver.storage.interface import Event
+from pilothouse.apiserver.storage.sqlite.metrics import COMMIT_DURATION, COMMIT_WRITES
+from pilothouse.apiserver.storage.sqlite.schema import transaction
+
+# One statement writes up to this many rows. Each statement gives up the interpreter lock and must win it back from
+# a busy event loop, so a batch is few statements rather than one for each row.
+_ROWS = 32
+_COLUMNS = 6
+
+# What a probe writes: enough to need new pages, as a real write does.
+_PROBE_BYTES = 16 * 1024
+
+
+@dataclass(slots=True)
+class Row:
+    """One change as the file keeps it."""
+
+    event: Event
+    expires: float | None
+
+    def columns(self) -> tuple[int, str, int, int | None, float | None, bytes | None]:
+        event, entry, previous = self.event, self.event.entry, self.event.previous
+        replaced = previous.modified if previous else None
+        if entry is None:
+            return event.revision, event.key, 0, replaced, None, None
+        return event.revision, event.key, entry.created, replaced, self.expires, entry.value
+
+
+def commit(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    """Raises sqlite3.Error when the rows are not durable: whatever SQLite says, the file is asked what it holds."""
+    started = time.perf_counter()
+    try:
+        _insert(connection, rows)
+    except sqlite3.Error:
+        if not _holds(connection, rows[-1].event.revision):
+            raise
+    COMMIT_DURATION.observe(time.perf_counter() - started)
+    COMMIT_WRITES.observe(len(rows))
+
+
+def probe(connection: sqlite3.Connection) -> None:
+    """Writes something durably and takes it away again."""
+    connection.execute("INSERT INTO probe VALUES (zeroblob(?))", (_PROBE_BYTES,))
+    connection.execute("DELETE FROM probe")
+
+
+def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    if len(rows) <= _ROWS:
+        _insert_rows(connection, rows)
+        return
+    with transaction(connection):
+        for start in range(0, len(rows), _ROWS):
+            _insert_rows(connection, rows[start : start + _ROWS])
+
+
+def _insert_rows(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+    columns: Iterable[object] = chain.from_iterable(row.columns() for row in rows)
+    connection.execute(_statement(len(rows)), tuple(columns))
+
+
+@cache
+def _statement(rows: int) -> str:
+    row = f"({', '.join('?' * _COLUMNS)})"
+    return f"INSERT INTO history (revision, key, created, previous, expires, value) VALUES {', '.join([row] * rows)}"
+
+
+def _holds(connection: sqlite3.Connection, revision: int) -> bool:
+    try:
+        return connection.execute("SELECT 1 FROM history WHERE revision = ?", (revision,)).fetchone() is not None
+    except sqlite3.Error:
+        return False

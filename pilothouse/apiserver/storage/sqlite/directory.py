@@ -1,0 +1,56 @@
+"""The data directory: private to its owner, and to one process at a time.
+
+The lock is the operating system's (flock), so it goes with its process however that ends. The file's content,
+the holder's process id, is only for the message that refuses a second process.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from pilothouse.apiserver.storage.sqlite.errors import DirectoryInUse
+
+
+class DataDirectory:
+    """A locked directory. `release` gives it up; it may be called again."""
+
+    def __init__(self, path: Path) -> None:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path = path
+        self.database = path / "store.db"
+        self._lock: int | None = _lock(path)
+        # The database holds secrets: it must never be readable by others, not even between creation and a chmod.
+        os.close(os.open(self.database, os.O_RDWR | os.O_CREAT, 0o600))
+
+    def size(self) -> int:
+        """Bytes on disk, the write-ahead log included."""
+        files = (self.database, self.path / "store.db-wal")
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def sync(self) -> None:
+        """Makes the names of newly created files durable."""
+        handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def release(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _lock(path: Path) -> int:
+    handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        holder = os.pread(handle, 32, 0).decode(errors="replace").strip()
+        os.close(handle)
+        raise DirectoryInUse(path, holder or "unknown") from None
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+    return handle

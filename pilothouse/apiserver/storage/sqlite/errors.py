@@ -1,0 +1,34 @@
+"""Why a data directory could not be opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pilothouse.apiserver.storage.errors import StorageError
+
+
+class DirectoryInUse(StorageError):
+    """Another process works on the data directory."""
+
+    def __init__(self, directory: Path, holder: str) -> None:
+        super().__init__(f"data directory {directory} is in use by process {holder}")
+        self.directory = directory
+        self.holder = holder
+
+
+class UnsupportedFormat(StorageError):
+    """The data was written by a version that is newer than this one."""
+
+    def __init__(self, file: Path, *, found: int, supported: int) -> None:
+        super().__init__(
+            f"{file} has format {found}, this version reads formats up to {supported}: use a newer version"
+        )
+        self.found = found
+        self.supported = supported
+
+
+class DamagedStore(StorageError):
+    """The file is there but is not one that the store can read."""
+
+    def __init__(self, file: Path, reason: str) -> None:
+        super().__init__(f"{file} cannot be read: {reason}")

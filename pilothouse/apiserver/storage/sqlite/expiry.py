@@ -1,0 +1,70 @@
+"""Keys with a time to live: when it runs out they are deleted like any other key, with a revision of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias
+
+from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict, Unavailable
+from pilothouse.apiserver.storage.interface import Entry, Revision
+from pilothouse.apiserver.storage.sqlite.clock import Clock
+from pilothouse.apiserver.storage.sqlite.history import Deadline
+from pilothouse.apiserver.storage.sqlite.state import State
+
+# How late a key may go, in seconds: etcd's figure.
+_PERIOD = 0.5
+
+# Keys deleted together.
+_AT_ONCE = 1000
+
+_log = logging.getLogger(__name__)
+
+Delete: TypeAlias = Callable[[str, Revision], Awaitable[Entry]]
+
+
+class Expiry:
+    """Knows the deadlines of durable entries. A deadline whose entry was replaced or deleted is void."""
+
+    def __init__(self, state: State, deadlines: Iterable[Deadline]) -> None:
+        self._state = state
+        self._deadlines = list(deadlines)
+        heapq.heapify(self._deadlines)
+
+    def add(self, deadline: Deadline) -> None:
+        heapq.heappush(self._deadlines, deadline)
+
+    async def run(self, clock: Clock, delete: Delete) -> None:
+        while True:
+            await self._delete_due(clock.now(), delete)
+            await clock.sleep(_PERIOD)
+
+    async def _delete_due(self, now: float, delete: Delete) -> None:
+        due = self._take_due(now)
+        outcomes = await asyncio.gather(*(self._expire(deadline, delete) for deadline in due))
+        left = [deadline for deadline, gone in zip(due, outcomes, strict=True) if not gone]
+        for deadline in left:
+            self.add(deadline)
+        if left:
+            _log.warning("%d keys have expired but the store cannot delete them now", len(left))
+
+    def _take_due(self, now: float) -> list[Deadline]:
+        due: list[Deadline] = []
+        while self._deadlines and self._deadlines[0].at <= now and len(due) < _AT_ONCE:
+            due.append(heapq.heappop(self._deadlines))
+        return due
+
+    async def _expire(self, deadline: Deadline, delete: Delete) -> bool:
+        """Whether the deadline is settled: its entry is gone, or was changed before it came."""
+        entry = self._state.get(deadline.key)
+        if entry is None or entry.modified != deadline.revision:
+            return True
+        try:
+            await delete(deadline.key, deadline.revision)
+        except (KeyNotFound, RevisionConflict):
+            return True
+        except Unavailable:
+            return False
+        return True

@@ -1,0 +1,58 @@
+"""Whether durable writes work: judged by the last commit, and asked of the disk again after one has failed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from pilothouse.apiserver.storage.errors import Unavailable
+from pilothouse.apiserver.storage.sqlite.clock import Clock
+
+# Seconds between two probes, and how long one commit may take before the store counts as unable to write.
+_PROBE_EVERY = 1.0
+_COMMIT_LIMIT = 10.0
+
+Probe: TypeAlias = Callable[[], Awaitable[None]]
+
+
+class Health:
+    """Sick from a failed commit until one succeeds, be it a probe's; and while a commit hangs."""
+
+    def __init__(self, clock: Clock, probe: Probe) -> None:
+        self._clock = clock
+        self._probe = probe
+        self._reason: str | None = None
+        self._probed = 0.0
+        self._started: float | None = None  # when the commit that is running began
+
+    def commit_started(self) -> None:
+        self._started = self._clock.now()
+
+    def commit_succeeded(self) -> None:
+        self._started = None
+        self._reason = None
+
+    def commit_failed(self, error: Exception) -> None:
+        self._started = None
+        self._reason = str(error)
+        self._probed = self._clock.now()
+
+    async def check(self) -> None:
+        """Raises Unavailable while writes do not work."""
+        now = self._clock.now()
+        if self._started is not None and now - self._started > _COMMIT_LIMIT:
+            raise Unavailable(f"a commit has been running for {now - self._started:.0f} s")
+        if self._reason is None:
+            return
+        if now - self._probed < _PROBE_EVERY:
+            raise Unavailable(self._reason)
+        await self._probe_again(now)
+
+    async def _probe_again(self, now: float) -> None:
+        self._probed = now
+        try:
+            await self._probe()
+        except Unavailable as error:
+            self._reason = str(error)
+            raise
+        self._reason = None

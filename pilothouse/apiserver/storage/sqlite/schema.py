@@ -1,0 +1,73 @@
+"""The file's layout, and the connections to it.
+
+`history` has one row for every revision that is not compacted; there is no other copy of the data. A row names
+the revision it replaces, so history can be read backwards, replayed and compacted without an index on keys,
+which would cost each write a second page. A delete is a row without a value.
+
+`meta` holds `format`; `compacted`, before which history is gone for readers; and `swept`, up to which the rows
+that compaction made useless have really been deleted (swept <= compacted).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pilothouse.apiserver.storage.sqlite.errors import UnsupportedFormat
+
+FORMAT = 1
+
+_TABLES = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE history (
+    revision INTEGER PRIMARY KEY,
+    key TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    previous INTEGER,
+    expires REAL,
+    value BLOB
+);
+CREATE TABLE probe (value BLOB);
+"""
+
+
+def connect(file: Path) -> sqlite3.Connection:
+    """A connection whose commits are on disk when they return. Any one thread at a time may use it."""
+    connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    return connection
+
+
+def prepare(connection: sqlite3.Connection, file: Path) -> None:
+    """Creates the tables in an empty file. Raises UnsupportedFormat for a file from a newer version."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone():
+        rows = f"INSERT INTO meta VALUES ('format', {FORMAT}), ('compacted', 0), ('swept', 0);"
+        connection.executescript(f"BEGIN; {_TABLES} {rows} COMMIT;")
+    found = read_meta(connection, "format")
+    if found > FORMAT:
+        raise UnsupportedFormat(file, found=found, supported=FORMAT)
+
+
+def read_meta(connection: sqlite3.Connection, name: str) -> int:
+    (value,) = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return int(value)
+
+
+def write_meta(connection: sqlite3.Connection, name: str, value: int) -> None:
+    connection.execute("UPDATE meta SET value = ? WHERE name = ?", (value, name))
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
+    """All or nothing. A DEFERRED transaction that only reads sees one state of the file throughout."""
+    connection.execute(f"BEGIN {kind}")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

@@ -1,0 +1,66 @@
+"""The durable state in memory: every entry by key, and the revision that all of it is at.
+
+A page at an older revision is today's state with the changes since then undone:
+
+    now   a@5 c@7 d@3        undo  a → a@2, b → b@4, c → nothing        then  a@2 b@4 d@3
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sortedcontainers import SortedDict
+
+from pilothouse.apiserver.storage.interface import Entry, Event, Page, Revision
+from pilothouse.apiserver.storage.sqlite.history import Snapshot, Undo
+from pilothouse.apiserver.storage.sqlite.keys import KeyRange
+
+
+class State:
+    """What reads see. Changed on the event loop only, and only by what is on disk."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.revision: Revision = snapshot.revision
+        self._entries: SortedDict = SortedDict(snapshot.entries)
+
+    def get(self, key: str) -> Entry | None:
+        entry: Entry | None = self._entries.get(key)
+        return entry
+
+    def apply(self, event: Event) -> None:
+        if event.entry is None:
+            del self._entries[event.key]
+        else:
+            self._entries[event.key] = event.entry
+        self.revision = event.revision
+
+    def count(self, keys: KeyRange) -> int:
+        positions = self._positions(keys)
+        return len(positions)
+
+    def page(self, keys: KeyRange, limit: int) -> Page:
+        """The first `limit` entries of the range; all of them if it is 0."""
+        positions = self._positions(keys)
+        taken = positions[:limit] if limit else positions
+        return Page(self._slice(taken), self.revision, len(positions) - len(taken))
+
+    def page_before(self, undo: Undo, *, keys: KeyRange, limit: int, revision: Revision) -> Page:
+        """The same as of `revision`, given all that changed in the range since then."""
+        positions = self._positions(keys)
+        restored = [entry for entry in undo.values() if entry is not None]
+        total = len(positions) - sum(key in self._entries for key in undo) + len(restored)
+        # Undoing hides at most len(undo) of the entries, so this many are always enough to fill the page.
+        candidates = self._slice(positions[: limit + len(undo)] if limit else positions)
+        unchanged = (entry for entry in candidates if entry.key not in undo)
+        entries = sorted([*unchanged, *restored], key=lambda entry: entry.key)
+        entries = entries[:limit] if limit else entries
+        return Page(entries, revision, total - len(entries))
+
+    def _positions(self, keys: KeyRange) -> range:
+        first: int = self._entries.bisect_left(keys.start)
+        last: int = len(self._entries) if keys.end is None else self._entries.bisect_left(keys.end)
+        return range(first, max(first, last))
+
+    def _slice(self, positions: range) -> list[Entry]:
+        keys: Iterable[str] = self._entries.keys()[positions.start : positions.stop]
+        return list(map(self._entries.__getitem__, keys))

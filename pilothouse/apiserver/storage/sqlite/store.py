@@ -1,0 +1,151 @@
+"""The embedded store: SQLite on disk, the current state in memory, one thread that writes.
+
+Reads of the current state never leave the event loop. Writes become durable in batches (pipeline), then visible,
+then watched. Older revisions come from the newest events in memory, or from the file on a thread of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict, StorageError, Unavailable
+from pilothouse.apiserver.storage.interface import Entry, Page, Revision
+from pilothouse.apiserver.storage.metrics import forget_size, report_size
+from pilothouse.apiserver.storage.sqlite.chronicle import Chronicle
+from pilothouse.apiserver.storage.sqlite.clock import Clock, SystemClock
+from pilothouse.apiserver.storage.sqlite.commit import probe
+from pilothouse.apiserver.storage.sqlite.compaction import Compactor
+from pilothouse.apiserver.storage.sqlite.expiry import Expiry
+from pilothouse.apiserver.storage.sqlite.health import Health
+from pilothouse.apiserver.storage.sqlite.history import Deadline
+from pilothouse.apiserver.storage.sqlite.keys import KeyRange
+from pilothouse.apiserver.storage.sqlite.opening import Opened, open_directory
+from pilothouse.apiserver.storage.sqlite.pipeline import Pipeline, Write
+from pilothouse.apiserver.storage.sqlite.state import State
+from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
+from pilothouse.apiserver.storage.sqlite.watch import StoreWatch, Watchers
+
+# kube-apiserver's --etcd-compaction-interval, in seconds.
+COMPACTION_INTERVAL = 300.0
+
+_CLUSTER = "embedded"
+
+
+class SqliteStore:
+    """The storage contract on one data directory, for one process and one event loop."""
+
+    def __init__(self, opened: Opened, *, clock: Clock, compaction_interval: float) -> None:
+        snapshot = opened.snapshot
+        self._directory = opened.directory
+        self._clock = clock
+        self._writer = ConnectionThread(opened.writer, name="store-writer")
+        self._reader = ConnectionThread(opened.reader, name="store-reader")
+        self._state = State(snapshot)
+        self._compactor = Compactor(self._writer, self._state, compacted=snapshot.compacted, swept=snapshot.swept)
+        self._chronicle = Chronicle(self._state, self._reader, self._compactor)
+        self._watchers = Watchers()
+        self._health = Health(clock, lambda: self._writer.call(probe))
+        self._pipeline = Pipeline(self._writer, self._state, publish=self._publish, health=self._health)
+        self._expiry = Expiry(self._state, snapshot.deadlines.values())
+        self._background = [asyncio.create_task(self._expiry.run(clock, self._expire))]
+        if compaction_interval:
+            self._background.append(asyncio.create_task(self._compactor.run(clock, compaction_interval)))
+        self._closing: asyncio.Task[None] | None = None
+        report_size(_CLUSTER, self._directory.size)
+
+    @classmethod
+    async def open(
+        cls, path: Path, *, clock: Clock | None = None, compaction_interval: float = COMPACTION_INTERVAL
+    ) -> SqliteStore:
+        """Opens or creates the data directory. An interval of 0 leaves compaction to `compact`.
+
+        Raises DirectoryInUse, UnsupportedFormat, DamagedStore.
+        """
+        opened = await asyncio.to_thread(open_directory, path)
+        return cls(opened, clock=clock or SystemClock(), compaction_interval=compaction_interval)
+
+    async def get(self, key: str) -> Entry | None:
+        self._chronicle.ensure_open()
+        return self._state.get(key)
+
+    async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
+        key.encode()  # a key that the file cannot hold must fail alone, not the batch that it would be in
+        return await self._pipeline.write(key, value, check=partial(_absent, key), expires=self._deadline(ttl))
+
+    async def update(self, key: str, value: bytes, *, expected: Revision, ttl: int = 0) -> Entry:
+        check = partial(_at_revision, key, expected)
+        return await self._pipeline.write(key, value, check=check, expires=self._deadline(ttl))
+
+    async def delete(self, key: str, *, expected: Revision) -> Entry:
+        return await self._pipeline.write(key, None, check=partial(_at_revision, key, expected))
+
+    async def list(self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0) -> Page:
+        self._chronicle.ensure_open()
+        keys = KeyRange.under(prefix, after=after)
+        if at is None:
+            return self._state.page(keys, limit)
+        return await self._chronicle.page(keys, at=at, limit=limit)
+
+    async def count(self, prefix: str) -> int:
+        self._chronicle.ensure_open()
+        return self._state.count(KeyRange.under(prefix))
+
+    def watch(self, prefix: str, *, after: Revision) -> StoreWatch:
+        return StoreWatch(self._chronicle, self._watchers, prefix=prefix, after=after)
+
+    async def current_revision(self) -> Revision:
+        self._chronicle.ensure_open()
+        return self._state.revision
+
+    async def compact(self, revision: Revision) -> None:
+        await self._compactor.compact(revision)
+
+    async def ping(self) -> None:
+        self._chronicle.ensure_open()
+        await self._health.check()
+
+    async def close(self) -> None:
+        """Finishes the accepted writes, ends the watches, and gives up the directory."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._shut_down())
+        await asyncio.shield(self._closing)
+
+    async def _shut_down(self) -> None:
+        forget_size(_CLUSTER)
+        await self._pipeline.close()
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        self._watchers.end_all(Unavailable("the store is closed"))
+        await self._reader.close()
+        await self._writer.close()
+        self._directory.release()
+
+    def _publish(self, batch: Sequence[Write]) -> None:
+        events = [write.event for write in batch]
+        self._chronicle.publish(events)
+        for write in batch:
+            if write.expires is not None:
+                self._expiry.add(Deadline(write.expires, write.event.revision, write.event.key))
+        self._watchers.publish(events)
+
+    def _deadline(self, ttl: int) -> float | None:
+        return self._clock.now() + ttl if ttl else None
+
+    async def _expire(self, key: str, revision: Revision) -> Entry:
+        return await self.delete(key, expected=revision)
+
+
+def _absent(key: str, entry: Entry | None) -> StorageError | None:
+    return None if entry is None else KeyExists(key)
+
+
+def _at_revision(key: str, expected: Revision, entry: Entry | None) -> StorageError | None:
+    if entry is None:
+        return KeyNotFound(key)
+    if entry.modified != expected:
+        return RevisionConflict(f"{key} is at revision {entry.modified}, not {expected}")
+    return None
