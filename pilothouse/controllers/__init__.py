@@ -1,0 +1,1 @@
+"""The controllers that must run for the API to be usable alone."""
