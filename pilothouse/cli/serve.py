@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pilothouse.controlplane.flags.flagset import FlagError
 from pilothouse.controlplane.options.completion import CompletedOptions, InvalidOptions, complete
 from pilothouse.controlplane.options.options import Options
+
+if TYPE_CHECKING:
+    from pilothouse.controlplane.run import Ready
 
 _USAGE = """Runs the Kubernetes API server: aggregator, kube and extensions, over an embedded store or etcd.
 
@@ -40,10 +45,25 @@ def _serve(options: CompletedOptions) -> int:
     from pilothouse.controlplane.run import StartFailed, run
 
     try:
-        run(options)
+        run(options, _announce)
     except StartFailed as error:
         return _refuse(error)
     return 0
+
+
+def _announce(ready: Ready) -> None:
+    from pilothouse.cli.version import version_line
+
+    lines = [
+        f"{version_line()} is ready.",
+        f"  server      {ready.url}",
+        f"  data        {ready.data_dir}",
+        f"  storage     {ready.storage}",
+        f"  kubeconfig  {ready.kubeconfig}",
+        "",
+        f"export KUBECONFIG={shlex.quote(ready.kubeconfig)}",
+    ]
+    print("\n".join(lines), flush=True)
 
 
 def _refuse(error: Exception) -> int:

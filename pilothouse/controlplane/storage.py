@@ -1,24 +1,26 @@
-"""The store that the options ask for: etcd where servers are named, else the SQLite file in the data directory."""
+"""The store that the options ask for: etcd where servers are named, else SQLite in the data directory."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pilothouse.apiserver.storage.interface import Store
-from pilothouse.controlplane.data_dir import DataDir
-from pilothouse.controlplane.options.etcd import EtcdOptions
+from pilothouse.controlplane.options.completion import CompletedOptions
 
 
-async def open_store(options: EtcdOptions, data_dir: DataDir) -> Store:
+async def open_store(options: CompletedOptions) -> Store:
     """Raises StorageError, OSError. Only the store that is used is imported."""
-    if not options.servers:
-        from pilothouse.apiserver.storage.sqlite import SqliteStore
+    etcd = options.etcd
+    if not etcd.servers:
+        from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 
-        return await SqliteStore.open(data_dir.store)
+        return await SqliteStore.open(store_path(options), compaction_interval=etcd.compaction_interval)
     from pilothouse.apiserver.storage.etcd import EtcdStore
 
     return await EtcdStore.connect(
-        list(options.servers),
-        ca=options.cafile,
-        cert=options.certfile,
-        key=options.keyfile,
-        prefix=options.prefix,
+        list(etcd.servers), ca=etcd.cafile, cert=etcd.certfile, key=etcd.keyfile, prefix=etcd.prefix
     )
+
+
+def store_path(options: CompletedOptions) -> Path:
+    return Path(options.pilothouse.data_dir) / "store"

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from pilothouse.apiserver.server.health import READYZ, HealthCheck
+from pilothouse.apiserver.server.health import HEALTHZ, LIVEZ, READYZ, HealthCheck
 from pilothouse.apiserver.server.lifecycle import LifecycleSignal
 
 
@@ -26,6 +26,9 @@ async def _pass() -> None: ...
 
 
 PING = HealthCheck("ping", _pass)
+
+# The loopback client calls the chain within the process: there is no certificate that could expire.
+LOOPBACK = HealthCheck("loopback-serving-certificate", _pass, endpoints=(HEALTHZ, LIVEZ))
 
 
 async def _log_accepts_lines() -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from pilothouse.apiserver.logs import v
 from pilothouse.apiserver.server.health import READYZ, run_checks
@@ -45,6 +45,8 @@ class RunConfig:
     shutdown_delay: float = 0.0
     send_retry_after: bool = False
     """Listen until the requests in flight have ended, so that new ones can be answered with 429."""
+    background: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
+    """Work to be done, by name, for as long as the server listens."""
 
 
 class Runner:
@@ -67,6 +69,8 @@ class Runner:
     async def _listen(self) -> None:
         for serving in self._config.serving:
             await serving.start()
+        for name, work in self._config.background.items():
+            self._context.spawn(work(), name=name)
 
     async def _until_stopped(self, stop: asyncio.Event, ready: Callable[[], None]) -> None:
         """A hook may still run when the stop comes; one that fails ends the wait."""

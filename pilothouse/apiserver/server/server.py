@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.server.checks import LOG, PING, shutdown_check
+from pilothouse.apiserver.server.checks import LOG, LOOPBACK, PING, shutdown_check
 from pilothouse.apiserver.server.health import HealthCheck, install_health
 from pilothouse.apiserver.server.hooks import PostStartEntry, PostStartHook, PreShutdownEntry, PreShutdownHook
 from pilothouse.apiserver.server.index import install_index
@@ -42,7 +42,7 @@ class GenericAPIServer:
         self.lifecycle = lifecycle or LifecycleSignals()
         self.mux = PathRecorderMux(name, delegate)
         self.handler: Handler = self.mux
-        self._shared_checks = [PING, LOG, *health_checks]
+        self._shared_checks = [PING, LOG, LOOPBACK, *health_checks]
         self._own_checks: list[HealthCheck] = []
         self._post_start: dict[str, PostStartEntry] = {}
         self._pre_shutdown: dict[str, PreShutdownEntry] = {}

@@ -81,7 +81,13 @@ async def test_a_path_registered_while_serving_appears_in_the_index(chain: Chain
 async def test_the_outermost_server_shows_the_checks_of_all_shared_ones_once(chain: Chain) -> None:
     chain.inner.add_health_check(HealthCheck("inner", passing))
     chain.outer.add_health_check(HealthCheck("outer", passing))
-    assert [check.name for check in chain.outer.health_checks()] == ["ping", "log", "inner", "outer"]
+    assert [check.name for check in chain.outer.health_checks()] == [
+        "ping",
+        "log",
+        "loopback-serving-certificate",
+        "inner",
+        "outer",
+    ]
 
 
 async def test_version_has_the_fields_that_clients_read(chain: Chain) -> None:

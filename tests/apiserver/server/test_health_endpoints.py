@@ -60,7 +60,7 @@ async def test_verbose_names_every_check_in_order(server: GenericAPIServer) -> N
         "[+]ping ok\n[+]log ok\n[+]good ok\n[+]etcd-1 ok\n[+]shutdown ok\nreadyz check passed\n"
     )
     assert body(await get(server, "/livez?verbose=")) == (
-        "[+]ping ok\n[+]log ok\n[+]good ok\n[+]etcd-1 ok\nlivez check passed\n"
+        "[+]ping ok\n[+]log ok\n[+]loopback-serving-certificate ok\n[+]good ok\n[+]etcd-1 ok\nlivez check passed\n"
     )
 
 
@@ -71,7 +71,8 @@ async def test_a_failed_check_is_named_but_its_reason_is_withheld(server: Generi
     assert answer.status == 500
     assert (b"x-content-type-options", b"nosniff") in answer.headers
     assert body(answer) == (
-        "[+]ping ok\n[+]log ok\n[+]good ok\n[+]etcd-1 ok\n[-]bad failed: reason withheld\nhealthz check failed\n"
+        "[+]ping ok\n[+]log ok\n[+]loopback-serving-certificate ok\n[+]good ok\n[+]etcd-1 ok\n"
+        "[-]bad failed: reason withheld\nhealthz check failed\n"
     )
 
 
@@ -88,7 +89,7 @@ async def test_excluded_checks_are_not_run(server: GenericAPIServer) -> None:
     answer = await get(server, "/healthz?verbose&exclude=bad&exclude=etcd")
     assert answer.status == 200
     assert body(answer) == (
-        "[+]ping ok\n[+]log ok\n[+]good ok\n"
+        "[+]ping ok\n[+]log ok\n[+]loopback-serving-certificate ok\n[+]good ok\n"
         "[+]etcd-1 excluded with etcd: ok\n[+]bad excluded: ok\nhealthz check passed\n"
     )
 

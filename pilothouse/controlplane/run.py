@@ -1,0 +1,113 @@
+"""Runs the server: store and certificates → config → chain → prepare → serve, until a signal ends it.
+
+Whatever was opened is closed again, in reverse order, however the run ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from pilothouse.apiserver.filters.chain import handler_chain, insecure_handler_chain
+from pilothouse.apiserver.filters.wait_group import WaitGroup
+from pilothouse.apiserver.server.hooks import HookFailed
+from pilothouse.apiserver.server.run import RunConfig, Runner
+from pilothouse.apiserver.server.server import PreparedAPIServer
+from pilothouse.apiserver.serving.insecure import insecure_endpoint
+from pilothouse.apiserver.serving.server import Server
+from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.controlplane.certificates.errors import CertificateError
+from pilothouse.controlplane.chain import create_server_chain
+from pilothouse.controlplane.config import Config, new_config
+from pilothouse.controlplane.data_dir import DataDir, DataDirInUse
+from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.controlplane.serving import Certificates, secure_serving, url_of
+from pilothouse.controlplane.signals import stop_on_signal
+from pilothouse.controlplane.storage import open_store
+
+
+class StartFailed(Exception):
+    """The server could not start, or a hook that it can not do without failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Where a server is that can be used now."""
+
+    url: str
+    kubeconfig: str
+    data_dir: str
+    storage: str
+
+
+def run(options: CompletedOptions, ready: Callable[[Ready], None]) -> None:
+    """Returns after an orderly shutdown. Raises StartFailed."""
+    import uvloop
+
+    gc.disable()  # what the start makes stays: looking for garbage in it is time lost
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        try:
+            runner.run(_run(options, ready))
+        except (CertificateError, DataDirInUse, HookFailed, OSError, StorageError, ValueError) as error:
+            raise StartFailed(str(error)) from error
+
+
+async def _run(options: CompletedOptions, ready: Callable[[Ready], None]) -> None:
+    stop = stop_on_signal()
+    async with AsyncExitStack() as opened:
+        opened.callback(DataDir.open(Path(options.pilothouse.data_dir)).close)
+        certificates = Certificates.ensure(options)
+        store = await open_store(options)
+        opened.push_async_callback(store.close)
+        config = new_config(options, store)
+        await Process(config, certificates).run(stop, ready)
+
+
+class Process:
+    """One server chain on its ports."""
+
+    def __init__(self, config: Config, certificates: Certificates) -> None:
+        """Raises ValueError, OSError."""
+        self._options = config.options
+        self._certificates = certificates
+        self._in_flight: WaitGroup = config.chain.in_flight
+        self._prepared = prepare(config)
+        self._secure = secure_serving(config.options, certificates)
+        api = self._prepared.server.handler
+        self._servers = [Server(handler_chain(api, config.chain), [self._secure.endpoint])]
+        if insecure := config.options.insecure_serving.port:
+            endpoint = insecure_endpoint(config.options.insecure_serving.bind_address, insecure)
+            self._servers.append(Server(insecure_handler_chain(api, config.chain), [endpoint]))
+
+    async def run(self, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
+        options = self._options.generic
+        config = RunConfig(
+            serving=self._servers,
+            drain=self._drain,
+            request_timeout=options.request_timeout,
+            shutdown_delay=options.shutdown_delay_duration,
+            send_retry_after=options.shutdown_send_retry_after,
+            background={"serving certificates": self._secure.run},
+        )
+        await Runner(self._prepared, config).run(stop, ready=lambda: ready(self._announce()))
+
+    async def _drain(self, timeout: float) -> None:
+        self._in_flight.close()
+        await self._in_flight.wait(timeout)
+
+    def _announce(self) -> Ready:
+        gc.freeze()
+        gc.enable()
+        paths, etcd = self._options.pilothouse, self._options.etcd
+        url = url_of(self._options.generic.advertise_address, self._servers[0].port)
+        self._certificates.write_kubeconfig(Path(paths.kubeconfig_out), url)
+        return Ready(url, paths.kubeconfig_out, paths.data_dir, ", ".join(etcd.servers) or "sqlite")
+
+
+def prepare(config: Config) -> PreparedAPIServer:
+    aggregator = create_server_chain(config)
+    return aggregator.prepare_run(livez_grace_period=config.options.generic.livez_grace_period)

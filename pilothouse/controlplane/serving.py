@@ -1,0 +1,78 @@
+"""HTTPS: the certificates that the server shows, whom it believes, and the kubeconfig that fits."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pilothouse.apiserver.serving.certificate_files import KeyPair, parse_sni_certificate
+from pilothouse.apiserver.serving.secure import SecureServing, SecureServingOptions
+from pilothouse.apiserver.serving.tls_context import TlsFiles
+from pilothouse.controlplane.certificates.ensure import ensure_certificates
+from pilothouse.controlplane.certificates.kubeconfig import write_kubeconfig
+from pilothouse.controlplane.certificates.paths import CertificatePaths
+from pilothouse.controlplane.options.completion import CompletedOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """What the server shows, and whom it believes."""
+
+    own: CertificatePaths
+    files: TlsFiles
+
+    @classmethod
+    def ensure(cls, options: CompletedOptions) -> Certificates:
+        """Raises CertificateError, ValueError, OSError."""
+        names = [options.generic.external_hostname] if options.generic.external_hostname else []
+        own = ensure_certificates(
+            Path(options.pilothouse.data_dir),
+            bind_address=options.generic.advertise_address,
+            hostnames=names,
+            service_ip=first_service_ip(options.misc.service_cluster_ip_range),
+        )
+        return cls(own, _files(options, own))
+
+    def write_kubeconfig(self, path: Path, server_url: str) -> None:
+        """A kubeconfig with every right. A serving certificate that was given vouches for itself."""
+        given = self.files.serving.cert_file
+        ca = self.own.ca_cert if given == self.own.serving_cert else given
+        write_kubeconfig(path, server_url=server_url, ca=ca, cert=self.own.admin_cert, key=self.own.admin_key)
+
+
+def _files(options: CompletedOptions, own: CertificatePaths) -> TlsFiles:
+    """Besides the --client-ca-file our own CA is always believed: it signed the admin's certificate."""
+    secure, given_ca = options.secure_serving, options.authentication.client_ca_file
+    pair = KeyPair(own.serving_cert, own.serving_key)
+    if secure.tls_cert_file:
+        pair = KeyPair(Path(secure.tls_cert_file), Path(secure.tls_private_key_file))
+    return TlsFiles(
+        serving=pair,
+        sni=tuple(parse_sni_certificate(value) for value in secure.tls_sni_cert_key),
+        client_cas=(own.ca_cert, *((Path(given_ca),) if given_ca else ())),
+    )
+
+
+def secure_serving(options: CompletedOptions, certificates: Certificates) -> SecureServing:
+    """Raises ValueError, OSError."""
+    secure = options.secure_serving
+    return SecureServing(
+        SecureServingOptions(
+            files=certificates.files,
+            bind_address=secure.bind_address,
+            secure_port=secure.secure_port,
+            tls_min_version=secure.tls_min_version,
+            tls_cipher_suites=secure.tls_cipher_suites,
+        )
+    )
+
+
+def first_service_ip(ranges: str) -> str:
+    """The address of the `kubernetes` service: the first of the range."""
+    network = ipaddress.ip_network(ranges.partition(",")[0].strip(), strict=False)
+    return str(network[1])
+
+
+def url_of(host: str, port: int) -> str:
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
