@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from pilothouse.machinery.codec.json import JsonError, parse, parse_document
@@ -92,79 +93,105 @@ def decode_body(
     data: bytes, *, codec: Codec, default: GroupVersionKind, scheme: Scheme, strict: bool = True
 ) -> DecodedBody:
     """Raises BodyError with the bare message, which is what deletions answer with."""
-    content = _read(data, codec)
+    content = _read_json(data) if codec is Codec.JSON else _read_yaml(data)
     gvk = with_defaults(_interpret(content.value), default)
+    kind = _type_of(gvk, scheme, data)
+    try:
+        decoded = _decode(content, kind)
+    except DecodeError as error:
+        raise BodyError(str(error), gvk) from None
+    if gvk.kind != default.kind:
+        raise BodyError(unknown_conversion(kind, default), gvk)
+    obj = decoded.obj
+    if "kind" not in obj or "apiVersion" not in obj:
+        obj["kind"], obj["apiVersion"] = gvk.kind, gvk.api_version
+    return DecodedBody(obj, gvk, decoded.strict_errors if strict else ())
+
+
+@dataclass(slots=True)
+class _Content:
+    """A body's value; its text where that tells more than the value; what the reader itself said in strict mode."""
+
+    value: Any
+    text: bytes | None = None
+    has_duplicates: bool = False
+    strict_errors: tuple[str, ...] = ()
+
+
+def _read_json(data: bytes) -> _Content:
+    try:
+        read = parse(data)
+    except JsonError as error:
+        raise BodyError(f"couldn't get version/kind; json parse error: {error}") from None
+    return _Content(read.value, data, bool(read.duplicates))
+
+
+def _read_yaml(data: bytes) -> _Content:
+    try:
+        read = parse_yaml(data)
+    except YamlError as error:
+        raise BodyError(str(error)) from None
+    return _Content(read.value, strict_errors=(read.strict_error,) if read.strict_error else ())
+
+
+def _type_of(gvk: GroupVersionKind, scheme: Scheme, data: bytes) -> ObjectType:
     if not gvk.kind or not gvk.version:
         missing = "apiVersion" if gvk.kind else "Kind"
         raise BodyError(f"Object '{missing}' is missing in '{data.decode('utf-8', 'replace')}'", gvk)
     kind = scheme.type_of(gvk)
     if kind is None:
         raise BodyError(scheme.unknown_kind(gvk), gvk)
-    decoded = _decode(content, kind, gvk)
-    if gvk.kind != default.kind:
-        raise BodyError(unknown_conversion(kind, default), gvk)
-    decoded.obj["kind"], decoded.obj["apiVersion"] = gvk.kind, gvk.api_version
-    errors = (*content.strict_errors, *decoded.strict_errors) if strict else ()
-    return DecodedBody(decoded.obj, gvk, errors)
+    return kind
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """A body's value; its JSON text if it has duplicate fields; what the reader itself found wrong in strict mode."""
-
-    value: Any
-    data: bytes | None
-    has_duplicates: bool = False
-    strict_errors: tuple[str, ...] = ()
-
-
-def _read(data: bytes, codec: Codec) -> _Content:
-    if codec is Codec.YAML:
-        try:
-            parsed = parse_yaml(data)
-        except YamlError as error:
-            raise BodyError(str(error)) from None
-        return _Content(parsed.value, None, strict_errors=(parsed.strict_error,) if parsed.strict_error else ())
-    try:
-        read = parse(data)
-    except JsonError as error:
-        raise BodyError(f"couldn't get version/kind; json parse error: {error}") from None
-    return _Content(read.value, data, has_duplicates=bool(read.duplicates))
-
-
-def _decode(content: _Content, kind: ObjectType, gvk: GroupVersionKind) -> Decoded:
+def _decode(content: _Content, kind: ObjectType) -> Decoded:
     value = {} if content.value is None else content.value
     try:
         if not content.has_duplicates:
-            return Decoded(kind.fit(value))
+            return Decoded(kind.fit(value), content.strict_errors)
     except Mismatch:
         pass
-    try:
-        # The text tells how numbers are spelled and which fields stand there twice.
-        return kind.decode_document(value if content.data is None else parse_document(content.data))
-    except DecodeError as error:
-        raise BodyError(str(error), gvk) from None
+    # The text tells how numbers are spelled and which fields stand there twice.
+    decoded = kind.decode_document(value if content.text is None else parse_document(content.text))
+    return Decoded(decoded.obj, content.strict_errors + decoded.strict_errors)
 
 
 def _interpret(value: Any) -> GroupVersionKind:
-    """The type that the value names. Any spelling of the two keys in capitals counts here, as in Go."""
+    """The type that the value names."""
     if value is None:
-        return GroupVersionKind("", "", "")
+        return _NO_TYPE
     if not isinstance(value, dict):
         raise _no_type(TypeProblem(word_for(value), _TYPE_META))
+    api_version, kind = value.get("apiVersion"), value.get("kind")
+    if type(api_version) is not str or type(kind) is not str:
+        names = _loosely_named(value)
+        api_version, kind = names["apiVersion"], names["kind"]
+    try:
+        return _named(api_version, kind)
+    except ValueError as error:
+        raise BodyError(str(error)) from None
+
+
+_NO_TYPE = GroupVersionKind("", "", "")
+
+
+@lru_cache(maxsize=1024)
+def _named(api_version: str, kind: str) -> GroupVersionKind:
+    return GroupVersion.parse(api_version).kind(kind)
+
+
+def _loosely_named(value: Json) -> dict[str, str]:
+    """Keys in whatever capitals: Go looks for the type more generously than it decodes."""
     found = {"apiVersion": "", "kind": ""}
     names = {name.lower(): name for name in found}
     for key, member in value.items():
-        name = names.get(key.lower()) if len(key) in (4, 10) else None
+        name = names.get(key.lower())
         if name is None or member is None:
             continue
         if not isinstance(member, str):
             raise _no_type(TypeProblem(word_for(member), "string", stack=(name,)))
         found[name] = member
-    try:
-        return GroupVersion.parse(found["apiVersion"]).kind(found["kind"])
-    except ValueError as error:
-        raise BodyError(str(error)) from None
+    return found
 
 
 def _no_type(problem: TypeProblem) -> BodyError:
@@ -174,6 +201,8 @@ def _no_type(problem: TypeProblem) -> BodyError:
 def with_defaults(gvk: GroupVersionKind, default: GroupVersionKind) -> GroupVersionKind:
     """What the body leaves out comes from the default; the version only where the group agrees."""
     group, version = gvk.group, gvk.version
+    if version and gvk.kind:
+        return gvk
     if not version and group in ("", default.group):
         group, version = default.group, default.version
     return GroupVersionKind(group, version, gvk.kind or default.kind)

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isinf
 from typing import Any
 
 import orjson
@@ -51,7 +52,13 @@ def parse(data: bytes) -> Parsed:
 def parse_untyped(data: bytes) -> Parsed:
     """As `parse`, with numbers as Go's interface{} holds them: int64 or float64, and a whole float prints whole."""
     parsed = parse(data)
-    return Parsed(_untyped(parsed.value), parsed.duplicates) if _ODD_NUMBER.search(data) else parsed
+    if not _ODD_NUMBER.search(data):
+        return parsed
+    try:
+        return Parsed(_untyped(parsed.value), parsed.duplicates)
+    except OverflowError:
+        number = next(text for text in _spellings(parse_document(data)) if isinf(float(text)))
+        raise JsonError(f"json: cannot unmarshal number {number} into Go value of type float64") from None
 
 
 def parse_document(data: bytes) -> Any:
@@ -102,7 +109,21 @@ def _untyped(value: Any) -> Any:
         return [_untyped(item) for item in value]
     if type(value) is int and not -(1 << 63) <= value < 1 << 63:
         return float(value)
-    return int(value) if type(value) is float and value.is_integer() and abs(value) < 1e18 else value
+    if type(value) is not float:
+        return value
+    # Fails for infinity, which stands for a number that no float can hold.
+    whole = int(value)
+    return whole if whole == value and abs(whole) < 10**18 else value
+
+
+def _spellings(document: Any) -> Iterator[str]:
+    if isinstance(document, Literal):
+        yield document.text
+    elif isinstance(document, Pairs):
+        yield from _spellings([member for _, member in document])
+    elif isinstance(document, list):
+        for item in document:
+            yield from _spellings(item)
 
 
 def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:

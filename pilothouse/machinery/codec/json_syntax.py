@@ -11,7 +11,7 @@ from enum import Enum, auto
 
 from pilothouse.machinery.gofmt import quote
 
-MAX_DEPTH = 250
+MAX_DEPTH = 254
 """What can be written again. Go reads 10,000 levels, but stores and answers have to be written too."""
 
 _SPACE = re.compile(rb"[ \t\r\n]*")

@@ -11,7 +11,8 @@ from typing import Any
 
 from pilothouse.machinery.codec.document import is_array, is_object, members, plain
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.schema.nodes import Field, NodeKind, TypeNode
+from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
+from pilothouse.machinery.schema.quantities import canonical_quantity
 
 
 def collapse(node: TypeNode, value: Any) -> Any:
@@ -25,6 +26,8 @@ def collapse(node: TypeNode, value: Any) -> Any:
         return [collapse(node.element, item) for item in value]
     if node.kind is NodeKind.SCALAR and node.element and is_object(value):
         return collapse(node.element, value)
+    if node.scalar is Scalar.QUANTITY and value is not None:
+        return canonical_quantity(value)
     return plain(value)
 
 

@@ -55,14 +55,15 @@ def _keep(value: Any) -> Any:
 
 def _struct(node: TypeNode) -> Decode:
     steps: dict[str, Any] = {}
+    step_of = steps.get
     always: list[tuple[str, Zero]] = []
 
     def decode(raw: Any) -> Json:
         if type(raw) is not dict:
             raise Mismatch
-        absent: list[str] = []
+        absent = []
         for key, value in raw.items():
-            step = steps.get(key)
+            step = step_of(key)
             # Most fields are strings with omitempty, so those cost no call.
             if step is str:
                 if type(value) is str and value:
@@ -79,8 +80,9 @@ def _struct(node: TypeNode) -> Decode:
                     absent.append(key)
                 else:
                     raw[key] = new
-        for key in absent:
-            del raw[key]
+        if absent:
+            for key in absent:
+                del raw[key]
         for key, zero in always:
             if key not in raw:
                 raw[key] = zero()

@@ -7,6 +7,7 @@ ends it at once; unknown and duplicate fields come in the order of the text, eac
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import isinf
 from typing import Any
 
 from pilothouse.machinery.codec.document import is_array, is_number, is_object, members, spelling
@@ -205,6 +206,8 @@ def _misfit(scalar: Scalar | None, value: Any) -> str | None:
         limit = INTEGERS[scalar]
         fits = type(value) is int and -limit <= value < limit
         return None if fits else word_for(value, spelled=True)
+    if scalar is Scalar.FLOAT64 and is_number(value) and isinf(value):
+        return word_for(value, spelled=True)
     wanted = {Scalar.STRING: "string", Scalar.BOOL: "bool", Scalar.FLOAT64: "number"}[scalar or Scalar.STRING]
     word = word_for(value)
     return None if word == wanted else word

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from pilothouse.machinery.codec.document import is_number, spelling
+from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.quantity_notation import QuantityError
 
-_FORM = re.compile(r"([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)")
-_WRONG_FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-
-
-class QuantityError(ValueError):
-    """The message is Go's."""
+__all__ = ["QuantityError", "canonical_quantity"]
 
 
 def canonical_quantity(value: Any) -> str:
-    """A number is read as it is spelled, a string without the spaces around it."""
-    text = spelling(value) if is_number(value) else value.strip() if isinstance(value, str) else ""
-    if not _FORM.fullmatch(text):
-        raise QuantityError(_WRONG_FORM)
-    return text
+    """A number is read as it is spelled, a string without the spaces around it; nothing else is a quantity."""
+    if isinstance(value, str):
+        return str(parse_quantity(value.strip()))
+    return str(parse_quantity(spelling(value) if is_number(value) else "{}"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable
+from math import isinf
 from typing import Any
 
 from pilothouse.machinery.schema.gotime import TimeError, canonical_micro_time, canonical_time
@@ -53,7 +54,7 @@ def float64(value: Any) -> int | float:
     """Go prints a float without a fraction as an integer."""
     if type(value) is int:
         return value
-    if isinstance(value, float):
+    if isinstance(value, float) and not isinf(value):
         return int(value) if value.is_integer() and abs(value) < 1e18 else float(value)
     raise Mismatch
 
@@ -138,6 +139,9 @@ def int_or_string(value: Any) -> int | str:
 
 
 def quantity(value: Any) -> str:
+    # A quantity keeps its exponent, and a float no longer knows whether it was written with one.
+    if type(value) is float:
+        raise Mismatch
     try:
         return canonical_quantity(value)
     except QuantityError:

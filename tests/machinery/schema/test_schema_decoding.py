@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pilothouse.machinery.codec.json import parse_document
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.schema import types
 from pilothouse.machinery.schema.object_type import ObjectType
@@ -103,6 +104,15 @@ def test_int_or_string_keeps_either() -> None:
     assert [port["targetPort"] for port in found] == ["http", 80, 0]
 
 
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [('"1000m"', "1"), ('"1024Mi"', "1Gi"), ("2", "2"), ("0.5", "500m"), ("1e3", "1e3"), ('" 1 "', "1"), ("null", "0")],
+)
+def test_quantities_are_printed_in_canonical_form(written: str, printed: str) -> None:
+    document = parse_document(b'{"spec":{"hard":{"cpu":%s}}}' % written.encode())
+    assert kind("v1", "ResourceQuota").decode_document(document).obj["spec"] == {"hard": {"cpu": printed}}
+
+
 def test_whole_floats_print_as_integers() -> None:
     schema = {"maximum": 3.0, "minimum": 0.5, "multipleOf": 2}
     assert schema_of(schema) == {"maximum": 3, "minimum": 0.5, "multipleOf": 2}
@@ -144,8 +154,6 @@ def schema_of(schema: Any) -> Any:
 
 
 def test_duplicate_members_are_merged_as_go_decodes_the_second_into_the_first() -> None:
-    from pilothouse.machinery.codec.json import parse_document
-
     document = parse_document(
         b'{"metadata":{"name":"a","labels":{"x":"1"}},"data":{"k":"1"},"metadata":{"labels":{"y":"2"}},"data":null}'
     )

@@ -35,17 +35,17 @@ def pod(**spec: Any) -> Any:
         (pod(containers=["x"]), "string", "PodSpec.spec.containers", "v1.Container"),
         (pod(containers=[{"args": [1]}]), "number", "Container.spec.containers.args", "string"),
         (pod(containers=[{"args": "x"}]), "string", "Container.spec.containers.args", "[]string"),
-        (pod(containers=[{"imagePullPolicy": 5}]), "number", "Container.spec.containers.imagePullPolicy", "v1.PullPolicy"),
+        (pod(dnsPolicy=5), "number", "PodSpec.spec.dnsPolicy", "v1.DNSPolicy"),
         (pod(containers=[{"tty": "yes"}]), "string", "Container.spec.containers.tty", "bool"),
-        (pod(containers=[{"resources": {"limits": []}}]), "array", "ResourceRequirements.spec.containers.resources.limits", "v1.ResourceList"),
-        (pod(volumes=[{"emptyDir": True}]), "bool", "Volume.spec.volumes.VolumeSource.emptyDir", "v1.EmptyDirVolumeSource"),
+        (pod(overhead=[]), "array", "PodSpec.spec.overhead", "v1.ResourceList"),
+        (pod(volumes=[{"nfs": True}]), "bool", "Volume.spec.volumes.VolumeSource.nfs", "v1.NFSVolumeSource"),
         (pod(nodeSelector={"a": {}}), "object", "PodSpec.spec.nodeSelector", "string"),
         (pod(priority=1.5), "number 1.5", "PodSpec.spec.priority", "int32"),
         (pod(priority=1 << 31), "number 2147483648", "PodSpec.spec.priority", "int32"),
-        ({"metadata": {"generation": 1 << 63}}, "number 9223372036854775808", "ObjectMeta.metadata.generation", "int64"),
+        ({"metadata": {"generation": 1 << 63}}, f"number {1 << 63}", "ObjectMeta.metadata.generation", "int64"),
         ({"metadata": []}, "array", "Pod.metadata", "v1.ObjectMeta"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_type_is_named_with_gos_struct_field_and_type(raw: Any, value: str, field: str, go_type: str) -> None:
     expected = f"json: cannot unmarshal {value} into Go struct field {field} of type {go_type}"
     assert refusal("v1", "Pod", raw) == expected
