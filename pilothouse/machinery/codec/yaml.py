@@ -7,7 +7,6 @@ Objects come out with their keys sorted, because the JSON that Go makes of YAML 
 
 from __future__ import annotations
 
-from binascii import Error as Base64Error
 from binascii import a2b_base64
 from dataclasses import dataclass
 from math import isfinite
@@ -16,6 +15,7 @@ from typing import Any
 from pilothouse.machinery.codec.yaml_gofmt import go_float, go_syntax
 from pilothouse.machinery.codec.yaml_nodes import Node, NodeKind, YamlError, compose
 from pilothouse.machinery.codec.yaml_resolve import Tag, resolve
+from pilothouse.machinery.schema.scalars import base64_fault
 
 _RESOLVABLE = frozenset({"", "!!str", "!!bool", "!!int", "!!float", "!!null", "!!timestamp"})
 _FEW, _MANY = 400_000, 4_000_000
@@ -129,10 +129,9 @@ def _scalar(node: Node) -> Any:
 
 
 def _binary(text: str) -> str:
-    try:
-        return a2b_base64(text).decode("utf-8", "replace")
-    except Base64Error:
-        raise YamlError("yaml: !!binary value contains invalid base64 data") from None
+    if base64_fault(text) is not None:
+        raise YamlError("yaml: !!binary value contains invalid base64 data")
+    return a2b_base64(text).decode("utf-8", "replace")
 
 
 def _jsonable(value: Any) -> Any:
