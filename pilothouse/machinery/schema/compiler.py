@@ -128,9 +128,22 @@ def _step(field: Field, *, empty: Any) -> Any:
     droppable = field.omitempty and not field.pointer and _has_empty_form(field.node)
     if field.node.kind in (NodeKind.LIST, NodeKind.MAP) and not field.pointer:
         return collection_decoder(field.node, decoder_of, zero_of, empty=OMIT if droppable else empty)
-    if not droppable:
-        return decoder_of(field.node)
-    return str if field.node.scalar is Scalar.STRING else _unless_empty(decoder_of(field.node))
+    if droppable:
+        return str if field.node.scalar is Scalar.STRING else _unless_empty(decoder_of(field.node))
+    may_print_null = field.node.scalar in (Scalar.TIME, Scalar.MICRO_TIME) or field.node.element is not None
+    if field.pointer and field.omitempty and may_print_null:
+        return _unless_null(decoder_of(field.node))
+    return decoder_of(field.node)
+
+
+def _unless_null(decode: Decode) -> Decode:
+    """A pointer to what prints as null is gone when the object is read from the store, which is before it is answered."""
+
+    def step(value: Any) -> Any:
+        new = decode(value)
+        return OMIT if new is None else new
+
+    return step
 
 
 def _unless_empty(decode: Decode) -> Decode:
