@@ -11,6 +11,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
@@ -83,7 +84,7 @@ class ConnectionThread:
 
     def _perform(self, job: Job[T], done: Done[T]) -> None:
         outcome = _attempt(job, self._connection)
-        if not self._loop.is_closed():
+        with suppress(RuntimeError):  # the event loop is closed, so nobody waits
             self._loop.call_soon_threadsafe(done, outcome)
 
 

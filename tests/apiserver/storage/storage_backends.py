@@ -1,0 +1,60 @@
+"""The stores that the suite runs on.
+
+To add one, write a Backend and name it in BACKENDS; every test of the suite then runs on it, unchanged.
+"""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from store_clock import ManualClock
+
+from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+
+
+class Backend(ABC):
+    """A place that keeps data. Nothing compacts it but the suite."""
+
+    name: str
+    location: str  # enough to find the place again, from another process too
+    answers_progress = True  # whether a watch that is asked for progress always tells it
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+
+    @classmethod
+    @abstractmethod
+    def create(cls, scratch: Path) -> Backend:
+        """A new place without any keys. `scratch` is a directory that may hold it."""
+
+    @abstractmethod
+    async def open(self) -> Store:
+        """May be called again when the store was closed, or when the process that had it open was killed."""
+
+    @abstractmethod
+    async def let_expire(self, seconds: int) -> None:
+        """Lets that much time pass for the keys that have a time to live. They may go a little later."""
+
+
+class SqliteBackend(Backend):
+    name = "sqlite"
+
+    def __init__(self, location: str) -> None:
+        super().__init__(location)
+        self.clock = ManualClock()
+
+    @classmethod
+    def create(cls, scratch: Path) -> SqliteBackend:
+        return cls(str(scratch / uuid.uuid4().hex))
+
+    async def open(self) -> SqliteStore:
+        return await SqliteStore.open(Path(self.location), clock=self.clock, compaction_interval=0)
+
+    async def let_expire(self, seconds: int) -> None:
+        self.clock.advance(seconds)
+
+
+BACKENDS: dict[str, type[Backend]] = {SqliteBackend.name: SqliteBackend}

@@ -1,0 +1,28 @@
+"""A clock that stands still until a test moves it."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class ManualClock:
+    def __init__(self, now: float = 1_000_000.0) -> None:
+        self._now = now
+        self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
+
+    def now(self) -> float:
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._sleepers.append((self._now + seconds, woken))
+        await woken
+
+    def advance(self, seconds: float) -> None:
+        """Moves the time on and wakes everyone whose sleep is over."""
+        self._now += seconds
+        due = [sleeper for sleeper in self._sleepers if sleeper[0] <= self._now]
+        self._sleepers = [sleeper for sleeper in self._sleepers if sleeper[0] > self._now]
+        for _, woken in due:
+            if not woken.done():
+                woken.set_result(None)
