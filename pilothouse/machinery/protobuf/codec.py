@@ -1,8 +1,8 @@
 """Objects in JSON form to and from Kubernetes' protobuf, byte for byte as upstream writes it.
 
-    encode(pod)                                     the message in its envelope
-    envelope(gvk, encode_raw(pod, gvk))             the same in two steps, so that the message can be kept and reused
-    envelope(list_gvk, list_raw(list_meta, raws))   a list from messages that were already written
+    encode(pod)                              the message in its envelope
+    envelope(gvk, encode_raw(pod, gvk))      the same in two steps, so that the message can be kept and reused
+    list_raw(list_gvk, list_meta, messages)  a list from messages that were already written
 
 Everything that can be wrong with bytes or object is a ProtobufError.
 """
@@ -15,27 +15,19 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.protobuf.envelope import envelope, enveloped, group_version, kind_in, open_envelope
 from pilothouse.machinery.protobuf.errors import ProtobufError
 from pilothouse.machinery.protobuf.messages import message_type
-from pilothouse.machinery.protobuf.scan import Raw, bytes_of, fields_of, text_of
-from pilothouse.machinery.protobuf.wire import TRUNCATED, delimited, read_size, varint
-from pilothouse.machinery.wire_facts.facts import is_kind
-from pilothouse.machinery.wire_facts.kinds import META, message_of
+from pilothouse.machinery.protobuf.wire import BYTES, TRUNCATED, delimited, tag, varint
+from pilothouse.machinery.wire_facts.facts import facts_of, is_kind
+from pilothouse.machinery.wire_facts.kinds import META, MessageName, message_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from pilothouse.machinery.objects import Json
     from pilothouse.machinery.protobuf.message import MessageType
-
-MAGIC = b"k8s\x00"
-"""What every Kubernetes protobuf message begins with."""
-
-_API_VERSION, _KIND = 0x0A, 0x12  # of runtime.TypeMeta
-_TYPE_META, _RAW, _CONTENT_ENCODING, _CONTENT_TYPE = 0x0A, 0x12, 0x1A, 0x22  # of runtime.Unknown
-_NO_CONTENT_NAMES = b"\x1a\x00\x22\x00"
-_LIST_META, _ITEM = b"\x0a", b"\x12"  # of every list
 
 _UNREADABLE = (IndexError, ValueError, OverflowError, RecursionError)
 _UNWRITABLE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError, struct.error)
@@ -45,6 +37,14 @@ _UNWRITABLE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, R
 class _Kind:
     message: MessageType
     type_meta: Json  # kind and apiVersion, as the JSON form begins; empty for a WatchEvent, whose form has neither
+
+
+@dataclass(frozen=True, slots=True)
+class _ListLayout:
+    """The tags of a list's fields: 1 and 2, but the other way round in meta.k8s.io/v1beta1."""
+
+    metadata: bytes
+    item: bytes
 
 
 def supports(gvk: GroupVersionKind) -> bool:
@@ -63,34 +63,20 @@ def encode_raw(obj: Json, gvk: GroupVersionKind) -> bytes:
     return _write(_kind(gvk).message, obj, gvk.kind)
 
 
-def envelope(gvk: GroupVersionKind, raw: bytes) -> bytes:
-    return b"".join((_envelope_head(gvk), varint(len(raw)), raw, _NO_CONTENT_NAMES))
+def list_raw(gvk: GroupVersionKind, list_meta: Json, items: Iterable[bytes]) -> bytes:
+    """A list's message, from its metadata and its items' messages. The kind is the list's."""
+    return b"".join(_list_parts(gvk, list_meta, items))
 
 
-def list_raw(list_meta: Json, items: Iterable[bytes]) -> bytes:
-    """A list's message, from its metadata and its items' messages."""
-    return b"".join(_list_parts(list_meta, items))
-
-
-def stream_list(gvk: GroupVersionKind, list_meta: Json, items: Iterable[bytes]) -> Iterator[bytes]:
-    """An enveloped list piece by piece, its items not copied."""
-    parts = _list_parts(list_meta, items)
-    yield _envelope_head(gvk) + varint(sum(map(len, parts)))
-    yield from parts
-    yield _NO_CONTENT_NAMES
+def list_pieces(gvk: GroupVersionKind, list_meta: Json, items: Iterable[bytes]) -> list[bytes]:
+    """An enveloped list in pieces, its items not copied."""
+    return enveloped(gvk, _list_parts(gvk, list_meta, items))
 
 
 def decode(data: bytes, *, default: GroupVersionKind | None = None) -> Json:
     """The object in an envelope. What the envelope does not say of its kind is taken from the default."""
-    if not data:
-        raise ProtobufError("empty data")
-    if not data.startswith(MAGIC):
-        prefix = " ".join(map(str, MAGIC))
-        raise ProtobufError(f"provided data does not appear to be a protobuf message, expected prefix [{prefix}]")
-    if len(data) == len(MAGIC):
-        raise ProtobufError("empty body")
-    opened = _open(data)
-    return decode_raw(opened.raw, _kind_in(opened.type_meta, default))
+    opened = open_envelope(data)
+    return decode_raw(opened.raw, kind_in(opened.type_meta, default))
 
 
 def decode_raw(raw: bytes, gvk: GroupVersionKind) -> Json:
@@ -99,7 +85,7 @@ def decode_raw(raw: bytes, gvk: GroupVersionKind) -> Json:
     try:
         body: Json = kind.message.read(raw, 0, len(raw), None, 0)
     except _UNREADABLE as error:
-        raise _unreadable(error) from error
+        raise ProtobufError(TRUNCATED if isinstance(error, IndexError) else str(error)) from error
     return {**kind.type_meta, **body}
 
 
@@ -107,75 +93,39 @@ def gvk_of(obj: Json) -> GroupVersionKind:
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):
         raise ProtobufError("an object without apiVersion and kind cannot be encoded")
-    return _group_version(api_version).kind(kind)
+    return group_version(api_version).kind(kind)
 
 
-@dataclass(slots=True)
-class _Opened:
-    type_meta: bytes
-    raw: bytes
-
-
-def _open(data: bytes) -> _Opened:
-    """The parts of an envelope. Encoders write both, in this order; other orders take the longer way."""
-    try:
-        size, pos = read_size(data, len(MAGIC) + 1)
-        middle = pos + size
-        size, start = read_size(data, middle + 1)
-        if data[len(MAGIC)] == _TYPE_META and data[middle] == _RAW and data[start + size :] == _NO_CONTENT_NAMES:
-            return _Opened(data[pos:middle], data[start : start + size])
-    except IndexError:
-        pass
-    found = _fields_of(data[len(MAGIC) :], _TYPE_META, _RAW, _CONTENT_ENCODING, _CONTENT_TYPE)
-    return _Opened(bytes_of(found, _TYPE_META), bytes_of(found, _RAW))
-
-
-def _list_parts(list_meta: Json, items: Iterable[bytes]) -> list[bytes]:
-    parts = [delimited(_LIST_META, _write(message_type(f"{META}.ListMeta"), list_meta, "ListMeta"))]
+def _list_parts(gvk: GroupVersionKind, list_meta: Json, items: Iterable[bytes]) -> list[bytes]:
+    layout = _list_layout(gvk)
+    meta = delimited(layout.metadata, _write(message_type(f"{META}.ListMeta"), list_meta, "ListMeta"))
+    parts: list[bytes] = []
     for item in items:
-        parts += _ITEM + varint(len(item)), item
-    return parts
+        parts += layout.item + varint(len(item)), item
+    return [meta, *parts] if layout.metadata < layout.item else [*parts, meta]
 
 
 @lru_cache(maxsize=1024)
-def _envelope_head(gvk: GroupVersionKind) -> bytes:
-    """All that comes before the length of the message."""
-    type_meta = delimited(b"\x0a", gvk.api_version.encode()) + delimited(b"\x12", gvk.kind.encode())
-    return MAGIC + delimited(b"\x0a", type_meta) + b"\x12"
-
-
-@lru_cache(maxsize=1024)
-def _kind_in(type_meta: bytes, default: GroupVersionKind | None) -> GroupVersionKind:
-    """The kind defaults by itself; group and version default together."""
-    found = _fields_of(type_meta, _API_VERSION, _KIND)
-    api_version, kind = text_of(found, _API_VERSION), text_of(found, _KIND)
-    version = _group_version(api_version)
-    printed = f"runtime.TypeMeta{{APIVersion:{quote(api_version)}, Kind:{quote(kind)}}}"
-    if default is not None:
-        version = version if version.version else default.group_version
-        kind = kind or default.kind
-    if not kind:
-        raise ProtobufError(f"Object 'Kind' is missing in '{printed}'")
-    if not version.version:
-        raise ProtobufError(f"Object 'apiVersion' is missing in '{printed}'")
-    return version.kind(kind)
-
-
-@lru_cache(maxsize=1024)
-def _group_version(api_version: str) -> GroupVersion:
-    try:
-        return GroupVersion.parse(api_version)
-    except ValueError as error:
-        raise ProtobufError(str(error)) from error
+def _list_layout(gvk: GroupVersionKind) -> _ListLayout:
+    name = _message_name(gvk)
+    facts = facts_of(name.package, name.message)
+    if "items" not in facts or "metadata" not in facts:
+        raise ProtobufError(f"{gvk.kind} is no list")
+    return _ListLayout(tag(facts["metadata"].number, BYTES), tag(facts["items"].number, BYTES))
 
 
 @lru_cache(maxsize=1024)
 def _kind(gvk: GroupVersionKind) -> _Kind:
+    name = _message_name(gvk)
+    has_type_meta = is_kind(name.package, name.message)
+    return _Kind(message_type(str(name)), {"kind": gvk.kind, "apiVersion": gvk.api_version} if has_type_meta else {})
+
+
+def _message_name(gvk: GroupVersionKind) -> MessageName:
     name = message_of(gvk)
     if name is None:
         raise ProtobufError(f"no kind {quote(gvk.kind)} is registered for version {quote(gvk.api_version)}")
-    has_type_meta = is_kind(name.package, name.message)
-    return _Kind(message_type(str(name)), {"kind": gvk.kind, "apiVersion": gvk.api_version} if has_type_meta else {})
+    return name
 
 
 def _write(message: MessageType, obj: Json, what: str) -> bytes:
@@ -183,14 +133,3 @@ def _write(message: MessageType, obj: Json, what: str) -> bytes:
         return message.write(obj)
     except _UNWRITABLE as error:
         raise ProtobufError(f"{what} cannot be written as protobuf: {error}") from error
-
-
-def _fields_of(data: bytes, *known: int) -> dict[int, Raw]:
-    try:
-        return fields_of(data, *known)
-    except _UNREADABLE as error:
-        raise _unreadable(error) from error
-
-
-def _unreadable(error: Exception) -> ProtobufError:
-    return ProtobufError(TRUNCATED if isinstance(error, IndexError) else str(error))

@@ -7,7 +7,8 @@ a whole message: each block asks whether the next tag is its own, and takes the 
     pos, end  where the next tag begins, and where the message ends
     out       the JSON object that is being filled
 
-The source leaves open: T<number>, the field's message type, and R<number>, a reader for what has no block of its own.
+The source leaves open: T<number>, the field's message type; R<number>_<wire type>, a reader for what has no block of
+its own; ORDER, the names in JSON's order; ZEROS, the makers of what a missing field stands for; NUMBERS, the fields'.
 """
 
 from __future__ import annotations
@@ -38,8 +39,14 @@ def read(data, pos, end, into, depth):
             {next_key}
     if pos != end:
         raise ProtobufError(TRUNCATED)
+    shuffled = {shuffled}
     {required}
-    return {result}
+    return {name: out[name] for name in ORDER if name in out} if shuffled else out
+"""
+_REQUIRED = """\
+if {name} not in out:
+    out[{name}] = ZEROS[{name}]()
+    shuffled = True
 """
 _BLOCK = """\
 {word} key == {key}:
@@ -126,8 +133,8 @@ pos = {reader}(data, pos + {width}, out, depth)
 """
 
 
-def reader_source(fields: Iterable[FieldFacts], *, required: str, ordered: bool) -> str:
-    """`required` are the lines that add what JSON always shows; ORDER sets the order of keys where it is asked for."""
+def reader_source(fields: Iterable[FieldFacts], *, required: Iterable[str], shuffled: bool) -> str:
+    """`required` are the fields that JSON always shows; `shuffled` says that the wire's order is not that of JSON."""
     in_wire_order = sorted(fields, key=lambda field: field.number)
     long_keys = any(field.number > 15 for field in in_wire_order)
     next_key = _NEXT_LONG_KEY if long_keys else _NEXT_KEY
@@ -135,8 +142,8 @@ def reader_source(fields: Iterable[FieldFacts], *, required: str, ordered: bool)
         _READER,
         next_key=next_key,
         blocks="".join(_block(field, next_key) for field in in_wire_order),
-        required=required,
-        result="{name: out[name] for name in ORDER if name in out}" if ordered else "out",
+        required="".join(fill(_REQUIRED, name=repr(name)) for name in required),
+        shuffled=str(shuffled),
     )
 
 

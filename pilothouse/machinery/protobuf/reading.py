@@ -28,18 +28,17 @@ if TYPE_CHECKING:
 
 def compile_reader(facts: Mapping[str, FieldFacts], lookup: Lookup) -> Read:
     fields = list(_flattened(facts))
-    shuffled = _is_shuffled(facts)
     required = _required(fields, lookup)
     namespace: dict[str, Any] = {
         **_GLOBALS,
         "NUMBERS": frozenset(field.number for field in facts.values()),
         "ORDER": [field.name for field in fields],
-        "ZEROS": dict(required),
+        "ZEROS": required,
     }
     for field in facts.values():
         namespace |= _names_of(field, lookup)
-    lines = "".join(f"if {name!r} not in out:\n    out[{name!r}] = ZEROS[{name!r}]()\n" for name, _ in required)
-    return define("read", reader_source(facts.values(), required=lines, ordered=shuffled), namespace)
+    source = reader_source(facts.values(), required=required, shuffled=_is_shuffled(facts))
+    return define("read", source, namespace)
 
 
 def _names_of(field: FieldFacts, lookup: Lookup) -> dict[str, Any]:
@@ -83,11 +82,11 @@ def _is_shuffled(facts: Mapping[str, FieldFacts]) -> bool:
     return out_of_order or any(map(_is_shuffled, inlined))
 
 
-def _required(fields: list[FieldFacts], lookup: Lookup) -> list[tuple[str, Callable[[], Any]]]:
+def _required(fields: list[FieldFacts], lookup: Lookup) -> dict[str, Callable[[], Any]]:
     """The fields that JSON shows even when they were not on the wire, and what it shows."""
     is_list = any(field.type == _LIST_META for field in fields)
     zeros = ((field.name, _zero(field, lookup, is_list=is_list)) for field in fields)
-    return [(name, zero) for name, zero in zeros if zero is not None]
+    return {name: zero for name, zero in zeros if zero is not None}
 
 
 def _zero(field: FieldFacts, lookup: Lookup, *, is_list: bool) -> Callable[[], Any] | None:

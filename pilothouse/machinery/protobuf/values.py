@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -20,9 +20,6 @@ from pilothouse.machinery.protobuf.times import (
     unix_seconds,
 )
 from pilothouse.machinery.protobuf.wire import TRUNCATED, delimited, varint
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _REMEMBERED = 4096  # values
 _SMALL = 48  # bytes
@@ -43,14 +40,18 @@ class SmallValue(Value):
     """A value of few bytes, of which the same few come again and again: both directions remember them."""
 
     def __init__(self) -> None:
-        self.write: Callable[[Any], bytes] = lru_cache(maxsize=_REMEMBERED, typed=True)(self._write)
-        self._remembered = lru_cache(maxsize=_REMEMBERED)(self._read)
+        self._written = lru_cache(maxsize=_REMEMBERED, typed=True)(self._write)
+        self._seen = lru_cache(maxsize=_REMEMBERED)(self._read)
+
+    def write(self, value: Any) -> bytes:
+        small = not isinstance(value, str) or len(value) <= _SMALL
+        return self._written(value) if small else self._write(value)
 
     def read(self, data: bytes, pos: int, end: int, into: Any, depth: int) -> Any:
         body = data[pos:end]
         if len(body) != end - pos:
             raise ProtobufError(TRUNCATED)
-        return self._remembered(body) if end - pos <= _SMALL else self._read(body)
+        return self._seen(body) if end - pos <= _SMALL else self._read(body)
 
     def _write(self, value: Any) -> bytes:
         raise NotImplementedError

@@ -12,7 +12,8 @@ from wire_objects import KINDS, objects
 
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.protobuf.codec import decode, encode, encode_raw, envelope
+from pilothouse.machinery.protobuf.codec import decode, encode, encode_raw
+from pilothouse.machinery.protobuf.envelope import envelope
 from pilothouse.machinery.protobuf.errors import ProtobufError
 from pilothouse.machinery.protobuf.messages import message_type
 from pilothouse.machinery.wire_facts.kinds import message_of

@@ -11,7 +11,8 @@ import orjson
 import pytest
 
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.protobuf.codec import decode, encode, encode_raw, envelope, gvk_of, list_raw, supports
+from pilothouse.machinery.protobuf.codec import decode, encode, encode_raw, gvk_of, list_raw, supports
+from pilothouse.machinery.protobuf.envelope import envelope
 
 VECTORS = Path(__file__).parents[4] / "shared" / "protobuf-vectors"
 NAMES = sorted(path.stem for path in VECTORS.glob("*.json"))
@@ -42,4 +43,4 @@ def test_a_list_of_messages_is_the_list_that_the_objects_would_make(name: str) -
     meta = {"resourceVersion": "7", "remainingItemCount": 3}
     whole = {"kind": lists.kind, "apiVersion": lists.api_version, "metadata": meta, "items": [obj, obj]}
     raw = encode_raw(obj, gvk)
-    assert envelope(lists, list_raw(meta, [raw, raw])) == encode(whole)
+    assert envelope(lists, list_raw(lists, meta, [raw, raw])) == encode(whole)

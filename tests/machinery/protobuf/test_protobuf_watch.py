@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.protobuf.codec import decode, encode, stream_list
+from pilothouse.machinery.protobuf.codec import decode, encode
 from pilothouse.machinery.protobuf.errors import ProtobufError
 from pilothouse.machinery.protobuf.watch import FrameDecoder, WatchFrame, watch_event
 
@@ -61,14 +60,3 @@ def test_a_frame_of_random_bytes_is_read_or_refused(body: bytes) -> None:
     with suppress(ProtobufError):
         [frame] = FrameDecoder().feed(len(body).to_bytes(4, "big") + body)
         assert isinstance(frame, WatchFrame)
-
-
-def test_a_streamed_list_is_the_list_in_one_piece() -> None:
-    gvk = GroupVersionKind("", "v1", "ConfigMapList")
-    pieces = list(stream_list(gvk, {"resourceVersion": "5", "continue": "c"}, [b"", b""]))
-    assert decode(b"".join(pieces)) == {
-        "kind": "ConfigMapList",
-        "apiVersion": "v1",
-        "metadata": {"resourceVersion": "5", "continue": "c"},
-        "items": [{"metadata": {}}, {"metadata": {}}],
-    }

@@ -76,18 +76,18 @@ def _field(field: FieldFacts, depth: int) -> st.SearchStrategy[Any]:
     omit = field.omitempty and not field.pointer
     empty = st.just(_ABSENT if field.omitempty else None)
     if field.label is not Label.OPTIONAL:
-        many = (
-            st.lists(values, max_size=2)
-            if field.label is Label.REPEATED
-            else st.dictionaries(_TEXT, values, max_size=2)
-        )
-        is_items = field.label is Label.REPEATED and field.name == "items" and field.number == 2
+        many = st.lists(values, max_size=2) if field.label is Label.REPEATED else _sorted_maps(values)
+        is_items = field.name == "items" and not field.omitempty
         return many.flatmap(lambda found: st.just(found) if found or is_items else empty)
     if field.pointer and not field.omitempty:
         return st.none() | values
     if field.type in _SCALARS and omit:
         return values.map(lambda value: value or _ABSENT)
     return values
+
+
+def _sorted_maps(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.dictionaries(_TEXT, values, max_size=2).map(lambda found: dict(sorted(found.items())))
 
 
 def _values(type_name: str, depth: int) -> st.SearchStrategy[Any]:

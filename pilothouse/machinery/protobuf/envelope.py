@@ -1,0 +1,108 @@
+"""The envelope around every message: magic bytes, then runtime.Unknown with the kind and the message."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.protobuf.errors import ProtobufError
+from pilothouse.machinery.protobuf.scan import Raw, bytes_of, fields_of, text_of
+from pilothouse.machinery.protobuf.wire import TRUNCATED, delimited, read_size, varint
+
+MAGIC = b"k8s\x00"
+"""What every Kubernetes protobuf message begins with."""
+
+_API_VERSION, _KIND = 0x0A, 0x12  # of runtime.TypeMeta
+_TYPE_META, _RAW, _CONTENT_ENCODING, _CONTENT_TYPE = 0x0A, 0x12, 0x1A, 0x22  # of runtime.Unknown
+_SMALL = 256  # bytes of a kind that is worth remembering
+_END = b"\x1a\x00\x22\x00"  # no content encoding, no content type
+
+
+@dataclass(slots=True)
+class Envelope:
+    """What an envelope held: the kind, still as a TypeMeta message, and the object's message."""
+
+    type_meta: bytes
+    raw: bytes
+
+
+def envelope(gvk: GroupVersionKind, raw: bytes) -> bytes:
+    return b"".join(enveloped(gvk, [raw]))
+
+
+def enveloped(gvk: GroupVersionKind, parts: list[bytes]) -> list[bytes]:
+    """The pieces of an envelope around a message that is in pieces itself."""
+    return [_head(gvk) + varint(sum(map(len, parts))), *parts, _END]
+
+
+def open_envelope(data: bytes) -> Envelope:
+    if not data:
+        raise ProtobufError("empty data")
+    if not data.startswith(MAGIC):
+        prefix = " ".join(map(str, MAGIC))
+        raise ProtobufError(f"provided data does not appear to be a protobuf message, expected prefix [{prefix}]")
+    if len(data) == len(MAGIC):
+        raise ProtobufError("empty body")
+    return _open_usual(data) or _open_any(data)
+
+
+def kind_in(type_meta: bytes, default: GroupVersionKind | None) -> GroupVersionKind:
+    """The kind defaults by itself; group and version default together."""
+    return _remembered_kind(type_meta, default) if len(type_meta) <= _SMALL else _kind_in(type_meta, default)
+
+
+def _kind_in(type_meta: bytes, default: GroupVersionKind | None) -> GroupVersionKind:
+    found = _fields_of(type_meta, _API_VERSION, _KIND)
+    named = group_version(text_of(found, _API_VERSION)).kind(text_of(found, _KIND))
+    version, kind = named.group_version, named.kind
+    if default is not None:
+        version = version if version.version else default.group_version
+        kind = kind or default.kind
+    if kind and version.version:
+        return version.kind(kind)
+    what = "apiVersion" if kind else "Kind"
+    printed = f"runtime.TypeMeta{{APIVersion:{quote(named.api_version)}, Kind:{quote(named.kind)}}}"
+    raise ProtobufError(f"Object '{what}' is missing in '{printed}'")
+
+
+_remembered_kind = lru_cache(maxsize=1024)(_kind_in)
+
+
+def group_version(api_version: str) -> GroupVersion:
+    try:
+        return GroupVersion.parse(api_version)
+    except ValueError as error:
+        raise ProtobufError(str(error)) from error
+
+
+@lru_cache(maxsize=1024)
+def _head(gvk: GroupVersionKind) -> bytes:
+    """All that comes before the length of the message."""
+    type_meta = delimited(b"\x0a", gvk.api_version.encode()) + delimited(b"\x12", gvk.kind.encode())
+    return MAGIC + delimited(b"\x0a", type_meta) + b"\x12"
+
+
+def _open_usual(data: bytes) -> Envelope | None:
+    """An envelope as upstream writes it, which needs no scan."""
+    with suppress(IndexError):
+        size, pos = read_size(data, len(MAGIC) + 1)
+        middle = pos + size
+        size, start = read_size(data, middle + 1)
+        if data[len(MAGIC)] == _TYPE_META and data[middle] == _RAW and data[start + size :] == _END:
+            return Envelope(data[pos:middle], data[start : start + size])
+    return None
+
+
+def _open_any(data: bytes) -> Envelope:
+    found = _fields_of(data[len(MAGIC) :], _TYPE_META, _RAW, _CONTENT_ENCODING, _CONTENT_TYPE)
+    return Envelope(bytes_of(found, _TYPE_META), bytes_of(found, _RAW))
+
+
+def _fields_of(data: bytes, *known: int) -> dict[int, Raw]:
+    try:
+        return fields_of(data, *known)
+    except IndexError as error:
+        raise ProtobufError(TRUNCATED) from error
