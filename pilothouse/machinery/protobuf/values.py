@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import re
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
 import orjson
 
+from pilothouse.machinery.durations import format_duration, parse_duration
 from pilothouse.machinery.protobuf.errors import ProtobufError
 from pilothouse.machinery.protobuf.scan import bytes_of, fields_of, int_of, scan, text_of, texts_of
-from pilothouse.machinery.protobuf.times import (
-    ZERO_TIME,
-    format_duration,
-    format_micros,
-    format_seconds,
-    parse_duration,
-    parse_time,
-    unix_seconds,
-)
 from pilothouse.machinery.protobuf.wire import TRUNCATED, delimited, varint
+from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.times import format_micro_time, format_time, parse_micro_time, parse_time
 
 _REMEMBERED = 4096  # values
 _SMALL = 48  # bytes
-_QUANTITY = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?", re.ASCII)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Value:
@@ -64,26 +59,32 @@ class Time(SmallValue):
     """Whole seconds. The zero time is an empty message."""
 
     def _write(self, value: str) -> bytes:
-        seconds = unix_seconds(parse_time(value))
-        return b"" if seconds == ZERO_TIME else b"\x08" + varint(seconds) + b"\x10\x00"
+        moment = parse_time(value)
+        return b"" if moment is None else b"\x08" + varint(_unix_seconds(moment)) + b"\x10\x00"
 
     def _read(self, body: bytes) -> str | None:
-        seconds = int_of(fields_of(body, 0x08, 0x10), 0x08)
-        return None if not body or seconds == ZERO_TIME else format_seconds(seconds)
+        moment = _EPOCH + timedelta(seconds=int_of(fields_of(body, 0x08, 0x10), 0x08))
+        return format_time(moment) if body and moment != _ZERO_TIME else None
 
 
 class MicroTime(SmallValue):
     """Microseconds. The zero time is an empty message."""
 
     def _write(self, value: str) -> bytes:
-        moment = parse_time(value)
-        seconds, nanos = unix_seconds(moment), moment.microsecond * 1000
-        return b"" if (seconds, nanos) == (ZERO_TIME, 0) else b"\x08" + varint(seconds) + b"\x10" + varint(nanos)
+        moment = parse_micro_time(value)
+        if moment is None:
+            return b""
+        return b"\x08" + varint(_unix_seconds(moment)) + b"\x10" + varint(moment.microsecond * 1000)
 
     def _read(self, body: bytes) -> str | None:
         found = fields_of(body, 0x08, 0x10)
-        seconds, micros = int_of(found, 0x08), int_of(found, 0x10, bits=32) // 1000
-        return None if not body or (seconds, micros) == (ZERO_TIME, 0) else format_micros(seconds, micros)
+        micros = int_of(found, 0x10, bits=32) // 1000
+        moment = _EPOCH + timedelta(seconds=int_of(found, 0x08), microseconds=micros)
+        return format_micro_time(moment) if body and moment != _ZERO_TIME else None
+
+
+def _unix_seconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(seconds=1)
 
 
 class Duration(SmallValue):
@@ -102,7 +103,7 @@ class Duration(SmallValue):
 
 
 class Quantity(SmallValue):
-    """A number with a suffix, as text. JSON may also give a bare number."""
+    """A number with a suffix, as text in its canonical form. JSON may also give a bare number."""
 
     empty = b"\x0a\x010"
 
@@ -111,15 +112,10 @@ class Quantity(SmallValue):
 
     def _write(self, value: str | float) -> bytes:
         text = value if isinstance(value, str) else orjson.dumps(value).decode()
-        return delimited(b"\x0a", text.encode())
+        return delimited(b"\x0a", str(parse_quantity(text)).encode())
 
     def _read(self, body: bytes) -> str:
-        text = text_of(fields_of(body, 0x0A), 0x0A, missing="0")
-        if not _QUANTITY.fullmatch(text):
-            raise ProtobufError(
-                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-            )
-        return text
+        return str(parse_quantity(text_of(fields_of(body, 0x0A), 0x0A, missing="0")))
 
 
 class IntOrString(SmallValue):

@@ -91,6 +91,12 @@ def test_a_pointer_keeps_its_zero_and_a_value_does_not(probe: dict[str, Any], ex
     assert read["spec"]["containers"] == [{"name": "c", "resources": {}, "livenessProbe": expected}]
 
 
+def test_a_quantity_travels_in_its_canonical_form() -> None:
+    obj = {"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "1000m", "memory": 0.5}}}]}}
+    read = decode_raw(encode_raw(obj, core("Pod")), core("Pod"))
+    assert read["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "1", "memory": "500m"}}
+
+
 def test_an_inlined_struct_has_its_fields_in_the_object_around_it() -> None:
     volume = {"name": "v", "configMap": {"name": "m", "optional": True}}
     obj = {"spec": {"containers": [], "volumes": [volume]}}

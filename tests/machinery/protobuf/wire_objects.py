@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from datetime import UTC, datetime
 from typing import Any
 
 from hypothesis import strategies as st
 
+from pilothouse.machinery.durations import format_duration
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.protobuf.times import format_duration, format_micros, format_seconds
+from pilothouse.machinery.times import format_micro_time, format_time
 from pilothouse.machinery.wire_facts.facts import FieldFacts, Label, facts_of, is_kind, is_list, messages_of, packages
 
 META = "k8s.io.apimachinery.pkg.apis.meta.v1"
 MAX_DEPTH = 4
+_ZERO_TIME = datetime(1, 1, 1, tzinfo=UTC)  # null in JSON
 
 _TEXT = st.text("abzé -/☃", max_size=4) | st.just("x" * 200)
-_SECONDS = st.integers(-(10**9), 4 * 10**9)
+_MOMENTS = st.datetimes(timezones=st.just(UTC)).filter(lambda moment: moment.replace(microsecond=0) != _ZERO_TIME)
 _JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
     st.booleans() | st.integers(-5, 5) | _TEXT | st.just(0.5),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_TEXT, inner, max_size=2),
@@ -30,12 +33,12 @@ _SCALARS: dict[str, st.SearchStrategy[Any]] = {
     "bytes": st.binary(max_size=4).map(lambda raw: b64encode(raw).decode()),
 }
 _VALUES: dict[str, st.SearchStrategy[Any]] = {
-    f"{META}.Time": _SECONDS.map(format_seconds),
-    f"{META}.MicroTime": st.builds(format_micros, _SECONDS, st.integers(0, 999_999)),
+    f"{META}.Time": _MOMENTS.map(format_time),
+    f"{META}.MicroTime": _MOMENTS.map(format_micro_time),
     f"{META}.Duration": st.integers(-(1 << 62), 1 << 62).map(format_duration),
     f"{META}.FieldsV1": _JSON_VALUES,
     "k8s.io.apimachinery.pkg.runtime.RawExtension": _JSON_VALUES,
-    "k8s.io.apimachinery.pkg.api.resource.Quantity": st.sampled_from(["0", "1", "100m", "1Gi", "-2k", "1e3", ".5"]),
+    "k8s.io.apimachinery.pkg.api.resource.Quantity": st.sampled_from(["0", "1", "100m", "1Gi", "-2k", "1e3"]),
     "k8s.io.apimachinery.pkg.util.intstr.IntOrString": st.integers(-(1 << 31), (1 << 31) - 1) | _TEXT,
 }
 KINDS = sorted((package, name) for package in packages() for name in messages_of(package) if is_kind(package, name))
