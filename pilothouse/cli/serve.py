@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shlex
 import sys
 from collections.abc import Sequence
@@ -42,7 +43,9 @@ def _options(arguments: Sequence[str]) -> CompletedOptions:
 
 
 def _serve(options: CompletedOptions) -> int:
-    from pilothouse.controlplane.run import StartFailed, run
+    gc.disable()  # until ready: what the start makes stays, and looking for garbage in it is time lost
+    from pilothouse.controlplane.errors import StartFailed
+    from pilothouse.controlplane.run import run
 
     try:
         run(options, _announce)

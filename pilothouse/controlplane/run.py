@@ -1,4 +1,4 @@
-"""Runs the server: store and certificates → config → chain → prepare → serve, until a signal ends it.
+"""Runs the server: certificates and store → config → chain → prepare → serve, until a signal ends it.
 
 Whatever was opened is closed again, in reverse order, however the run ends.
 """
@@ -12,26 +12,20 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from pilothouse.apiserver.filters.chain import handler_chain, insecure_handler_chain
-from pilothouse.apiserver.filters.wait_group import WaitGroup
 from pilothouse.apiserver.server.hooks import HookFailed
 from pilothouse.apiserver.server.run import RunConfig, Runner
 from pilothouse.apiserver.server.server import PreparedAPIServer
-from pilothouse.apiserver.serving.insecure import insecure_endpoint
-from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.chain import create_server_chain
 from pilothouse.controlplane.config import Config, new_config
 from pilothouse.controlplane.data_dir import DataDir, DataDirInUse
+from pilothouse.controlplane.errors import StartFailed
 from pilothouse.controlplane.options.completion import CompletedOptions
-from pilothouse.controlplane.serving import Certificates, secure_serving, url_of
+from pilothouse.controlplane.ports import host_port, open_ports
+from pilothouse.controlplane.serving import Certificates, secure_serving
 from pilothouse.controlplane.signals import stop_on_signal
 from pilothouse.controlplane.storage import open_store
-
-
-class StartFailed(Exception):
-    """The server could not start, or a hook that it can not do without failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +42,6 @@ def run(options: CompletedOptions, ready: Callable[[Ready], None]) -> None:
     """Returns after an orderly shutdown. Raises StartFailed."""
     import uvloop
 
-    gc.disable()  # what the start makes stays: looking for garbage in it is time lost
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
             runner.run(_run(options, ready))
@@ -63,8 +56,7 @@ async def _run(options: CompletedOptions, ready: Callable[[Ready], None]) -> Non
         certificates = Certificates.ensure(options)
         store = await open_store(options)
         opened.push_async_callback(store.close)
-        config = new_config(options, store)
-        await Process(config, certificates).run(stop, ready)
+        await Process(new_config(options, store), certificates).run(stop, ready)
 
 
 class Process:
@@ -73,20 +65,17 @@ class Process:
     def __init__(self, config: Config, certificates: Certificates) -> None:
         """Raises ValueError, OSError."""
         self._options = config.options
+        self._in_flight = config.chain.in_flight
         self._certificates = certificates
-        self._in_flight: WaitGroup = config.chain.in_flight
         self._prepared = prepare(config)
         self._secure = secure_serving(config.options, certificates)
-        api = self._prepared.server.handler
-        self._servers = [Server(handler_chain(api, config.chain), [self._secure.endpoint])]
-        if insecure := config.options.insecure_serving.port:
-            endpoint = insecure_endpoint(config.options.insecure_serving.bind_address, insecure)
-            self._servers.append(Server(insecure_handler_chain(api, config.chain), [endpoint]))
+        self._ports = open_ports(self._prepared.server.handler, config, self._secure)
 
     async def run(self, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
+        """Raises StartFailed, HookFailed."""
         options = self._options.generic
         config = RunConfig(
-            serving=self._servers,
+            serving=self._ports,
             drain=self._drain,
             request_timeout=options.request_timeout,
             shutdown_delay=options.shutdown_delay_duration,
@@ -100,10 +89,10 @@ class Process:
         await self._in_flight.wait(timeout)
 
     def _announce(self) -> Ready:
-        gc.freeze()
+        gc.freeze()  # what the start made stays, and need not be looked through for garbage again
         gc.enable()
         paths, etcd = self._options.pilothouse, self._options.etcd
-        url = url_of(self._options.generic.advertise_address, self._servers[0].port)
+        url = f"https://{host_port(self._options.generic.advertise_address, self._ports[0].number)}"
         self._certificates.write_kubeconfig(Path(paths.kubeconfig_out), url)
         return Ready(url, paths.kubeconfig_out, paths.data_dir, ", ".join(etcd.servers) or "sqlite")
 

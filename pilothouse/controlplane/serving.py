@@ -72,7 +72,3 @@ def first_service_ip(ranges: str) -> str:
     """The address of the `kubernetes` service: the first of the range."""
     network = ipaddress.ip_network(ranges.partition(",")[0].strip(), strict=False)
     return str(network[1])
-
-
-def url_of(host: str, port: int) -> str:
-    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"

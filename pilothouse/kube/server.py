@@ -64,7 +64,7 @@ class KubeServer:
 
     def _keep_caches(self) -> None:
         self.generic.add_post_start_hook("storage-readiness", self._fill_caches)
-        self.generic.add_destroy(self._stop_caches)
+        self.generic.add_drained(self._stop_caches)
 
     async def _fill_caches(self, context: HookContext) -> None:
         """Requests that come before the caches are full wait for a moment or read the store."""

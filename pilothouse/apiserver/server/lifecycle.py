@@ -27,7 +27,7 @@ class LifecycleSignal:
     def signal(self) -> None:
         if not self._event.is_set():
             self._event.set()
-            log.log(v(1), '"[graceful-termination] shutdown event" name="%s"', self.name)
+            log.log(v(1), "Lifecycle event: %s", self.name)
 
     @property
     def signaled(self) -> bool:

@@ -2,7 +2,7 @@
 
 Start: listen, then run the post-start hooks; the server is ready when they have finished and every check passes.
 Stop, in the order of lifecycle.py: turn unready, wait the delay and run the pre-shutdown hooks, take no more
-requests, let those in flight end, close the connections, stop what the hooks spawned, release the resources.
+requests, let those in flight end, stop what the hooks spawned, end watches, close the connections, release the rest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from pilothouse.apiserver.logs import v
 from pilothouse.apiserver.server.health import READYZ, run_checks
 from pilothouse.apiserver.server.hooks import HookContext, run_post_start_hooks, run_pre_shutdown_hooks
 from pilothouse.apiserver.server.server import PreparedAPIServer
@@ -104,7 +103,6 @@ class Runner:
             await self._close(_SHUTDOWN_AFTER_DRAIN)
         else:
             await asyncio.gather(self._drain(), self._close(self._config.request_timeout))
-        log.log(v(1), "[graceful-termination] apiserver is exiting")
 
     async def _delay(self) -> None:
         await asyncio.sleep(self._config.shutdown_delay)
@@ -116,8 +114,11 @@ class Runner:
         self._lifecycle.pre_shutdown_hooks_stopped.signal()
 
     async def _drain(self) -> None:
+        """Watches hold connections open; they end when nobody is left who needs what feeds them."""
         await self._config.drain(self._config.request_timeout)
         self._lifecycle.in_flight_requests_drained.signal()
+        await self._context.stop()
+        await self._server.drained()
 
     async def _close(self, timeout: float) -> None:
         await asyncio.gather(*(serving.shutdown(timeout) for serving in self._config.serving))

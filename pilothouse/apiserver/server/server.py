@@ -20,7 +20,7 @@ from pilothouse.apiserver.server.metrics_endpoint import install_metrics
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.version import install_version
 
-Destroy: TypeAlias = Callable[[], Awaitable[None]]
+Release: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class GenericAPIServer:
@@ -46,7 +46,8 @@ class GenericAPIServer:
         self._own_checks: list[HealthCheck] = []
         self._post_start: dict[str, PostStartEntry] = {}
         self._pre_shutdown: dict[str, PreShutdownEntry] = {}
-        self._destroy: list[Destroy] = []
+        self._drained: list[Release] = []
+        self._destroy: list[Release] = []
         self._prepared = False
 
     def __call__(self, request: Request) -> Awaitable[Response]:
@@ -75,9 +76,13 @@ class GenericAPIServer:
             self._refuse_when_prepared(check.name)
             self._own_checks.append(check)
 
-    def add_destroy(self, destroy: Destroy) -> None:
+    def add_drained(self, release: Release) -> None:
+        """Called when the requests in flight have been answered: end the long-running ones, such as watches."""
+        self._drained.append(release)
+
+    def add_destroy(self, release: Release) -> None:
         """Called when everything has ended: release what this server holds."""
-        self._destroy.append(destroy)
+        self._destroy.append(release)
 
     def post_start_hooks(self) -> list[PostStartEntry]:
         """Innermost server first, as are the other lists."""
@@ -108,10 +113,17 @@ class GenericAPIServer:
         self._close()
         return PreparedAPIServer(self)
 
+    async def drained(self) -> None:
+        """Outermost server first, as in `destroy`; each release is called once."""
+        while self._drained:
+            await self._drained.pop(0)()
+        if self.next:
+            await self.next.drained()
+
     async def destroy(self) -> None:
-        """Own resources first, then the delegate's."""
-        for release in self._destroy:
-            await release()
+        await self.drained()
+        while self._destroy:
+            await self._destroy.pop(0)()
         if self.next:
             await self.next.destroy()
 

@@ -63,12 +63,6 @@ class GenericOptions:
         False,
         "Go on listening while requests end, and answer new ones with 429 and Retry-After.",
     )
-    shutdown_watch_termination_grace_period: float = flag(
-        "shutdown-watch-termination-grace-period",
-        DURATION,
-        0.0,
-        "How long a shutdown waits for watches to end by themselves.",
-    )
     storage_initialization_timeout: float = flag(
         "storage-initialization-timeout", DURATION, 60.0, "How long to wait for the storage at start."
     )
@@ -89,7 +83,6 @@ class GenericOptions:
             "--min-request-timeout": self.min_request_timeout,
             "--storage-initialization-timeout": self.storage_initialization_timeout,
             "--shutdown-delay-duration": self.shutdown_delay_duration,
-            "--shutdown-watch-termination-grace-period": self.shutdown_watch_termination_grace_period,
         }
         for name, value in numbers.items():
             if value < 0:

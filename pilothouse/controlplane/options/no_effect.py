@@ -31,5 +31,6 @@ FLAGS = [
     _flag("log-flush-frequency", DURATION, "The log is not buffered."),
     _flag("profiling", BOOL, "There are no /debug/pprof endpoints."),
     _flag("show-hidden-metrics-for-version", STRING, "No metric is hidden."),
+    _flag("shutdown-watch-termination-grace-period", DURATION, "Watches are ended at once, and cleanly."),
     _flag("watch-cache-sizes", STRINGS, "Watch caches size themselves."),
 ]

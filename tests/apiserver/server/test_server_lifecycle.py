@@ -37,6 +37,7 @@ class Stage:
         self.server = GenericAPIServer("test", nobody)
         self.server.add_post_start_hook("hook", self._post_start)
         self.server.add_pre_shutdown_hook("hook", self._step("pre-shutdown hook"))
+        self.server.add_drained(self._step("watches ended"))
         self.server.add_destroy(self._step("released"))
 
     def _step(self, name: str) -> Callable[[], asyncio.Future[None]]:
@@ -94,7 +95,9 @@ async def test_a_server_starts_and_stops_in_this_order(stage: Stage) -> None:
     assert stage.steps == ["listening", "post-start hook"]
     stage.stop.set()
     await running
-    assert stage.steps[2:] == ["pre-shutdown hook", "drained", "closed within 60s", "work stopped", "released"]
+    assert stage.steps[2:4] == ["pre-shutdown hook", "drained"]
+    assert set(stage.steps[4:7]) == {"closed within 60s", "work stopped", "watches ended"}
+    assert stage.steps[7:] == ["released"]
 
 
 async def test_with_retry_after_the_server_listens_until_requests_have_ended(stage: Stage) -> None:
@@ -107,7 +110,8 @@ async def test_with_retry_after_the_server_listens_until_requests_have_ended(sta
     assert not stage.server.lifecycle.http_server_stopped_listening.signaled
     stage.in_flight.leave()
     await running
-    assert stage.steps[2:] == ["pre-shutdown hook", "drained", "closed within 2s", "work stopped", "released"]
+    expected = ["pre-shutdown hook", "drained", "work stopped", "watches ended", "closed within 2s", "released"]
+    assert stage.steps[2:] == expected
 
 
 async def test_a_request_in_flight_is_waited_for(stage: Stage) -> None:
@@ -196,7 +200,7 @@ async def test_a_port_that_can_not_be_had_ends_the_run(stage: Stage) -> None:
     stage.start = taken  # type: ignore[method-assign]
     with pytest.raises(OSError, match="address already in use"):
         await stage.run()
-    assert stage.steps == ["released"]
+    assert stage.steps == ["watches ended", "released"]
 
 
 async def test_an_unknown_path_is_503_until_all_paths_are_installed(stage: Stage) -> None:

@@ -1,0 +1,51 @@
+"""The ports: HTTPS for everyone, and plain HTTP for this machine where it was asked for."""
+
+from __future__ import annotations
+
+import os
+
+from pilothouse.apiserver.filters.chain import handler_chain, insecure_handler_chain
+from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.serving.insecure import insecure_endpoint
+from pilothouse.apiserver.serving.secure import SecureServing
+from pilothouse.apiserver.serving.server import Endpoint, Server
+from pilothouse.controlplane.config import Config
+from pilothouse.controlplane.errors import StartFailed
+
+
+class Port:
+    """One server on one address, which it names when it can not have it."""
+
+    def __init__(self, handler: Handler, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._server = Server(handler, [endpoint])
+
+    @property
+    def number(self) -> int:
+        return self._server.port
+
+    async def start(self) -> None:
+        """Raises StartFailed."""
+        try:
+            await self._server.start()
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else str(error)
+            address = host_port(self._endpoint.host, self._endpoint.port)
+            raise StartFailed(f"failed to listen on {address}: {why}") from error
+
+    async def shutdown(self, timeout: float) -> None:
+        await self._server.shutdown(timeout)
+
+
+def open_ports(api: Handler, config: Config, secure: SecureServing) -> list[Port]:
+    """The secure port first. Raises ValueError for an insecure port that others could reach."""
+    ports = [Port(handler_chain(api, config.chain), secure.endpoint)]
+    insecure = config.options.insecure_serving
+    if insecure.port:
+        endpoint = insecure_endpoint(insecure.bind_address, insecure.port)
+        ports.append(Port(insecure_handler_chain(api, config.chain), endpoint))
+    return ports
+
+
+def host_port(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,0 +1,99 @@
+"""A real `pilothouse serve` in its own process, and requests to it over TLS."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+_READY_WITHIN = 60.0
+_ENDS_WITHIN = 30.0
+
+
+class ServeProcess:
+    """Ready when the constructor returns; killed by `close` if it still runs."""
+
+    def __init__(self, data_dir: Path, *flags: str) -> None:
+        self.data_dir = data_dir
+        command = [sys.executable, "-m", "pilothouse.cli.main", "serve", "--data-dir", str(data_dir), *flags]
+        if not any(flag.startswith("--secure-port") for flag in flags):
+            command.append("--secure-port=0")
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        giving_up = threading.Timer(_READY_WITHIN, self.process.kill)
+        giving_up.start()
+        self.greeting = self._read_greeting()
+        giving_up.cancel()
+
+    def _read_greeting(self) -> str:
+        assert self.process.stdout is not None
+        lines = []
+        for line in self.process.stdout:
+            lines.append(line)
+            if line.startswith("export KUBECONFIG="):
+                return "".join(lines)
+        raise AssertionError(f"the server ended before it was ready: {self.process.communicate()[1]}")
+
+    @property
+    def port(self) -> int:
+        found = re.search(r"https://127\.0\.0\.1:(\d+)", self.greeting)
+        assert found
+        return int(found[1])
+
+    def connect(self, *, as_admin: bool = True, timeout: float = _ENDS_WITHIN) -> http.client.HTTPSConnection:
+        pki = self.data_dir / "pki"
+        context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
+        if as_admin:
+            context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+        return http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=timeout)
+
+    def get(self, path: str, *, as_admin: bool = True, token: str = "") -> tuple[int, bytes]:
+        connection = self.connect(as_admin=as_admin)
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        return answer.status, body
+
+    def kubeconfig(self) -> dict[str, Any]:
+        """The parts that matter, without a YAML library."""
+        text = (self.data_dir / "admin.kubeconfig").read_text()
+        fields = dict(re.findall(r"^\s*([a-z-]+): (\S+)$", text, re.MULTILINE))
+        return {key: base64.b64decode(value) if key.endswith("-data") else value for key, value in fields.items()}
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.process.pid, number)
+
+    def wait(self) -> int:
+        return self.process.wait(_ENDS_WITHIN)
+
+    def errors(self) -> str:
+        """What it wrote to stderr; call it when it has ended."""
+        assert self.process.stderr is not None
+        return self.process.stderr.read()
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+def refused(*flags: str) -> subprocess.CompletedProcess[str]:
+    """The outcome of a server that can not start."""
+    command = [sys.executable, "-m", "pilothouse.cli.main", "serve", *flags]
+    return subprocess.run(command, capture_output=True, text=True, timeout=_READY_WITHIN, check=False)
+
+
+def parsed(body: bytes) -> Any:
+    return json.loads(body)
