@@ -11,7 +11,7 @@ _ALONE = re.compile(r"^( *)\{(\w+)\}$", re.MULTILINE)
 
 
 def fill(template: str, **parts: str) -> str:
-    """The template with its parts; a part that is empty takes its line away."""
+    """The template with its parts. A block that is empty becomes `pass`; braces that name no part stay."""
     blocks = _ALONE.sub(lambda match: _block(match[1], parts[match[2]]), template)
     return re.sub(r"\{(\w+)\}", lambda match: parts.get(match[1], match[0]), blocks)
 
