@@ -137,7 +137,7 @@ def _step(field: Field, *, empty: Any) -> Any:
 
 
 def _unless_null(decode: Decode) -> Decode:
-    """A pointer to what prints as null is gone when the object is read from the store, which is before it is answered."""
+    """A pointer to what prints as null is gone once the object is read back from the store, before it is answered."""
 
     def step(value: Any) -> Any:
         new = decode(value)
