@@ -120,7 +120,11 @@ def test_patches_see_gos_kinds() -> None:
     assert (at(pod, "metadata", "labels").kind, at(pod, "metadata", "labels").name) == (SchemaKind.MAP, "map")
     assert (at(pod, "spec", "priority").kind, at(pod, "spec", "priority").name) == (SchemaKind.PRIMITIVE, "int32")
     containers = at(pod, "spec", "containers")
-    assert (containers.kind, containers.merge_key, containers.strategies) == (SchemaKind.LIST, "name", {"merge"})
+    assert (containers.kind, containers.merge_key, containers.strategies) == (
+        SchemaKind.LIST,
+        "name",
+        frozenset({"merge"}),
+    )
     assert containers.element is not None
     assert containers.element.name == "Container"
     data = at(kind("apps/v1", "ControllerRevision").patch_schema, "data")
