@@ -39,8 +39,7 @@ def _generic(options: CompletedOptions, store: Store) -> GenericConfig:
         features=FeatureGates(options.features.feature_gates),
         authorizer=build_authorizer(options.authorization),
         min_request_timeout=float(options.generic.min_request_timeout),
-        watch_cache=options.etcd.watch_cache,
-        watch_cache_size=options.etcd.default_watch_cache_size,
+        admission_plugins=options.admission.enabled,
     )
 
 

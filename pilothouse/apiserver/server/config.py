@@ -25,8 +25,8 @@ class GenericConfig:
     features: FeatureGates = field(default_factory=FeatureGates)
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
     min_request_timeout: float = 1800.0
-    watch_cache: bool = True
-    watch_cache_size: int = 100
+    admission_plugins: frozenset[str] = frozenset()
+    """The names of those that may run."""
 
     def new_server(self, name: str, delegate: Handler) -> GenericAPIServer:
         return GenericAPIServer(name, delegate, lifecycle=self.lifecycle, health_checks=self.health_checks)

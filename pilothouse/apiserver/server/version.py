@@ -6,7 +6,7 @@ and with what, is ours: gitCommit names the Pilothouse release, compiler and goV
 
 from __future__ import annotations
 
-import platform
+import os
 import sys
 from functools import cache
 
@@ -19,12 +19,14 @@ from pilothouse.machinery.errors import MethodNotAllowed
 MAJOR, MINOR, PATCH = "1", "36", "4"
 GIT_VERSION = f"v{MAJOR}.{MINOR}.{PATCH}"
 
-_ARCHITECTURES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 @cache
 def version_info() -> dict[str, str]:
     """The fields of upstream's version.Info, in its order."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    machine = os.uname().machine
     return {
         "major": MAJOR,
         "minor": MINOR,
@@ -36,9 +38,9 @@ def version_info() -> dict[str, str]:
         "gitCommit": f"pilothouse-{__version__}",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",
-        "goVersion": f"python{platform.python_version()}",
-        "compiler": platform.python_implementation().lower(),
-        "platform": f"{sys.platform}/{_ARCHITECTURES.get(platform.machine(), platform.machine())}",
+        "goVersion": f"python{python}",
+        "compiler": sys.implementation.name,
+        "platform": f"{sys.platform}/{_ARCHITECTURES.get(machine, machine)}",
     }
 
 

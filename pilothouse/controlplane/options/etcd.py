@@ -8,7 +8,7 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import BOOL, DURATION, INT, STRING, STRINGS
+from pilothouse.controlplane.flags.values import BOOL, DURATION, STRING, STRINGS
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,6 @@ class EtcdOptions:
         "storage-media-type", STRING, "application/json", "The form in which objects are stored: application/json."
     )
     watch_cache: bool = flag("watch-cache", BOOL, True, "Serve reads and watches from memory.")
-    default_watch_cache_size: int = flag(
-        "default-watch-cache-size", INT, 100, "How many past events a resource's watch cache keeps at first."
-    )
 
     def validate(self) -> Iterator[str]:
         yield from self._validate_backend()
@@ -51,8 +48,8 @@ class EtcdOptions:
             yield f'--storage-media-type "{self.storage_media_type}" invalid, allowed values: application/json'
         if self.compaction_interval < 0 or self.healthcheck_timeout <= 0:
             yield "--etcd-compaction-interval can not be negative and --etcd-healthcheck-timeout must be positive"
-        if self.default_watch_cache_size < 0:
-            yield "--default-watch-cache-size can not be negative value"
+        if not self.watch_cache:
+            yield "--watch-cache=false is not supported by this version"
         if not self.prefix.startswith("/"):
             yield f'--etcd-prefix must begin with a slash, got "{self.prefix}"'
 

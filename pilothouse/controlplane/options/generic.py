@@ -63,14 +63,13 @@ class GenericOptions:
         False,
         "Go on listening while requests end, and answer new ones with 429 and Retry-After.",
     )
-    storage_initialization_timeout: float = flag(
-        "storage-initialization-timeout", DURATION, 60.0, "How long to wait for the storage at start."
-    )
 
     def validate(self) -> Iterator[str]:
         yield from self._validate_numbers()
         if self.goaway_chance < 0 or self.goaway_chance > 0.02:
             yield "--goaway-chance can not be less than 0 or greater than 0.02"
+        elif self.goaway_chance:
+            yield "--goaway-chance is not supported by this version"
         for origin in self.cors_allowed_origins:
             yield from _validate_origin(origin)
 
@@ -81,7 +80,6 @@ class GenericOptions:
             "--max-mutating-requests-inflight": self.max_mutating_requests_inflight,
             "--request-timeout": self.request_timeout,
             "--min-request-timeout": self.min_request_timeout,
-            "--storage-initialization-timeout": self.storage_initialization_timeout,
             "--shutdown-delay-duration": self.shutdown_delay_duration,
         }
         for name, value in numbers.items():

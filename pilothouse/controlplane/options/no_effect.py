@@ -20,6 +20,7 @@ def _flag(name: str, type: FlagType[Any], why: str) -> Flag:
 FLAGS = [
     _flag("apiserver-count", INT, "Endpoint leases say how many servers there are."),
     _flag("contention-profiling", BOOL, "There are no Go locks to profile."),
+    _flag("default-watch-cache-size", INT, "Watch caches size themselves."),
     _flag("delete-collection-workers", INT, "Deletions of a collection are pipelined."),
     _flag("enable-garbage-collector", BOOL, "Owner references are always honoured on deletion."),
     _flag("enable-priority-and-fairness", BOOL, "Requests are limited by --max-requests-inflight."),
@@ -32,5 +33,6 @@ FLAGS = [
     _flag("profiling", BOOL, "There are no /debug/pprof endpoints."),
     _flag("show-hidden-metrics-for-version", STRING, "No metric is hidden."),
     _flag("shutdown-watch-termination-grace-period", DURATION, "Watches are ended at once, and cleanly."),
+    _flag("storage-initialization-timeout", DURATION, "The server is unready for as long as its storage is."),
     _flag("watch-cache-sizes", STRINGS, "Watch caches size themselves."),
 ]
