@@ -6,6 +6,7 @@ The caller of a store reports its requests, because only it knows the resource b
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -57,5 +58,5 @@ def report_size(cluster: str, size: Callable[[], float]) -> None:
 
 
 def forget_size(cluster: str) -> None:
-    if (cluster,) in _SIZE._metrics:
+    with suppress(KeyError):
         _SIZE.remove(cluster)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from pilothouse.apiserver.storage.sqlite.errors import DirectoryInUse
@@ -26,8 +27,10 @@ class DataDirectory:
 
     def size(self) -> int:
         """Bytes on disk, the write-ahead log included."""
-        files = (self.database, self.path / "store.db-wal")
-        return sum(file.stat().st_size for file in files if file.exists())
+        total = self.database.stat().st_size
+        with suppress(FileNotFoundError):
+            total += (self.path / "store.db-wal").stat().st_size
+        return total
 
     def sync(self) -> None:
         """Makes the names of newly created files durable."""

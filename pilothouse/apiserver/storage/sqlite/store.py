@@ -101,6 +101,7 @@ class SqliteStore:
         return self._state.revision
 
     async def compact(self, revision: Revision) -> None:
+        self._chronicle.ensure_open()
         await self._compactor.compact(revision)
 
     async def ping(self) -> None:

@@ -8,7 +8,7 @@ from itertools import accumulate
 from pilothouse.apiserver.storage.interface import Event, Revision
 
 _EVENTS = 8192
-_BYTES = 32 * 1024 * 1024
+_BYTES = 16 * 1024 * 1024
 
 
 class Window:
@@ -53,6 +53,6 @@ class Window:
 
 
 def _weight(event: Event) -> int:
-    """What the event may keep alive alone: its own value is in use elsewhere until the next change."""
+    """The bytes that the event keeps alive, or will once its key is changed again."""
     entry, previous = event.entry, event.previous
     return (len(entry.value) if entry else 0) + (len(previous.value) if previous else 0)

@@ -1,0 +1,92 @@
+"""Who may open a data directory, and what is in it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+
+from pilothouse.apiserver.storage.sqlite.errors import DamagedStore, DirectoryInUse, UnsupportedFormat
+from pilothouse.apiserver.storage.sqlite.schema import connect
+from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+
+_HOLDER = """
+import asyncio, pathlib, sys
+from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+
+async def hold():
+    store = await SqliteStore.open(pathlib.Path(sys.argv[1]))
+    await store.create("/registry/a", b"theirs")
+    print("open", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(hold())
+"""
+
+
+async def _hold(directory: Path) -> asyncio.subprocess.Process:
+    """Another process that has the directory open."""
+    holder = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _HOLDER, str(directory), stdout=asyncio.subprocess.PIPE
+    )
+    assert holder.stdout is not None
+    assert await holder.stdout.readline() == b"open\n"
+    return holder
+
+
+async def test_a_directory_that_another_process_has_open_is_refused_until_that_one_is_killed(tmp_path: Path) -> None:
+    holder = await _hold(tmp_path)
+    with pytest.raises(DirectoryInUse, match=rf"{tmp_path} is in use by process {holder.pid}$"):
+        await SqliteStore.open(tmp_path)
+    holder.send_signal(signal.SIGKILL)
+    await holder.wait()
+    store = await SqliteStore.open(tmp_path)
+    assert await store.count("/registry/") == 1
+    await store.close()
+
+
+async def test_a_directory_is_refused_to_a_second_store_of_the_same_process(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path)
+    with pytest.raises(DirectoryInUse, match=f"process {os.getpid()}$"):
+        await SqliteStore.open(tmp_path)
+    await store.close()
+    await (await SqliteStore.open(tmp_path)).close()
+
+
+async def test_nobody_else_may_read_what_is_stored(tmp_path: Path) -> None:
+    directory = tmp_path / "new" / "store"
+    store = await SqliteStore.open(directory)
+    await store.create("/registry/secrets/a", b"hush")
+    assert directory.stat().st_mode & 0o077 == 0
+    assert {file.name for file in directory.iterdir() if file.stat().st_mode & 0o077} == set()
+    await store.close()
+
+
+async def test_a_file_of_a_newer_format_is_refused(tmp_path: Path) -> None:
+    await (await SqliteStore.open(tmp_path)).close()
+    with sqlite3.connect(tmp_path / "store.db") as connection:
+        connection.execute("UPDATE meta SET value = 2 WHERE name = 'format'")
+    connection.close()
+    for _ in range(2):  # the refusal leaves the directory unlocked
+        with pytest.raises(UnsupportedFormat, match="has format 2, this version reads formats up to 1"):
+            await SqliteStore.open(tmp_path)
+
+
+async def test_a_file_that_is_not_a_store_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "store.db").write_bytes(b"no database " * 1000)
+    for _ in range(2):
+        with pytest.raises(DamagedStore, match=r"store\.db cannot be read: file is not a database"):
+            await SqliteStore.open(tmp_path)
+    assert (tmp_path / "store.db").read_bytes() == b"no database " * 1000
+
+
+def test_commits_wait_for_the_disk(tmp_path: Path) -> None:
+    connection = connect(tmp_path / "store.db")
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    connection.close()

@@ -1,0 +1,105 @@
+"""The small parts of the embedded store."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from store_clock import ManualClock
+
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.storage.errors import Unavailable
+from pilothouse.apiserver.storage.interface import Entry, Event
+from pilothouse.apiserver.storage.sqlite.health import Health
+from pilothouse.apiserver.storage.sqlite.keys import KeyRange
+from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.apiserver.storage.sqlite.window import Window
+
+_text = st.text(alphabet=st.sampled_from("a/\0\ud7ff\ue000\uffff\U0010ffff"), max_size=4)
+
+
+@given(prefix=_text, after=_text, key=_text)
+def test_a_range_holds_the_keys_with_its_prefix_behind_a_key(prefix: str, after: str, key: str) -> None:
+    assert (key in KeyRange.under(prefix, after=after)) == (key.startswith(prefix) and (not after or key > after))
+
+
+def _event(revision: int, size: int = 1) -> Event:
+    return Event(revision, "/a", Entry("/a", b"x" * size, revision, revision), None)
+
+
+def test_a_window_keeps_the_newest_events_within_its_bounds() -> None:
+    window = Window(10, max_events=100)
+    for revision in range(11, 1000):
+        window.extend([_event(revision)])
+        kept = [event.revision for event in window.after(max(10, revision - 50))]
+        assert kept == list(range(max(11, revision - 49), revision + 1))
+        assert revision <= 110 or not window.covers(revision - 101)
+
+
+def test_a_window_holds_no_more_bytes_than_it_may() -> None:
+    window = Window(0, max_bytes=1000)
+    for revision in range(1, 50):
+        window.extend([_event(revision, size=400)])
+        assert not window.covers(revision - 3) or revision < 3
+        assert window.covers(revision)
+
+
+def test_a_window_survives_an_event_that_is_larger_than_itself() -> None:
+    window = Window(0, max_bytes=1000)
+    window.extend([_event(1), _event(2, size=5000)])
+    assert not window.covers(1)
+    assert window.covers(2)
+    window.extend([_event(3)])
+    assert window.after(2) == [_event(3)]
+
+
+async def test_a_commit_that_hangs_makes_the_store_unhealthy() -> None:
+    clock = ManualClock()
+
+    async def probe() -> None:
+        pytest.fail("the writer is busy: a probe would only queue behind it")
+
+    health = Health(clock, probe)
+    health.commit_started()
+    await health.check()
+    clock.advance(11)
+    with pytest.raises(Unavailable, match="running for 11 s"):
+        await health.check()
+    health.commit_succeeded()
+    await health.check()
+
+
+async def test_a_key_that_no_file_can_hold_fails_alone(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path)
+    outcomes = await asyncio.gather(
+        store.create("/registry/\ud800", b""), store.create("/registry/a", b""), return_exceptions=True
+    )
+    assert [type(outcome) for outcome in outcomes] == [UnicodeEncodeError, Entry]
+    await store.close()
+
+
+async def test_a_closed_store_leaves_no_thread_and_no_task(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path)
+    await store.create("/registry/a", b"")
+    mine = {thread for thread in threading.enumerate() if thread.name.startswith("store-")}
+    await store.close()
+    for thread in mine:
+        thread.join(timeout=5)
+    assert len(mine) == 2
+    assert not any(thread.is_alive() for thread in mine)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_metrics_show_the_size_on_disk_and_what_commits_carried(tmp_path: Path) -> None:
+    label = {"storage_cluster_id": "embedded"}
+    before = REGISTRY.get_sample_value("pilothouse_storage_commit_writes_sum") or 0
+    store = await SqliteStore.open(tmp_path)
+    await asyncio.gather(*(store.create(f"/registry/{i}", b"x" * 1000) for i in range(100)))
+    assert (REGISTRY.get_sample_value("apiserver_storage_size_bytes", label) or 0) > 100_000
+    assert REGISTRY.get_sample_value("pilothouse_storage_commit_writes_sum") == before + 100
+    await store.close()
+    assert REGISTRY.get_sample_value("apiserver_storage_size_bytes", label) is None
