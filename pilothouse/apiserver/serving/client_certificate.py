@@ -31,7 +31,7 @@ class ClientCertificate:
         return self.chain[0]
 
     def issued_under(self, authorities: Iterable[bytes]) -> bool:
-        """Whether one of these CA certificates (DER) stands in the chain. TLS trusts those of users and proxies alike."""
+        """Whether one of these CAs (DER) stands in the chain. TLS trusts the CAs of users and of proxies alike."""
         return not set(self.chain).isdisjoint(authorities)
 
 

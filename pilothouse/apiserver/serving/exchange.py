@@ -8,6 +8,7 @@ limit that the reader gives; a write waits while the client does not read, and f
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from abc import ABC, abstractmethod
 from typing import Any
@@ -60,7 +61,7 @@ class Exchange(ABC):
         """Writes what send_whole left over."""
 
     @abstractmethod
-    def start(self, status: int, headers: Headers) -> None:
+    async def start(self, status: int, headers: Headers) -> None:
         """Writes the head of a stream, at once."""
 
     @abstractmethod
@@ -68,7 +69,7 @@ class Exchange(ABC):
         """Writes a part of a stream, at once; waits while the client is slow."""
 
     @abstractmethod
-    def finish(self) -> None:
+    async def finish(self) -> None:
         """Ends a stream."""
 
     @abstractmethod
@@ -89,7 +90,8 @@ class Exchange(ABC):
 
     async def run(self, handler: Handler) -> None:
         try:
-            await self._answer(await handler(self.request))
+            if not self.gone:  # a stream may be reset before its turn
+                await self._answer(await handler(self.request))
         except ClientGone:
             self.abort()
         except asyncio.CancelledError:
@@ -117,13 +119,13 @@ class Exchange(ABC):
         try:
             if self.gone:
                 return
-            self.start(response.status, response.headers)
             self.streaming = True
+            await self.start(response.status, response.headers)
             if self.request.method != "HEAD" and response.status not in NO_BODY_STATUS:
                 async for chunk in body:
                     if chunk:
                         await self.write(chunk)
-            self.finish()
+            await self.finish()
         finally:
             self.streaming = False
             await _close(body)
@@ -133,7 +135,8 @@ class Exchange(ABC):
             self.abort()
             return
         headers = [(b"content-type", b"text/plain; charset=utf-8")]
-        self.send_whole(Response(500, headers=headers), b"Internal Server Error\n")
+        with contextlib.suppress(ClientGone):
+            await self._answer(Response(500, b"Internal Server Error\n", headers))
 
     async def read_body(self, limit: int) -> bytes:
         """The whole body. Raises RequestEntityTooLarge without reading on when it is longer than the limit."""
@@ -143,8 +146,7 @@ class Exchange(ABC):
         while not self.ended:
             if self.gone:
                 raise ClientGone("the client went away before its request was complete")
-            self._body_waiter = asyncio.get_running_loop().create_future()
-            await self._body_waiter
+            await self._more_body()
             if self.body_size > limit:
                 break
         if self.body_size > limit:
@@ -152,6 +154,10 @@ class Exchange(ABC):
         whole = b"".join(self._body)
         self._body = [whole]
         return whole
+
+    async def _more_body(self) -> None:
+        self._body_waiter = asyncio.get_running_loop().create_future()
+        await self._body_waiter
 
     def _check_length(self, limit: int) -> None:
         declared = self.request.header(b"content-length")

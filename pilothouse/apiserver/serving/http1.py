@@ -8,7 +8,7 @@ after the client had a moment to read the answer.
 from __future__ import annotations
 
 import asyncio
-from typing import Final, cast
+from typing import cast
 
 import zttp
 
@@ -17,8 +17,6 @@ from pilothouse.apiserver.serving.http1_exchange import STATUS_LINES, UNREAD, Ht
 from pilothouse.apiserver.serving.state import NEVER, ServingState
 from pilothouse.apiserver.serving.target import BadTarget, parse_target
 from pilothouse.apiserver.serving.transport import ClientConnection
-
-_LINGER: Final = 1.0
 
 
 class Http1Connection(ClientConnection):
@@ -179,7 +177,7 @@ class Http1Connection(ClientConnection):
     def _linger(self) -> None:
         """A close with unread input resets the connection, and the client might not see the answer."""
         self._lingering = True
-        self.deadline = self.state.now + _LINGER
+        self.deadline = self.state.now + self.state.limits.linger
         self.read_on()
 
     def sweep(self, now: float) -> None:

@@ -65,7 +65,7 @@ class Http1Exchange(Exchange):
                 await connection.drained()
             connection.transport.write(rest[at : at + CHUNK])
 
-    def start(self, status: int, headers: Headers) -> None:
+    async def start(self, status: int, headers: Headers) -> None:
         framing = b""
         if declared := next((value for name, value in headers if name == b"content-length"), None):
             self._left_to_send = int(declared)
@@ -97,7 +97,7 @@ class Http1Exchange(Exchange):
         if self._chunked:
             self._connection.transport.write(b"\r\n")
 
-    def finish(self) -> None:
+    async def finish(self) -> None:
         if self._chunked and self.request.method != "HEAD":
             self._connection.transport.write(b"0\r\n\r\n")
         elif self._left_to_send and self.request.method != "HEAD":
@@ -133,7 +133,6 @@ class Http1Exchange(Exchange):
         return self._head(response.status, response.headers, framing)
 
     def _head(self, status: int, headers: Headers, framing: bytes) -> bytes:
-        self.started = True
         parts = [STATUS_LINES[status], self._connection.state.date_line]
         for name, value in headers:
             if name not in _FRAMING:
@@ -149,7 +148,9 @@ class Http1Exchange(Exchange):
         if framing:
             parts.append(framing)
         parts.append(b"\r\n")
-        return _checked(b"".join(parts), len(parts))
+        head = _checked(b"".join(parts), len(parts))
+        self.started = True
+        return head
 
 
 def _checked(head: bytes, lines: int) -> bytes:

@@ -87,38 +87,40 @@ class Listener:
         task.add_done_callback(self._greeting.discard)
 
     async def _greet(self, client: socket.socket) -> None:
-        if self._tls is None:
-            await self._loop.connect_accepted_socket(self._http1, client)
-            return
+        greeting = asyncio.current_task()
+        assert greeting is not None
+
+        def negotiation() -> Negotiation:
+            return Negotiation(self._state, self._loop, lambda: self._greeting.discard(greeting))
+
+        limits = self._state.limits
         try:
+            context = self._tls(client.getsockname()[0]) if self._tls else None
             await self._loop.connect_accepted_socket(
-                self._negotiation,
+                negotiation,
                 client,
-                ssl=self._tls(client.getsockname()[0]),
-                ssl_handshake_timeout=self._state.limits.handshake_timeout,
-                ssl_shutdown_timeout=_SHUTDOWN_TIMEOUT,
+                ssl=context,
+                ssl_handshake_timeout=limits.handshake_timeout if context else None,
+                ssl_shutdown_timeout=_SHUTDOWN_TIMEOUT if context else None,
             )
         except OSError as error:  # ssl.SSLError, ConnectionResetError and TimeoutError are of its kind
             TLS_HANDSHAKE_ERRORS.inc()
             log.debug("TLS handshake failed: %s", error)
 
-    def _negotiation(self) -> Negotiation:
-        return Negotiation(self._state, self._loop)
-
-    def _http1(self) -> Http1Connection:
-        return Http1Connection(self._state, self._loop)
-
 
 class Negotiation(asyncio.Protocol):
     """Stands in until the handshake has settled the protocol."""
 
-    def __init__(self, state: ServingState, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, state: ServingState, loop: asyncio.AbstractEventLoop, settled: Callable[[], None]) -> None:
         self._state = state
         self._loop = loop
+        self._settled = settled
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        chosen = transport.get_extra_info("ssl_object").selected_alpn_protocol()
-        protocol = (Http2Connection if chosen == "h2" else Http1Connection)(self._state, self._loop)
+        self._settled()
+        tls = transport.get_extra_info("ssl_object")
+        http2 = tls is not None and tls.selected_alpn_protocol() == "h2"
+        protocol = (Http2Connection if http2 else Http1Connection)(self._state, self._loop)
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
 

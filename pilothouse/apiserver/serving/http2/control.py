@@ -193,6 +193,8 @@ class Http2Control(ClientConnection):
 
     def answered(self, stream: Http2Stream) -> None:
         self.running.discard(stream)
+        if stream.last:
+            self.go_away()
         if self.streams.pop(stream.id, None) is not None:
             if not stream.ended and not stream.gone:
                 self.write(frames.rst_stream(stream.id, ErrorCode.NO_ERROR))

@@ -27,6 +27,7 @@ class Http2Stream(Exchange):
         "deadline",
         "expected",
         "id",
+        "last",
         "receive_window",
         "send_window",
     )
@@ -35,6 +36,7 @@ class Http2Stream(Exchange):
         super().__init__()
         self.id = stream_id
         self.closed = False  # END_STREAM or RST_STREAM is sent
+        self.last = False  # its answer asks for a new connection
         self.send_window = send_window
         self.receive_window = frames.DEFAULT_WINDOW
         self.expected: int | None = None  # the declared length of the body
@@ -74,7 +76,7 @@ class Http2Stream(Exchange):
     async def send_rest(self, rest: memoryview) -> None:
         await self._send(rest, end=True)
 
-    def start(self, status: int, headers: Headers) -> None:
+    async def start(self, status: int, headers: Headers) -> None:
         bodiless = self.request.method == "HEAD" or status in NO_BODY_STATUS
         declared = [field for field in headers if field[0] == b"content-length"]
         self._send_head(status, self._headers(headers) + declared, end=bodiless)
@@ -82,7 +84,7 @@ class Http2Stream(Exchange):
     async def write(self, chunk: bytes) -> None:
         await self._send(memoryview(chunk), end=False)
 
-    def finish(self) -> None:
+    async def finish(self) -> None:
         if not self.closed:
             self.closed = True
             self._connection.write(frames.frame_header(frames.DATA, frames.END_STREAM, self.id, 0))
@@ -165,7 +167,7 @@ class Http2Stream(Exchange):
             if field[0] not in _OWN_FIELDS:
                 own.append(field)
             elif field[0] == b"connection" and field[1].lower() == b"close":
-                self._connection.go_away()
+                self.last = True
         return own
 
     def _bodiless(self, response: Response, size: int) -> Headers:

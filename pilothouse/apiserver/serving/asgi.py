@@ -1,0 +1,135 @@
+"""The handler chain as an ASGI 3 app: for calls within the process, and for other servers than ours.
+
+Our own server does not come this way: its protocols make the Request and write the Response themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeAlias
+
+from pilothouse.apiserver.http import Handler, Headers, Request, Response
+from pilothouse.apiserver.serving.exchange import NO_BODY_STATUS, ClientGone, Exchange
+from pilothouse.apiserver.serving.target import parse_target
+
+Message: TypeAlias = MutableMapping[str, Any]
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+
+class AsgiApp:
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            raise ValueError(f"the ASGI scope {scope['type']} is not served")
+        exchange = AsgiExchange(receive, send)
+        exchange.request = _request(scope, exchange)
+        task = asyncio.current_task()
+        assert task is not None
+        exchange.task = task
+        await exchange.run(self._handler)
+
+
+def _request(scope: Scope, exchange: AsgiExchange) -> Request:
+    query: bytes = scope.get("query_string", b"")
+    raw_path: bytes | None = scope.get("raw_path")
+    return Request(
+        scope["method"],
+        parse_target(raw_path).path if raw_path else scope["path"],
+        query.decode("latin-1"),
+        [(bytes(name), bytes(value)) for name, value in scope["headers"]],
+        exchange.read_body,
+        scope.get("scheme", "http"),
+        scope.get("http_version", "1.1"),
+        tuple(scope["client"]) if scope.get("client") else None,
+        None,
+        exchange.disconnected,
+    )
+
+
+class AsgiExchange(Exchange):
+    __slots__ = ("_head", "_receive", "_send", "_watcher")
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        super().__init__()
+        self.ended = False
+        self._receive = receive
+        self._send = send
+        self._head: Message = {}
+        self._watcher: asyncio.Task[None] | None = None  # hears the client go, once nothing else is awaited of it
+
+    def send_whole(self, response: Response, body: bytes) -> memoryview | None:
+        headers = response.headers
+        if response.status not in NO_BODY_STATUS and not any(name == b"content-length" for name, _ in headers):
+            headers = [*headers, (b"content-length", b"%d" % len(body))]
+        self._head = _start(response.status, headers)
+        return memoryview(b"" if self.request.method == "HEAD" or response.status in NO_BODY_STATUS else body)
+
+    async def send_rest(self, rest: memoryview) -> None:
+        await self._tell(self._head)
+        await self._tell({"type": "http.response.body", "body": bytes(rest), "more_body": False})
+
+    async def start(self, status: int, headers: Headers) -> None:
+        self._watch()
+        await self._tell(_start(status, headers))
+        await self.write(b"")
+
+    async def write(self, chunk: bytes) -> None:
+        await self._tell({"type": "http.response.body", "body": chunk, "more_body": True})
+
+    async def finish(self) -> None:
+        await self._tell({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _tell(self, message: Message) -> None:
+        self.started = True
+        try:
+            await self._send(message)
+        except OSError as error:
+            raise ClientGone(str(error)) from None
+
+    def abort(self) -> None:
+        """The server sees an answer that ends too early, and does what its protocol has for that."""
+
+    def want_body(self, limit: int) -> None:
+        """An ASGI server holds the client back by itself."""
+
+    def done(self) -> None:
+        if self._watcher is not None:
+            self._watcher.cancel()
+
+    async def disconnected(self) -> None:
+        self._watch()
+        await super().disconnected()
+
+    def _watch(self) -> None:
+        if self._watcher is None:
+            self._watcher = asyncio.create_task(self._hear_all())
+
+    async def _hear_all(self) -> None:
+        while not self.gone:
+            await self._hear()
+
+    async def _hear(self) -> None:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            self.leave()
+            return
+        if body := message.get("body"):
+            self.receive(body)
+        if not message.get("more_body"):
+            self.receive_end()
+
+    async def _more_body(self) -> None:
+        """Two may not listen at once."""
+        if self._watcher is None:
+            await self._hear()
+        else:
+            await super()._more_body()
+
+
+def _start(status: int, headers: Headers) -> Message:
+    return {"type": "http.response.start", "status": status, "headers": headers}

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import hpack as reference
+import pytest
+from hpack.huffman import HuffmanEncoder
+from hpack.huffman_constants import REQUEST_CODES, REQUEST_CODES_LENGTH
+from hpack.table import HeaderTable
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pilothouse.apiserver.serving.http2 import huffman
+from pilothouse.apiserver.serving.http2.frames import ConnectionFailure
+from pilothouse.apiserver.serving.http2.hpack import Decoder, encode_response, read_integer, write_integer
+from pilothouse.apiserver.serving.http2.static_table import STATIC_TABLE
+
+NAMES = st.sampled_from([b":path", b"accept", b"user-agent", b"x-new", b"authorization", b"a"])
+VALUES = st.binary(max_size=300).map(lambda raw: bytes(0x20 + byte % 0x5F for byte in raw))
+FIELDS = st.lists(st.tuples(NAMES, VALUES), max_size=12)
+
+
+def coder() -> HuffmanEncoder:
+    return HuffmanEncoder(REQUEST_CODES, REQUEST_CODES_LENGTH)
+
+
+def test_the_static_table_is_that_of_the_rfc() -> None:
+    assert STATIC_TABLE[1:] == tuple(HeaderTable.STATIC_TABLE)
+
+
+@given(st.binary(max_size=400))
+@settings(max_examples=60)
+def test_what_is_huffman_coded_is_decoded(data: bytes) -> None:
+    assert huffman.decode(coder().encode(data)) == data
+
+
+@pytest.mark.parametrize("data", [b"\xff\xff\xff\xff", b"\x00", b"\xff" * 2 + b"\x00", b"\x1f\xff"])
+def test_bad_padding_and_the_end_symbol_are_no_huffman_code(data: bytes) -> None:
+    with pytest.raises(huffman.HuffmanError):
+        huffman.decode(data)
+
+
+@given(st.lists(st.tuples(FIELDS, st.booleans()), max_size=8), st.sampled_from([0, 60, 300, 4096]))
+@settings(max_examples=60)
+def test_a_decoder_follows_its_client_s_table(blocks: list[tuple[list[tuple[bytes, bytes]], bool]], size: int) -> None:
+    encoder, decoder = reference.Encoder(), Decoder(1 << 20)
+    for number, (fields, coded) in enumerate(blocks):
+        if number == 2:
+            encoder.header_table_size = size
+        assert decoder.decode(encoder.encode(fields, huffman=coded)) == fields
+
+
+@given(st.lists(st.tuples(NAMES, st.binary(max_size=200)), max_size=6), st.sampled_from([100, 200, 201, 404, 503]))
+@settings(max_examples=40)
+def test_answers_are_read_by_a_client(fields: list[tuple[bytes, bytes]], status: int) -> None:
+    decoded = reference.Decoder().decode(encode_response(status, fields), raw=True)
+    assert [tuple(field) for field in decoded] == [(b":status", b"%d" % status), *fields]
+
+
+@given(st.integers(0, (1 << 28) - 1), st.sampled_from([0x0F, 0x1F, 0x3F, 0x7F]))
+def test_integers_are_read_as_they_were_written(value: int, mask: int) -> None:
+    assert read_integer(write_integer(value, mask, 0) + b"?", 0, mask)[0] == value
+
+
+@given(st.binary(max_size=60))
+@settings(max_examples=200)
+def test_any_block_is_decoded_or_refused(block: bytes) -> None:
+    try:
+        Decoder(1000).decode(block)
+    except ConnectionFailure:
+        return
+
+
+def test_a_list_over_the_limit_is_reported_and_the_table_stays_in_step() -> None:
+    encoder, decoder = reference.Encoder(), Decoder(5000)
+    assert decoder.decode(encoder.encode([(b"bomb", b"x" * 3000)])) == [(b"bomb", b"x" * 3000)]
+    assert decoder.decode(encoder.encode([(b"bomb", b"x" * 3000)] * 50 + [(b"kept", b"here")])) is None
+    assert decoder.decode(encoder.encode([(b"kept", b"here")])) == [(b"kept", b"here")]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        b"\x80",  # index 0
+        b"\xbe",  # beyond the table
+        b"\x7f\xff\xff\xff\xff\xff\x0f",  # a number without end
+        b"\x00\x05abc",  # a string cut off
+        b"\x3f\xe2\x1f",  # a table of 4097 bytes
+        b"\x00\x01A\x01b",  # an upper-case name
+        b"\x00\x01a\x02b\n",  # a line break in a value
+        b"\x00",
+    ],
+)
+def test_blocks_against_the_rules_are_refused(block: bytes) -> None:
+    with pytest.raises(ConnectionFailure):
+        Decoder(1 << 20).decode(block)
