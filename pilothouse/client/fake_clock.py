@@ -73,6 +73,12 @@ class FakeClock:
             self._armed.clear()
             await self._armed.wait()
 
+    async def wait_for_timer(self, seconds: float) -> None:
+        """Returns when something waits for exactly this long from now."""
+        while not any(timer.due == self._now + seconds and not timer.cancelled for _, _, timer in self._timers):
+            self._armed.clear()
+            await self._armed.wait()
+
     def next_timer(self) -> float | None:
         """Seconds until the next timer fires."""
         live = [timer.due for _, _, timer in self._timers if not timer.cancelled]

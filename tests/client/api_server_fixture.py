@@ -17,8 +17,6 @@ from aiohttp import web
 
 from pilothouse.machinery.objects import Json
 
-COLLECTION = "/api/v1/namespaces/{namespace}/configmaps"
-
 
 @dataclass
 class Change:
@@ -65,7 +63,10 @@ def is_list(request: web.Request) -> bool:
 
 
 class ApiServer:
-    def __init__(self) -> None:
+    def __init__(self, root: str = "/api/v1", plural: str = "configmaps", kind: str = "ConfigMap") -> None:
+        self._root = root
+        self._plural = plural
+        self._kind = kind
         self.version = 10
         self.compacted = 0
         self.objects: dict[str, Json] = {}
@@ -86,7 +87,7 @@ class ApiServer:
         self.version += 1
         meta = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "resourceVersion": str(self.version)}
         meta |= fields.pop("metadata", {})
-        obj = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": meta, **fields}
+        obj = {"kind": self._kind, "apiVersion": self._root.split("/", 2)[2], "metadata": meta, **fields}
         await self._record("MODIFIED" if key in self.objects else "ADDED", key, obj)
         return obj
 
@@ -156,11 +157,12 @@ class ApiServer:
     async def start(self, **site: Any) -> None:
         """Listens: where it did before, if it was stopped."""
         app = web.Application(middlewares=[self._middleware])
-        app.router.add_get("/api/v1/configmaps", self._collection)
-        app.router.add_get(COLLECTION, self._collection)
-        app.router.add_post(COLLECTION, self._create)
-        app.router.add_delete(COLLECTION, self._delete_collection)
-        for path in (COLLECTION + "/{name}", COLLECTION + "/{name}/{subresource}"):
+        collection = f"{self._root}/namespaces/{{namespace}}/{self._plural}"
+        app.router.add_get(f"{self._root}/{self._plural}", self._collection)
+        app.router.add_get(collection, self._collection)
+        app.router.add_post(collection, self._create)
+        app.router.add_delete(collection, self._delete_collection)
+        for path in (collection + "/{name}", collection + "/{name}/{subresource}"):
             app.router.add_get(path, self._get)
             app.router.add_put(path, self._update)
             app.router.add_patch(path, self._patch)
@@ -210,7 +212,7 @@ class ApiServer:
             meta["continue"] = f"{version}:{_key(items[limit - 1])}"
             items = items[:limit]
         bare = [{name: value for name, value in obj.items() if name not in ("kind", "apiVersion")} for obj in items]
-        return web.json_response({"kind": "ConfigMapList", "apiVersion": "v1", "metadata": meta, "items": bare})
+        return web.json_response({"kind": f"{self._kind}List", "apiVersion": "v1", "metadata": meta, "items": bare})
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         wanted = request.query.get("resourceVersion", "")
@@ -278,8 +280,10 @@ class ApiServer:
 
     async def _patch(self, request: web.Request) -> web.Response:
         patch = await request.json()
-        if request.content_type == "application/merge-patch+json":
-            known = self.objects[_path_key(request)]
+        known = self.objects.get(_path_key(request))
+        if "merge-patch" in request.content_type and "subresource" not in request.match_info:
+            if known is None:
+                return _failure(404, "NotFound")
             return web.json_response(await self._store(request, request.match_info["name"], {**known, **patch}))
         return await self._echo(request)
 

@@ -104,17 +104,14 @@ class LeaderElector:
         logger.info("successfully acquired lease %s", self._lock.description)
 
     async def _renew_until_lost(self) -> None:
-        renewed = self._clock.now()
-        while True:
-            left = self._times.renew_deadline - (self._clock.now() - renewed)
-            if left <= 0:
-                logger.warning("failed to renew lease %s in time", self._lock.description)
-                return
+        deadline = self._clock.now() + self._times.renew_deadline
+        while (left := deadline - self._clock.now()) > 0:
             # A request that hangs must not keep a leader in office.
             attempt = asyncio.ensure_future(self._try_acquire_or_renew())
             if await done_within(left, attempt, self._clock) and attempt.result():
-                renewed = self._clock.now()
-            await self._clock.sleep(self._times.retry_period)
+                deadline = self._clock.now() + self._times.renew_deadline
+            await self._clock.sleep(min(self._times.retry_period, deadline - self._clock.now()))
+        logger.warning("failed to renew lease %s in time", self._lock.description)
 
     async def _try_acquire_or_renew(self) -> bool:
         try:
