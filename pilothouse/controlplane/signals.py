@@ -1,4 +1,8 @@
-"""SIGTERM and SIGINT: the first asks the server to stop, the second ends it at once."""
+"""SIGTERM and SIGINT: the first asks the server to stop, the second ends it at once.
+
+`timeout` and some shells send each signal twice, to the process and to its group: what follows within a moment is the
+same wish, not a second one.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +14,28 @@ import signal
 log = logging.getLogger(__name__)
 
 SECOND_SIGNAL_EXIT_CODE = 1
+_SAME_WISH = 0.1
 
 
 def stop_on_signal() -> asyncio.Event:
     """An event that the first signal sets."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
+    wish = _Wish()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, _received, stop, number)
-    return stop
+        asyncio.get_running_loop().add_signal_handler(number, wish.received, number)
+    return wish.stop
 
 
-def _received(stop: asyncio.Event, number: signal.Signals) -> None:
-    if stop.is_set():
-        log.error("Received %s again: ending at once", number.name)
-        os._exit(SECOND_SIGNAL_EXIT_CODE)
-    log.info("Received %s: shutting down", number.name)
-    stop.set()
+class _Wish:
+    def __init__(self) -> None:
+        self.stop = asyncio.Event()
+        self._first = float("inf")
+
+    def received(self, number: signal.Signals) -> None:
+        now = asyncio.get_running_loop().time()
+        if not self.stop.is_set():
+            log.info("Received %s: shutting down", number.name)
+            self._first = now
+            self.stop.set()
+        elif now - self._first > _SAME_WISH:
+            log.error("Received %s again: ending at once", number.name)
+            os._exit(SECOND_SIGNAL_EXIT_CODE)
