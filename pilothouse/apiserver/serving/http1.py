@@ -14,6 +14,7 @@ import zttp
 
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.serving.http1_exchange import STATUS_LINES, UNREAD, Http1Exchange
+from pilothouse.apiserver.serving.long_head import BadHead, LongHead, parse_long_head
 from pilothouse.apiserver.serving.state import NEVER, ServingState
 from pilothouse.apiserver.serving.target import BadTarget, parse_target
 from pilothouse.apiserver.serving.transport import ClientConnection
@@ -28,6 +29,8 @@ class Http1Connection(ClientConnection):
         self._ahead = 0  # how much came while a request was being answered
         self._early: bytes | None = None  # what came after an upgrade request; None for other requests
         self._upgraded = False
+        self._too_long = False  # the head is too long for the parser, and collected in _head
+        self._long_head: LongHead | None = None  # whose short form the parser reads
         self._reading = True
         self._lingering = False
         self.deadline = NEVER  # for what is awaited from the client
@@ -39,12 +42,47 @@ class Http1Connection(ClientConnection):
     def data_received(self, data: bytes) -> None:
         if self._lingering or self._upgraded:
             return
+        if self._too_long:
+            self._read_long_head(data)
+            return
         if self._exchange is not None and self._exchange.ended:
             self._receive_ahead(data)
+        self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
         try:
             self._handle_events(self._parser.receive_event(data), data)
         except zttp.RemoteProtocolError as error:
-            self._refuse(431 if "size limit" in str(error) else 400)
+            if "size limit" not in str(error):
+                self._refuse(400)
+            elif self._exchange is None and self._long_head is None:
+                self._too_long = True
+                self._read_long_head(data)
+            else:
+                self._refuse(431)
+
+    def _read_long_head(self, data: bytes) -> None:
+        """Collects a head that the parser has given up on, and begins again with its short form."""
+        searched = max(0, len(self._head) - 3)
+        if not self._head:
+            self.deadline = self.state.now + self.state.limits.header_timeout
+        self._head += data
+        end = self._head.find(b"\r\n\r\n", searched)
+        if max(end, len(self._head) if end < 0 else 0) > self.state.limits.header_bytes:
+            self._refuse(431)
+        elif end >= 0:
+            self._begin_again(bytes(self._head[: end + 4]), bytes(self._head[end + 4 :]))
+
+    def _begin_again(self, head: bytes, rest: bytes) -> None:
+        try:
+            self._long_head = parse_long_head(head)
+        except BadHead:
+            self._refuse(400)
+            return
+        self._too_long = False
+        self._head.clear()
+        self._parser = zttp.Connection(zttp.SERVER)
+        self._parse(self._long_head.short + rest)
 
     def _receive_ahead(self, data: bytes) -> None:
         """The parser holds what comes before its turn; after an upgrade it belongs to the new protocol."""
@@ -74,8 +112,9 @@ class Http1Connection(ClientConnection):
         self._head += data
 
     def _begin(self, event: zttp.Request, data: bytes) -> None:
+        long_head, self._long_head = self._long_head, None
         try:
-            target = parse_target(event.target)
+            target = parse_target(long_head.target if long_head else event.target)
         except BadTarget:
             self._refuse(400)
             return
@@ -90,7 +129,7 @@ class Http1Connection(ClientConnection):
             event.method.decode(),
             target.path,
             target.query_string,
-            cast("zttp.HeaderBlock", event.headers).to_list(lowercase_names=True),
+            long_head.headers if long_head else cast("zttp.HeaderBlock", event.headers).to_list(lowercase_names=True),
             exchange.read_body,
             self.scheme,
             "1.0" if version_1_0 else "1.1",
@@ -152,8 +191,8 @@ class Http1Connection(ClientConnection):
         self._parser.start_next_cycle()
         try:
             self._handle_events(self._parser.next_event(), b"")
-        except zttp.RemoteProtocolError:
-            self._refuse(400)
+        except zttp.RemoteProtocolError as error:
+            self._refuse(431 if "size limit" in str(error) else 400)
 
     def hand_over(self) -> bytes:
         """Gives the transport away, reading paused; returns what came after the request."""

@@ -70,6 +70,34 @@ async def test_heads_that_are_too_large_are_answered_with_431(connected) -> None
         assert (await client.answer()).status == 431
 
 
+@pytest.mark.parametrize(
+    "headers", [f"X: {'x' * 900_000}\r\n", "X: y\r\n" * 5000, f"Authorization: Bearer {'t' * 20_000}\r\n"]
+)
+async def test_long_heads_are_read_like_others(connected, headers: str) -> None:
+    async def handler(request: Request) -> Response:
+        size = sum(len(name) + len(value) for name, value in request.headers)
+        body = await request.read_body(1000)
+        return Response(200, f"{request.path} {size > 9_000} ".encode() + body)
+
+    async with connected(handler) as client:
+        client.ask(f"/{'p' * 30_000}?q", "POST", headers, b"the body")
+        assert (await client.answer()).body == b"/" + b"p" * 30_000 + b" True the body"
+        client.ask("/a%20b", "POST", headers, b"two")
+        client.ask("/after")
+        assert (await client.answer()).body == b"/a b True two"
+        assert (await client.answer()).body == b"/after False "
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["X : y", "Content-Length: 1\r\nTransfer-Encoding: chunked", "Content-Length: 1\r\nContent-Length: 2", "X: \x01"],
+)
+async def test_long_heads_are_read_as_strictly_as_others(connected, line: str) -> None:
+    async with connected(echo) as client:
+        client.ask("/", "POST", f"Y: {'y' * 20_000}\r\n{line}\r\n")
+        assert (await client.answer()).status == 400
+
+
 async def test_answers_to_head_have_a_length_and_no_body(connected) -> None:
     async with connected(answering(b"hello")) as client:
         client.ask("/", "HEAD")
