@@ -5,12 +5,14 @@ Every watcher stands in one scope, a string. A change has a few scopes, found wi
     /registry/pods/             those who watch everything
     /registry/pods/ns/          those who watch one namespace
     /registry/pods/ns/a         those who watch one object
-    spec.nodeName=node-1        those who select one value of the trigger field, as thousands of kubelets do
+    either of the first two, NUL, node-1
+                                those of them who select one value of the trigger field, as thousands of kubelets do
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from pilothouse.apiserver.storage.cacher.events import Change, Views
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
@@ -38,11 +40,11 @@ class Watchers:
             return prefix
         if not self._trigger:
             raise ValueError(f"{self._prefix} has no trigger field")
-        return f"{self._trigger}={value}"
+        return f"{prefix}\0{value}"
 
     def add(self, watcher: Watcher) -> None:
         self._by_scope.setdefault(watcher.options.scope, {})[watcher] = None
-        self._triggered += not watcher.options.scope.startswith(self._prefix)
+        self._triggered += "\0" in watcher.options.scope
 
     def remove(self, watcher: Watcher) -> None:
         scope = watcher.options.scope
@@ -52,7 +54,7 @@ class Watchers:
         del watchers[watcher]
         if not watchers:
             del self._by_scope[scope]
-        self._triggered -= not scope.startswith(self._prefix)
+        self._triggered -= "\0" in scope
 
     def dispatch(self, change: Change) -> None:
         views = Views(change)
@@ -70,13 +72,15 @@ class Watchers:
     def _scopes(self, change: Change) -> Iterator[str]:
         namespace = change.key[: change.key.rindex("/") + 1]
         yield change.key
-        yield namespace
-        if namespace != self._prefix:
-            yield self._prefix
-        if self._triggered:
-            yield from self._trigger_scopes(change)
+        for prefix in {namespace, self._prefix}:
+            yield prefix
+            if self._triggered:
+                yield from {f"{prefix}\0{value}" for value in self._trigger_values(change)}
 
-    def _trigger_scopes(self, change: Change) -> set[str]:
+    def _trigger_values(self, change: Change) -> Iterator[str]:
         """Two when the value changed: the watchers of the old one have to see the object leave."""
-        objects = (obj for obj in (change.current, change.previous) if obj is not None)
-        return {f"{self._trigger}={obj.fields.get(self._trigger, '')}" for obj in objects}
+        for obj in (change.current, change.previous):
+            # An object that can not be read has no value; whoever must look at it is ended in `offer`.
+            with suppress(Exception):
+                if obj is not None:
+                    yield obj.fields.get(self._trigger, "")

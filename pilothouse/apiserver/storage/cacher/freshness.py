@@ -69,9 +69,11 @@ class Freshness:
         if self.revision >= revision:
             return True
         epoch, started = self._epoch, self._clock.time()
-        while self.revision < revision and self._epoch == epoch and self._clock.time() - started < patience:
+        while (
+            self.revision < revision and self._epoch == epoch and (left := started + patience - self._clock.time()) > 0
+        ):
             self._request_progress()
-            await self._change(revision, seconds=min(PROGRESS_PERIOD, started + patience - self._clock.time()))
+            await self._change(revision, seconds=min(PROGRESS_PERIOD, left))
         self._metrics.read_wait.observe(self._clock.time() - started)
         return self.revision >= revision and self._epoch == epoch
 
