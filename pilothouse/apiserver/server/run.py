@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from pilothouse.apiserver.server.health import READYZ, run_checks
 from pilothouse.apiserver.server.hooks import HookContext, run_post_start_hooks, run_pre_shutdown_hooks
@@ -23,6 +23,9 @@ _SHUTDOWN_AFTER_DRAIN = 2.0
 """Seconds that connections get to close once no request is left on them."""
 
 _READY_POLL = 0.05
+
+Background: TypeAlias = dict[str, Callable[[], Coroutine[Any, Any, None]]]
+"""Work to be done, by name, for as long as the server listens."""
 
 
 class Serving(Protocol):
@@ -44,8 +47,7 @@ class RunConfig:
     shutdown_delay: float = 0.0
     send_retry_after: bool = False
     """Listen until the requests in flight have ended, so that new ones can be answered with 429."""
-    background: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
-    """Work to be done, by name, for as long as the server listens."""
+    background: Background = field(default_factory=dict)
 
 
 class Runner:
