@@ -8,6 +8,7 @@ from pilothouse.apiserver.endpoints.serializers.interface import View
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.protobuf import codec
+from pilothouse.machinery.protobuf.envelope import envelope
 from pilothouse.machinery.protobuf.watch import watch_event
 
 
@@ -23,11 +24,11 @@ class ProtobufSerializer:
         return stored.encoded((self.media_type, view.kind), lambda _: codec.encode_raw(view.object(stored), view.kind))
 
     def whole(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
-        return codec.envelope(view.kind, piece)
+        return envelope(view.kind, piece)
 
     def list(self, view: View, metadata: Json, pieces: Sequence[bytes]) -> Iterator[bytes]:
         kind = view.kind.group_version.kind(view.list_kind)
-        yield from codec.stream_list(kind, metadata, pieces)
+        yield from codec.list_pieces(kind, metadata, pieces)
 
     def event(self, event_type: str, whole: bytes) -> bytes:
         return watch_event(event_type, whole)
