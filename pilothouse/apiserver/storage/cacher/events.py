@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import TypeAlias
 
 from pilothouse.apiserver.storage.interface import Entry, Revision
@@ -73,11 +74,14 @@ class Views:
     otherwise the window would keep every object a second time, encoded.
     """
 
-    __slots__ = ("_made", "change")
-
     def __init__(self, change: Change) -> None:
         self.change = change
         self._made: dict[EventType, WatchEvent] = {}
+
+    @cached_property
+    def plain(self) -> WatchEvent | None:
+        """What watchers without a selector see: nearly all of them."""
+        return self.through(None)
 
     def through(self, predicate: Predicate | None) -> WatchEvent | None:
         """What a watcher with this predicate sees of the change."""

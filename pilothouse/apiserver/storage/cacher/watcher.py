@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from pilothouse.apiserver.storage.cacher.clock import resolve
 from pilothouse.apiserver.storage.cacher.events import Change, EventType, Predicate, Views, WatchEvent
 from pilothouse.apiserver.storage.cacher.pages import KeyRange
 from pilothouse.apiserver.storage.interface import Revision
@@ -63,6 +62,7 @@ class Watcher:
     def __init__(self, options: WatchOptions, start: Start, *, limit: int, forget: Callable[[Watcher], None]) -> None:
         self.options = options
         self.closed = False
+        self._predicate = options.predicate
         self._start = start.revision
         self._limit = limit
         self._forget = forget
@@ -75,7 +75,7 @@ class Watcher:
     def offer(self, views: Views) -> bool:
         """Queues what this watcher sees of a live change. False: it was full, and is closed now."""
         try:
-            event = views.through(self.options.predicate)
+            event = views.plain if self._predicate is None else views.through(self._predicate)
         except Exception as error:  # an object that can not be read ends the watches that have to look at it
             self.close(error)
             return True
@@ -89,7 +89,7 @@ class Watcher:
             return False
         self._live.append(event)
         if self._reader is not None:
-            resolve(self._reader)
+            self._wake(self._reader)
         return True
 
     def put_bookmark(self, event: WatchEvent) -> None:
@@ -114,7 +114,7 @@ class Watcher:
             self._error = error
             self._forget(self)
         if self._reader is not None:
-            resolve(self._reader)
+            self._wake(self._reader)
 
     def abandon(self) -> None:
         """Its reader is gone: frees what is still queued."""
@@ -137,7 +137,12 @@ class Watcher:
             elif self.closed:
                 raise self._error or StopAsyncIteration
             else:
-                await self._wait()
+                assert self._reader is None, "a watcher has one reader"
+                self._reader = asyncio.get_running_loop().create_future()
+                try:
+                    await self._reader
+                finally:
+                    self._reader = None
 
     def _advance(self) -> None:
         """Turns the next piece of the backlog into events."""
@@ -157,10 +162,7 @@ class Watcher:
         if self._backlog is not None and not self._early:
             await asyncio.sleep(0)  # nothing matched so far: let others run before looking on
 
-    async def _wait(self) -> None:
-        assert self._reader is None, "a watcher has one reader"
-        self._reader = asyncio.get_running_loop().create_future()
-        try:
-            await self._reader
-        finally:
-            self._reader = None
+    def _wake(self, reader: asyncio.Future[None]) -> None:
+        self._reader = None  # so that the events which follow before it runs cost nothing
+        if not reader.done():
+            reader.set_result(None)
