@@ -112,16 +112,32 @@ class Http1Connection(ClientConnection):
         self._head += data
 
     def _begin(self, event: zttp.Request, data: bytes) -> None:
+        exchange = self._exchange_for(event)
+        if exchange is None:
+            self._refuse(400)
+            return
+        self._exchange = exchange
+        if not event.end_stream:
+            exchange.ended = False
+            self.deadline = self.state.now + self.state.limits.body_timeout
+        else:
+            self.deadline = NEVER
+            if data and self._parser.upgrade() is not None:
+                self._early = bytes(self._head + data).partition(b"\r\n\r\n")[2]
+        self._head.clear()
+        exchange.task = self.loop.create_task(exchange.run(self.state.handler))
+
+    def _exchange_for(self, event: zttp.Request) -> Http1Exchange | None:
+        """None where the target is none."""
         long_head, self._long_head = self._long_head, None
         try:
             target = parse_target(long_head.target if long_head else event.target)
         except BadTarget:
-            self._refuse(400)
-            return
-        parser, version_1_0 = self._parser, event.http_version == b"1.0"
+            return None
+        version_1_0 = event.http_version == b"1.0"
         exchange = Http1Exchange(
             self,
-            keep_alive=not parser.should_close(),
+            keep_alive=not self._parser.should_close(),
             version_1_0=version_1_0,
             expects_continue=event.expect_continue,
         )
@@ -137,16 +153,7 @@ class Http1Connection(ClientConnection):
             self.transport,
             exchange.disconnected,
         )
-        self._exchange = exchange
-        if not event.end_stream:
-            exchange.ended = False
-            self.deadline = self.state.now + self.state.limits.body_timeout
-        else:
-            self.deadline = NEVER
-            if data and parser.upgrade() is not None:
-                self._early = bytes(self._head + data).partition(b"\r\n\r\n")[2]
-        self._head.clear()
-        exchange.task = self.loop.create_task(exchange.run(self.state.handler))
+        return exchange
 
     def _receive(self, data: bytes) -> None:
         if self._exchange is not None:

@@ -5,8 +5,9 @@ New connections get the newest certificates that load; a pair that does not load
 
 from __future__ import annotations
 
-import asyncio
 import logging
+import ssl
+import time
 from dataclasses import dataclass
 
 from pilothouse.apiserver.serving.certificate_files import FileWatch
@@ -35,6 +36,7 @@ class SecureServing:
         """Raises OSError or ValueError where the options or files are not usable."""
         self._options = options
         self._poll_seconds = poll_seconds
+        self._next_look = time.monotonic() + poll_seconds
         self._tls = tls_options(options.tls_min_version, options.tls_cipher_suites)
         self._watch = FileWatch(options.files.paths)
         self._contexts = self._load()
@@ -47,15 +49,17 @@ class SecureServing:
         return Endpoint(
             self._options.bind_address,
             self._options.secure_port,
-            tls=lambda local: self._contexts.for_address(local),
+            tls=self._context,
             reuse_port=self._options.permit_port_sharing,
         )
 
-    async def run(self) -> None:
-        """Keeps the certificates fresh until it is cancelled."""
-        while True:
-            await asyncio.sleep(self._poll_seconds)
+    def _context(self, local_address: str) -> ssl.SSLContext:
+        """Looks at the files first, if that is some time ago: only who connects needs to know of new ones."""
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + self._poll_seconds
             self.refresh()
+        return self._contexts.for_address(local_address)
 
     def refresh(self) -> bool:
         """Loads the files again where they have changed. True when new connections get something new."""

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 from serving_harness import Http1Client, answering, client_context, eventually, secure_options, serving
@@ -11,11 +12,12 @@ from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.machinery.errors import RequestEntityTooLarge
 
+Connected = Callable[..., AbstractAsyncContextManager[Http1Client]]
+
 
 @pytest.fixture
-def connected(pki: CertificatePaths):  # type: ignore[no-untyped-def]
+def connected(pki: CertificatePaths) -> Connected:
     """Serves a handler and connects to it."""
-    from contextlib import asynccontextmanager
 
     @asynccontextmanager
     async def connect(handler: Handler, limits: Limits | None = None) -> AsyncIterator[Http1Client]:
@@ -33,7 +35,7 @@ async def echo(request: Request) -> Response:
     return Response(200, line.encode() + body)
 
 
-async def test_whole_bodies_come_with_their_length_and_the_date(connected) -> None:
+async def test_whole_bodies_come_with_their_length_and_the_date(connected: Connected) -> None:
     async with connected(answering(b"hello")) as client:
         client.ask("/")
         answer = await client.answer()
@@ -41,7 +43,7 @@ async def test_whole_bodies_come_with_their_length_and_the_date(connected) -> No
     assert answer.headers[b"date"].endswith(b"GMT")
 
 
-async def test_paths_are_decoded_and_queries_are_not(connected) -> None:
+async def test_paths_are_decoded_and_queries_are_not(connected: Connected) -> None:
     async with connected(echo) as client:
         client.ask("/a%20b%2Fc/%C3%A9?x=%20+&y")
         assert (await client.answer()).body.decode() == "GET /a b/c/é ? x=%20+&y 1.1 https "
@@ -50,21 +52,21 @@ async def test_paths_are_decoded_and_queries_are_not(connected) -> None:
 
 
 @pytest.mark.parametrize("target", ["/%zz", "/%e", "nonsense"])
-async def test_bad_targets_are_answered_with_400(connected, target: str) -> None:
+async def test_bad_targets_are_answered_with_400(connected: Connected, target: str) -> None:
     async with connected(echo) as client:
         client.ask(target)
         assert (await client.answer()).status == 400
         assert await client.end() == b""
 
 
-async def test_what_is_no_request_is_answered_with_400(connected) -> None:
+async def test_what_is_no_request_is_answered_with_400(connected: Connected) -> None:
     async with connected(echo) as client:
         client.send(b"what is this\r\n\r\n")
         answer = await client.answer()
     assert (answer.status, answer.body, answer.headers[b"connection"]) == (400, b"400 Bad Request", b"close")
 
 
-async def test_heads_that_are_too_large_are_answered_with_431(connected) -> None:
+async def test_heads_that_are_too_large_are_answered_with_431(connected: Connected) -> None:
     async with connected(echo) as client:
         client.ask("/", headers=f"X: {'x' * (1 << 20)}\r\n")
         assert (await client.answer()).status == 431
@@ -73,7 +75,7 @@ async def test_heads_that_are_too_large_are_answered_with_431(connected) -> None
 @pytest.mark.parametrize(
     "headers", [f"X: {'x' * 900_000}\r\n", "X: y\r\n" * 5000, f"Authorization: Bearer {'t' * 20_000}\r\n"]
 )
-async def test_long_heads_are_read_like_others(connected, headers: str) -> None:
+async def test_long_heads_are_read_like_others(connected: Connected, headers: str) -> None:
     async def handler(request: Request) -> Response:
         size = sum(len(name) + len(value) for name, value in request.headers)
         body = await request.read_body(1000)
@@ -92,13 +94,13 @@ async def test_long_heads_are_read_like_others(connected, headers: str) -> None:
     "line",
     ["X : y", "Content-Length: 1\r\nTransfer-Encoding: chunked", "Content-Length: 1\r\nContent-Length: 2", "X: \x01"],
 )
-async def test_long_heads_are_read_as_strictly_as_others(connected, line: str) -> None:
+async def test_long_heads_are_read_as_strictly_as_others(connected: Connected, line: str) -> None:
     async with connected(echo) as client:
         client.ask("/", "POST", f"Y: {'y' * 20_000}\r\n{line}\r\n")
         assert (await client.answer()).status == 400
 
 
-async def test_answers_to_head_have_a_length_and_no_body(connected) -> None:
+async def test_answers_to_head_have_a_length_and_no_body(connected: Connected) -> None:
     async with connected(answering(b"hello")) as client:
         client.ask("/", "HEAD")
         assert (await client.answer(bodiless=True)).headers[b"content-length"] == b"5"
@@ -106,13 +108,13 @@ async def test_answers_to_head_have_a_length_and_no_body(connected) -> None:
         assert (await client.answer()).body == b"hello"
 
 
-async def test_no_content_has_no_length(connected) -> None:
+async def test_no_content_has_no_length(connected: Connected) -> None:
     async with connected(answering(b"", 204)) as client:
         client.ask("/")
         assert b"content-length" not in (await client.answer(bodiless=True)).headers
 
 
-async def test_bodies_are_read_whole_or_in_chunks(connected) -> None:
+async def test_bodies_are_read_whole_or_in_chunks(connected: Connected) -> None:
     async with connected(echo) as client:
         client.ask("/", "POST", body=b"x" * 90_000)
         assert (await client.answer()).body.endswith(b" " + b"x" * 90_000)
@@ -122,7 +124,7 @@ async def test_bodies_are_read_whole_or_in_chunks(connected) -> None:
         assert (await client.answer()).body.endswith(b" abcde")
 
 
-async def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(connected) -> None:
+async def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(connected: Connected) -> None:
     async with connected(echo) as client:
         client.ask("/", "POST", "Expect: 100-continue\r\nContent-Length: 3\r\n")
         assert (await client.head()).status == 100
@@ -131,7 +133,7 @@ async def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(connected) 
 
 
 @pytest.mark.parametrize("framing", ["Content-Length: 1000000000\r\n", "Transfer-Encoding: chunked\r\n"])
-async def test_a_body_over_the_limit_is_refused_and_not_taken_in(connected, framing: str) -> None:
+async def test_a_body_over_the_limit_is_refused_and_not_taken_in(connected: Connected, framing: str) -> None:
     refused: list[str] = []
 
     async def handler(request: Request) -> Response:
@@ -151,7 +153,7 @@ async def test_a_body_over_the_limit_is_refused_and_not_taken_in(connected, fram
     assert refused == ["Request entity too large: limit is 100000"]
 
 
-async def test_a_body_that_nobody_reads_is_not_taken_in(connected) -> None:
+async def test_a_body_that_nobody_reads_is_not_taken_in(connected: Connected) -> None:
     finish = asyncio.Event()
 
     async def handler(request: Request) -> Response:
@@ -174,7 +176,7 @@ async def test_a_body_that_nobody_reads_is_not_taken_in(connected) -> None:
         assert (await client.answer()).body == b"done"
 
 
-async def test_pipelined_requests_are_answered_in_turn(connected) -> None:
+async def test_pipelined_requests_are_answered_in_turn(connected: Connected) -> None:
     async with connected(echo) as client:
         for number in range(5):
             client.ask(f"/{number}")
@@ -182,7 +184,7 @@ async def test_pipelined_requests_are_answered_in_turn(connected) -> None:
     assert [body.split()[1] for body in bodies] == [b"/0", b"/1", b"/2", b"/3", b"/4"]
 
 
-async def test_a_request_may_come_a_byte_at_a_time(connected) -> None:
+async def test_a_request_may_come_a_byte_at_a_time(connected: Connected) -> None:
     async with connected(echo) as client:
         for byte in b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi":
             client.send(bytes((byte,)))
@@ -190,7 +192,7 @@ async def test_a_request_may_come_a_byte_at_a_time(connected) -> None:
         assert (await client.answer()).body == b"POST /x ?  1.1 https hi"
 
 
-async def test_an_http_1_0_client_gets_its_stream_until_the_connection_closes(connected) -> None:
+async def test_an_http_1_0_client_gets_its_stream_until_the_connection_closes(connected: Connected) -> None:
     async def body() -> AsyncIterator[bytes]:
         yield b"one"
         yield b"two"
@@ -202,7 +204,7 @@ async def test_an_http_1_0_client_gets_its_stream_until_the_connection_closes(co
     assert b"transfer-encoding" not in answer.headers
 
 
-async def test_a_stream_s_head_and_each_chunk_are_sent_at_once(connected) -> None:
+async def test_a_stream_s_head_and_each_chunk_are_sent_at_once(connected: Connected) -> None:
     steps = [asyncio.Event() for _ in range(3)]
 
     async def body() -> AsyncIterator[bytes]:
@@ -219,7 +221,7 @@ async def test_a_stream_s_head_and_each_chunk_are_sent_at_once(connected) -> Non
         assert await client.chunk() == b""
 
 
-async def test_an_idle_stream_is_closed_when_its_client_goes(connected) -> None:
+async def test_an_idle_stream_is_closed_when_its_client_goes(connected: Connected) -> None:
     ends: list[str] = []
 
     async def body() -> AsyncIterator[bytes]:
@@ -237,7 +239,7 @@ async def test_an_idle_stream_is_closed_when_its_client_goes(connected) -> None:
         await eventually(lambda: ends)
 
 
-async def test_a_handler_learns_that_its_client_has_gone_and_may_finish_its_work(connected) -> None:
+async def test_a_handler_learns_that_its_client_has_gone_and_may_finish_its_work(connected: Connected) -> None:
     steps: list[str] = []
 
     async def handler(request: Request) -> Response:
@@ -255,7 +257,7 @@ async def test_a_handler_learns_that_its_client_has_gone_and_may_finish_its_work
         await eventually(lambda: steps == ["asked", "done"])
 
 
-async def test_a_stream_with_a_declared_length_is_not_chunked(connected) -> None:
+async def test_a_stream_with_a_declared_length_is_not_chunked(connected: Connected) -> None:
     async def body() -> AsyncIterator[bytes]:
         yield b"abc"
         yield b"def"
@@ -270,7 +272,7 @@ async def test_a_stream_with_a_declared_length_is_not_chunked(connected) -> None
     assert b"transfer-encoding" not in answer.headers
 
 
-async def test_a_handler_that_fails_is_a_500_and_the_connection_lives_on(connected) -> None:
+async def test_a_handler_that_fails_is_a_500_and_the_connection_lives_on(connected: Connected) -> None:
     async def handler(request: Request) -> Response:
         if request.path == "/":
             raise RuntimeError("no")
@@ -283,7 +285,7 @@ async def test_a_handler_that_fails_is_a_500_and_the_connection_lives_on(connect
         assert (await client.answer()).body == b"yes"
 
 
-async def test_a_stream_that_fails_is_cut_off(connected) -> None:
+async def test_a_stream_that_fails_is_cut_off(connected: Connected) -> None:
     async def body() -> AsyncIterator[bytes]:
         yield b"start"
         raise RuntimeError("no")
@@ -295,7 +297,7 @@ async def test_a_stream_that_fails_is_cut_off(connected) -> None:
         assert b"0\r\n\r\n" not in await client.end()
 
 
-async def test_a_header_with_a_line_break_is_not_sent(connected) -> None:
+async def test_a_header_with_a_line_break_is_not_sent(connected: Connected) -> None:
     async def handler(request: Request) -> Response:
         return Response(200, b"", [(b"x", b"a\r\nset-cookie: b")])
 
@@ -306,14 +308,14 @@ async def test_a_header_with_a_line_break_is_not_sent(connected) -> None:
     assert b"set-cookie" not in answer.headers
 
 
-async def test_large_bodies_arrive_whole(connected) -> None:
+async def test_large_bodies_arrive_whole(connected: Connected) -> None:
     body = bytes(range(256)) * 50_000
     async with connected(answering(body)) as client:
         client.ask("/")
         assert (await client.answer()).body == body
 
 
-async def test_connection_close_is_honoured_in_both_directions(connected) -> None:
+async def test_connection_close_is_honoured_in_both_directions(connected: Connected) -> None:
     async def handler(request: Request) -> Response:
         return Response(200, b"", [(b"connection", b"close")] if request.path == "/close" else [])
 

@@ -48,7 +48,7 @@ async def test_requests_and_answers_are_what_they_are_in_http_1(connected: Conne
 
 async def test_many_requests_share_a_connection(connected: Connected) -> None:
     async with connected(echo) as client:
-        for _ in range(60):
+        for _ in range(47):
             streams = [client.ask(f"/{number}") for number in range(90)]
             logs = [await client.answer(stream) for stream in streams]
             client.h2.increment_flow_control_window(sum(len(log.body) for log in logs))
