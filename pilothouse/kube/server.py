@@ -42,7 +42,7 @@ class KubeServer:
         self.generic = config.generic.new_server("kube-apiserver", delegate)
         self.registries = Registries(config.generic.store, root=config.generic.key_prefix)
         legacy = LegacyRESTStorageProvider().open(self.registries)
-        admission = AdmissionChain([NamespaceLifecycle(legacy.namespace)])
+        admission = AdmissionChain([NamespaceLifecycle(legacy.namespace_phase)])
         installer = Installer(admission, config.generic.authorizer, config.generic.min_request_timeout)
         self._install_legacy_api(legacy, installer)
         self._install_apis(installer)

@@ -8,9 +8,9 @@ from typing import TypeAlias
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.machinery.errors import Forbidden, NotFound
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import Json
 
-GetNamespace: TypeAlias = Callable[[str], Awaitable[Json | None]]
+NamespacePhase: TypeAlias = Callable[[str], Awaitable[str | None]]
+"""A namespace's status.phase; None where there is no such namespace."""
 
 IMMORTAL = frozenset(("default", "kube-system", "kube-public"))
 _NAMESPACES = GroupResource("", "namespaces")
@@ -20,8 +20,8 @@ _NAMESPACED_REVIEWS = {("authorization.k8s.io", "localsubjectaccessreviews")}
 class NamespaceLifecycle:
     name = "NamespaceLifecycle"
 
-    def __init__(self, get_namespace: GetNamespace) -> None:
-        self._get_namespace = get_namespace
+    def __init__(self, phase_of: NamespacePhase) -> None:
+        self._phase_of = phase_of
 
     def handles(self, operation: Operation) -> bool:
         return operation is not Operation.CONNECT
@@ -35,10 +35,10 @@ class NamespaceLifecycle:
             return
         if (resource.group, resource.resource) in _NAMESPACED_REVIEWS:
             return
-        namespace = await self._get_namespace(attributes.namespace)
-        if namespace is None:
+        phase = await self._phase_of(attributes.namespace)
+        if phase is None:
             raise NotFound.of(_NAMESPACES, attributes.namespace)
-        if (namespace.get("status") or {}).get("phase") == "Terminating":
+        if phase == "Terminating":
             raise _terminating(attributes)
 
     async def validate(self, attributes: Attributes) -> None:

@@ -16,6 +16,9 @@ from pilothouse.machinery.objects import Json, name_of
 
 
 def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Handler:
+    named = storage if isinstance(storage, NamedCreator) else None
+    plain = storage if isinstance(storage, Creator) else None
+
     async def create(request: Request) -> Response:
         output = negotiate_output(request, scope.serializers)
         serializer = negotiate_input(request, scope.serializers)
@@ -37,9 +40,10 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
             await scope.admission.validate(_attributes(request, created, name or name_of(created), options))
 
         ctx = scope.context(request)
-        if isinstance(storage, NamedCreator):
-            return await storage.create_named(ctx, name, obj, options=options, validate=validate)
-        return await storage.create(ctx, obj, options=options, validate=validate)
+        if named is not None:
+            return await named.create_named(ctx, name, obj, options=options, validate=validate)
+        assert plain is not None
+        return await plain.create(ctx, obj, options=options, validate=validate)
 
     def _attributes(request: Request, obj: Json, name: str, options: WriteOptions) -> Attributes:
         return scope.attributes(request, Operation.CREATE, name=name, obj=obj, dry_run=options.dry_run)

@@ -8,8 +8,7 @@ from pilothouse.apiserver.filters.metrics import AUTHENTICATION_ATTEMPTS
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.machinery.errors import Unauthorized
 
-_SUCCESS = AUTHENTICATION_ATTEMPTS.labels(result="success")
-_FAILURE = AUTHENTICATION_ATTEMPTS.labels(result="failure")
+_SUCCESS, _FAILURE = ("success",), ("failure",)
 
 
 def with_authentication(authenticator: Authenticator, *, anonymous: bool = False) -> Filter:
@@ -21,9 +20,9 @@ def with_authentication(authenticator: Authenticator, *, anonymous: bool = False
             if user is None and anonymous and not request.header(b"authorization"):
                 user = ANONYMOUS_USER
             if user is None:
-                _FAILURE.inc()
+                AUTHENTICATION_ATTEMPTS.inc(_FAILURE)
                 raise Unauthorized
-            _SUCCESS.inc()
+            AUTHENTICATION_ATTEMPTS.inc(_SUCCESS)
             request.user = user
             return await handler(request)
 

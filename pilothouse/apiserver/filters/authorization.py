@@ -6,8 +6,7 @@ from pilothouse.apiserver.authz.interface import Authorizer, Decision, attribute
 from pilothouse.apiserver.filters.metrics import AUTHORIZATION_ATTEMPTS
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 
-_ALLOWED = AUTHORIZATION_ATTEMPTS.labels(decision="allowed")
-_DENIED = AUTHORIZATION_ATTEMPTS.labels(decision="denied")
+_ALLOWED, _DENIED = ("allowed",), ("denied",)
 
 
 def with_authorization(authorizer: Authorizer) -> Filter:
@@ -16,9 +15,9 @@ def with_authorization(authorizer: Authorizer) -> Filter:
             attributes = attributes_of(request)
             answer = await authorizer.authorize(attributes)
             if answer.decision is Decision.ALLOW:
-                _ALLOWED.inc()
+                AUTHORIZATION_ATTEMPTS.inc(_ALLOWED)
                 return await handler(request)
-            _DENIED.inc()
+            AUTHORIZATION_ATTEMPTS.inc(_DENIED)
             raise forbidden(attributes, answer.reason)
 
         return authorize

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Callable
 
 from pilothouse.machinery.errors import BadRequest
@@ -32,7 +31,10 @@ def fill_system_fields(obj: Json) -> None:
 
 
 def new_uid() -> str:
-    return str(uuid.UUID(bytes=os.urandom(16), version=4))
+    """A random (version 4) UUID. Put together by hand, because every request needs one."""
+    digits = os.urandom(16).hex()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 def ensure_namespace(obj: Json, namespace: str) -> None:

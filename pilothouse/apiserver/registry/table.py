@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from pilothouse.machinery.durations import age
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.schema import documentation
-from pilothouse.machinery.durations import age
 
 Cell: TypeAlias = Callable[[Json], Any]
 

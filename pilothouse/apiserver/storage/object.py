@@ -53,11 +53,12 @@ class ObjectCodec:
     api_version: str
     fields_of: Callable[[Json], Fields]
     empty: Json = field(default_factory=dict)
+    type_prefix: bytes = field(init=False)
+    """What a stored object starts with, and what stands before the body on the wire."""
 
-    @property
-    def type_prefix(self) -> bytes:
-        """What a stored object starts with, and what stands before the body on the wire."""
-        return b'{"kind":%s,"apiVersion":%s,' % (orjson.dumps(self.kind), orjson.dumps(self.api_version))
+    def __post_init__(self) -> None:
+        prefix = b'{"kind":%s,"apiVersion":%s,' % (orjson.dumps(self.kind), orjson.dumps(self.api_version))
+        object.__setattr__(self, "type_prefix", prefix)
 
     def encode(self, obj: Json) -> bytes:
         """The bytes to store: type and metadata first, resourceVersion left out. `obj` is not changed."""

@@ -17,7 +17,6 @@ from pilothouse.kube.core.namespaces import (
 from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.served import Registries, served
 from pilothouse.machinery.names import GroupVersion
-from pilothouse.machinery.objects import Json
 
 
 @dataclass(frozen=True)
@@ -27,11 +26,12 @@ class LegacyRESTStorage:
     group: APIGroup
     namespaces: NamespaceStorage
 
-    async def namespace(self, name: str) -> Json | None:
-        """The newest state of a namespace."""
+    async def namespace_phase(self, name: str) -> str | None:
+        """A namespace's phase as far as the cache knows; the store is asked about one that the cache does not have."""
         registry = self.namespaces.registry
-        found = await registry.cacher.get(registry.keys.object("", name))
-        return None if found is None else found.parse()
+        key = registry.keys.object("", name)
+        found = await registry.cacher.get(key, not_older_than=0) or await registry.storage.get(key)
+        return None if found is None else found.fields["status.phase"]
 
 
 class LegacyRESTStorageProvider:
