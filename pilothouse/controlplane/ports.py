@@ -7,18 +7,20 @@ import os
 from pilothouse.apiserver.filters.chain import handler_chain, insecure_handler_chain
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.serving.insecure import insecure_endpoint
+from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.apiserver.serving.secure import SecureServing
 from pilothouse.apiserver.serving.server import Endpoint, Server
 from pilothouse.controlplane.config import Config
 from pilothouse.controlplane.errors import StartFailed
+from pilothouse.controlplane.options.secure_serving import SecureServingOptions
 
 
 class Port:
     """One server on one address, which it names when it can not have it."""
 
-    def __init__(self, handler: Handler, endpoint: Endpoint) -> None:
+    def __init__(self, handler: Handler, endpoint: Endpoint, limits: Limits | None = None) -> None:
         self._endpoint = endpoint
-        self._server = Server(handler, [endpoint])
+        self._server = Server(handler, [endpoint], limits=limits)
 
     @property
     def number(self) -> int:
@@ -39,12 +41,17 @@ class Port:
 
 def open_ports(api: Handler, config: Config, secure: SecureServing) -> list[Port]:
     """The secure port first. Raises ValueError for an insecure port that others could reach."""
-    ports = [Port(handler_chain(api, config.chain), secure.endpoint)]
+    ports = [Port(handler_chain(api, config.chain), secure.endpoint, _limits(config.options.secure_serving))]
     insecure = config.options.insecure_serving
     if insecure.port:
         endpoint = insecure_endpoint(insecure.bind_address, insecure.port)
         ports.append(Port(insecure_handler_chain(api, config.chain), endpoint))
     return ports
+
+
+def _limits(options: SecureServingOptions) -> Limits:
+    streams = options.http2_max_streams_per_connection
+    return Limits(http2_streams=streams) if streams else Limits()
 
 
 def host_port(host: str, port: int) -> str:

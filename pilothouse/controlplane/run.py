@@ -29,6 +29,8 @@ from pilothouse.controlplane.serving import Certificates, secure_serving
 from pilothouse.controlplane.signals import stop_on_signal
 from pilothouse.controlplane.storage import open_store
 
+_RENEW_EVERY = 12 * 3600.0
+
 
 @dataclass(frozen=True, slots=True)
 class Ready:
@@ -47,7 +49,10 @@ def run(options: CompletedOptions, ready: Callable[[Ready], None]) -> None:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
             runner.run(_run(options, ready))
-        except (CertificateError, DataDirInUse, HookFailed, OSError, StorageError, ValueError) as error:
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            raise StartFailed(f"{where}{error.strerror or error}") from error
+        except (CertificateError, DataDirInUse, HookFailed, StorageError, ValueError) as error:
             raise StartFailed(str(error)) from error
 
 
@@ -71,8 +76,7 @@ class Process:
         self._in_flight = config.chain.in_flight
         self._certificates = certificates
         self._prepared = prepare(config)
-        self._secure = secure_serving(config.options, certificates)
-        self._ports = open_ports(self._prepared.server.handler, config, self._secure)
+        self._ports = open_ports(self._prepared.server.handler, config, secure_serving(config.options, certificates))
 
     async def run(self, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
         """Raises StartFailed, HookFailed."""
@@ -89,11 +93,18 @@ class Process:
 
     def _background(self) -> Background:
         """The embedded store compacts itself; an etcd is compacted by those who use it."""
-        work: Background = {"serving certificates": self._secure.run}
+        work: Background = {"certificates": self._renew_certificates}
         etcd = self._options.etcd
         if etcd.servers and etcd.compaction_interval:
             work["compaction"] = partial(compact_forever, self._store, etcd.compaction_interval)
         return work
+
+    async def _renew_certificates(self) -> None:
+        """New connections get the new ones as soon as they are on disk."""
+        while True:
+            await asyncio.sleep(_RENEW_EVERY)
+            await asyncio.to_thread(Certificates.ensure, self._options)
+            self._write_kubeconfig()
 
     async def _drain(self, timeout: float) -> None:
         self._in_flight.close()
@@ -102,10 +113,18 @@ class Process:
     def _announce(self) -> Ready:
         gc.freeze()  # what the start made stays, and need not be looked through for garbage again
         gc.enable()
+        self._write_kubeconfig()
         paths, etcd = self._options.pilothouse, self._options.etcd
-        url = f"https://{host_port(self._options.generic.advertise_address, self._ports[0].number)}"
-        self._certificates.write_kubeconfig(Path(paths.kubeconfig_out), url)
-        return Ready(url, paths.kubeconfig_out, paths.data_dir, ", ".join(etcd.servers) or "sqlite")
+        return Ready(self._url, paths.kubeconfig_out, paths.data_dir, ", ".join(etcd.servers) or "sqlite")
+
+    @property
+    def _url(self) -> str:
+        return f"https://{host_port(self._options.generic.advertise_address, self._ports[0].number)}"
+
+    def _write_kubeconfig(self) -> None:
+        path = Path(self._options.pilothouse.kubeconfig_out)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._certificates.write_kubeconfig(path, self._url)
 
 
 def prepare(config: Config) -> PreparedAPIServer:

@@ -64,6 +64,8 @@ def secure_serving(options: CompletedOptions, certificates: Certificates) -> Sec
             secure_port=secure.secure_port,
             tls_min_version=secure.tls_min_version,
             tls_cipher_suites=secure.tls_cipher_suites,
+            disable_http2_serving=secure.disable_http2_serving,
+            permit_port_sharing=secure.permit_port_sharing,
         )
     )
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.controlplane.errors import StartFailed
 from pilothouse.controlplane.options.completion import CompletedOptions
 
 
 async def open_store(options: CompletedOptions) -> Store:
-    """Raises StorageError, OSError. Only the store that is used is imported."""
+    """Raises StorageError, OSError, StartFailed. Only the store that is used is imported."""
     etcd = options.etcd
     if not etcd.servers:
         from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 
         return await SqliteStore.open(store_path(options), compaction_interval=etcd.compaction_interval)
-    from pilothouse.apiserver.storage.etcd import EtcdStore
-
+    try:
+        from pilothouse.apiserver.storage.etcd import EtcdStore
+    except ImportError as error:
+        raise StartFailed("--etcd-servers needs more packages: pip install 'pilothouse[etcd]'") from error
     return await EtcdStore.connect(
         list(etcd.servers), ca=etcd.cafile, cert=etcd.certfile, key=etcd.keyfile, prefix=etcd.prefix
     )

@@ -78,13 +78,18 @@ PROBLEMS = [
     ("--watch-cache=false", "--watch-cache=false is not supported by this version"),
     ("--secure-port=70000", "--secure-port 70000 must be between 0 and 65535, inclusive. 0 for any free port"),
     ("--insecure-port=-1", "--insecure-port -1 must be between 0 and 65535"),
-    ("--tls-cert-file=c", "--tls-cert-file and --tls-private-key-file must be specified together"),
+    ("--tls-sni-cert-key=/no,/no", "--tls-sni-cert-key: no such file: /no"),
+    ("--tls-cert-file=/no --tls-private-key-file=/etc/passwd", "--tls-cert-file: no such file: /no"),
+    ("--tls-cert-file=/etc/passwd", "--tls-cert-file and --tls-private-key-file must be specified together"),
     ("--tls-min-version=SSL3", 'unknown tls version "SSL3"'),
     ("--tls-sni-cert-key=a", '--tls-sni-cert-key "a": expected comma separated certificate and key file paths'),
     ("--cors-allowed-origins=example.com", "regular expression does not pin to start/end of host"),
     ("--cors-allowed-origins=^(x$", "--cors-allowed-origins has an invalid regular expression"),
-    ("--etcd-cafile=x", "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"),
-    ("--etcd-servers=http://a:1 --etcd-certfile=x", "--etcd-certfile and --etcd-keyfile must be specified together"),
+    ("--etcd-cafile=/etc/passwd", "--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"),
+    (
+        "--etcd-servers=http://a:1 --etcd-certfile=/etc/passwd",
+        "--etcd-certfile and --etcd-keyfile must be specified together",
+    ),
     ("--etcd-servers=localhost", '--etcd-servers: "localhost" is no URL'),
     ("--storage-backend=etcd3", "--storage-backend=etcd3 contradicts --etcd-servers"),
     ("--storage-backend=x", "--storage-backend invalid, allowed values: etcd3, sqlite"),
@@ -149,18 +154,10 @@ def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
         "--etcd-servers=http://127.0.0.1:2379,http://127.0.0.1:2381 --storage-backend=etcd3",
         "--cors-allowed-origins=^https://example.com$,//localhost:.*",
         "--enable-priority-and-fairness=false --profiling=false --watch-cache-sizes=pods#100",
-        "--tls-sni-cert-key=a.crt,a.key:*.foo.com,foo.com",
     ],
 )
 def test_these_command_lines_are_accepted(line: str, tmp_path: Path) -> None:
     completed(f"--data-dir {tmp_path} {line}").validate()
-
-
-def test_sni_certificates_know_their_names() -> None:
-    options = Options.parse(["--tls-sni-cert-key", "a.crt,a.key:*.foo.com,foo.com", "--tls-sni-cert-key=b.crt,b.key"])
-    first, second = options.secure_serving.sni
-    assert (first.cert, first.key, first.names) == ("a.crt", "a.key", ("*.foo.com", "foo.com"))
-    assert second.names == ()
 
 
 def test_no_flag_is_declared_twice() -> None:

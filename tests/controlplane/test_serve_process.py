@@ -224,3 +224,5 @@ def _until_refused(port: int) -> None:
             socket.create_connection(("127.0.0.1", port)).close()
         except ConnectionRefusedError:
             return
+        except ConnectionResetError:
+            continue  # the connection was waiting to be accepted when the socket was closed

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from pilothouse.controlplane.flags.declare import flag
 from pilothouse.controlplane.flags.values import BOOL, STRING
+from pilothouse.controlplane.options.files import missing_files
 
 
 @dataclass(frozen=True)
@@ -21,8 +22,4 @@ class AuthenticationOptions:
     token_auth_file: str = flag("token-auth-file", STRING, "", 'A CSV file of tokens: token,user,uid[,"group,group"].')
 
     def validate(self) -> Iterator[str]:
-        import os
-
-        for name, path in (("client-ca-file", self.client_ca_file), ("token-auth-file", self.token_auth_file)):
-            if path and not os.path.isfile(path):
-                yield f"--{name}: no such file: {path}"
+        yield from missing_files({"client-ca-file": self.client_ca_file, "token-auth-file": self.token_auth_file})

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from pilothouse.controlplane.flags.declare import flag
 from pilothouse.controlplane.flags.values import BOOL, DURATION, STRING, STRINGS
+from pilothouse.controlplane.options.files import missing_files
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class EtcdOptions:
 
     def validate(self) -> Iterator[str]:
         yield from self._validate_backend()
+        files = {"etcd-cafile": self.cafile, "etcd-certfile": self.certfile, "etcd-keyfile": self.keyfile}
+        yield from missing_files(files)
         if self.storage_media_type != "application/json":
             yield f'--storage-media-type "{self.storage_media_type}" invalid, allowed values: application/json'
         if self.compaction_interval < 0 or self.healthcheck_timeout <= 0:

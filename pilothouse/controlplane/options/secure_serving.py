@@ -7,26 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import INT, IP, STRING, STRING_ARRAY, STRINGS
+from pilothouse.controlplane.flags.values import BOOL, INT, IP, STRING, STRING_ARRAY, STRINGS
+from pilothouse.controlplane.options.files import missing_files
 
 TLS_VERSIONS = ("VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13")
-
-
-@dataclass(frozen=True)
-class SNICertKey:
-    """A certificate for the names given, or for those that it carries itself when none are."""
-
-    cert: str
-    key: str
-    names: tuple[str, ...]
-
-    @classmethod
-    def parse(cls, text: str) -> SNICertKey:
-        pair, _, names = text.partition(":")
-        cert, comma, key = pair.partition(",")
-        if not comma or not cert.strip() or not key.strip() or "," in key:
-            raise ValueError("expected comma separated certificate and key file paths")
-        return cls(cert.strip(), key.strip(), tuple(name.strip() for name in names.split(",") if name.strip()))
 
 
 @dataclass(frozen=True)
@@ -63,19 +47,37 @@ class SecureServingOptions:
         "The cipher suites to offer, by their IANA names; OpenSSL's defaults if empty.",
     )
 
-    @property
-    def sni(self) -> list[SNICertKey]:
-        return [SNICertKey.parse(text) for text in self.tls_sni_cert_key]
+    disable_http2_serving: bool = flag("disable-http2-serving", BOOL, False, "Speak HTTP/1.1 only.")
+    http2_max_streams_per_connection: int = flag(
+        "http2-max-streams-per-connection", INT, 0, "How many requests one HTTP/2 connection may carry at once."
+    )
+    permit_port_sharing: bool = flag(
+        "permit-port-sharing", BOOL, False, "Let other processes listen on the same port (SO_REUSEPORT)."
+    )
 
     def validate(self) -> Iterator[str]:
         if not 0 <= self.secure_port <= 65535:
             yield f"--secure-port {self.secure_port} must be between 0 and 65535, inclusive. 0 for any free port"
+        if self.http2_max_streams_per_connection < 0:
+            yield "--http2-max-streams-per-connection can not be negative value"
         if bool(self.tls_cert_file) != bool(self.tls_private_key_file):
             yield "--tls-cert-file and --tls-private-key-file must be specified together"
+        yield from missing_files(
+            {"tls-cert-file": self.tls_cert_file, "tls-private-key-file": self.tls_private_key_file}
+        )
         if self.tls_min_version and self.tls_min_version not in TLS_VERSIONS:
             yield f'unknown tls version "{self.tls_min_version}"'
         for text in self.tls_sni_cert_key:
-            try:
-                SNICertKey.parse(text)
-            except ValueError as error:
-                yield f'--tls-sni-cert-key "{text}": {error}'
+            yield from _validate_pair(text)
+
+
+def _validate_pair(text: str) -> Iterator[str]:
+    pair, colon, names = text.partition(":")
+    files = [file.strip() for file in pair.split(",")]
+    if len(files) != 2 or not all(files):
+        yield f'--tls-sni-cert-key "{text}": expected comma separated certificate and key file paths'
+        return
+    if colon and not names.strip():
+        yield f'--tls-sni-cert-key "{text}": empty names list is not allowed'
+    for file in files:
+        yield from missing_files({"tls-sni-cert-key": file})

@@ -6,20 +6,19 @@ from pilothouse.controlplane.flags.declare import Flag
 from pilothouse.controlplane.flags.values import BOOL, STRING
 
 _BOOLEANS = """
-    aggregator-reject-forwarding-redirect audit-log-batch-throttle-enable audit-log-compress audit-log-truncate-enabled
-    audit-webhook-batch-throttle-enable audit-webhook-truncate-enabled disable-http2-serving
+    aggregator-reject-forwarding-redirect audit-log-batch-throttle-enable audit-log-compress
+    audit-log-truncate-enabled audit-webhook-batch-throttle-enable audit-webhook-truncate-enabled
     emulation-forward-compatible enable-aggregator-routing enable-bootstrap-token-auth enable-logs-handler
-    encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream permit-address-sharing
-    permit-port-sharing runtime-config-emulation-forward-compatible service-account-extend-token-expiration
-    service-account-lookup
+    encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream
+    runtime-config-emulation-forward-compatible service-account-extend-token-expiration service-account-lookup
 """
 
 _VALUES = """
     admission-control admission-control-config-file allow-metric-labels allow-metric-labels-manifest api-audiences
     audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst
-    audit-log-batch-throttle-qps audit-log-format audit-log-maxage audit-log-maxbackup audit-log-maxsize audit-log-mode
-    audit-log-path audit-log-truncate-max-batch-size audit-log-truncate-max-event-size audit-log-version
-    audit-policy-file audit-webhook-batch-buffer-size audit-webhook-batch-initial-backoff
+    audit-log-batch-throttle-qps audit-log-format audit-log-maxage audit-log-maxbackup audit-log-maxsize
+    audit-log-mode audit-log-path audit-log-truncate-max-batch-size audit-log-truncate-max-event-size
+    audit-log-version audit-policy-file audit-webhook-batch-buffer-size audit-webhook-batch-initial-backoff
     audit-webhook-batch-max-size audit-webhook-batch-max-wait audit-webhook-batch-throttle-burst
     audit-webhook-batch-throttle-qps audit-webhook-config-file audit-webhook-initial-backoff audit-webhook-mode
     audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size audit-webhook-version
@@ -30,8 +29,8 @@ _VALUES = """
     coordinated-leadership-renew-deadline coordinated-leadership-retry-period debug-socket-path
     default-not-ready-toleration-seconds default-unreachable-toleration-seconds disabled-metrics
     egress-selector-config-file emulated-version encryption-provider-config etcd-servers-overrides
-    http2-max-streams-per-connection kubelet-certificate-authority kubelet-client-certificate kubelet-client-key
-    kubelet-port kubelet-preferred-address-types kubelet-read-only-port kubelet-timeout kubernetes-service-node-port
+    kubelet-certificate-authority kubelet-client-certificate kubelet-client-key kubelet-port
+    kubelet-preferred-address-types kubelet-read-only-port kubelet-timeout kubernetes-service-node-port
     log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec min-compatibility-version
     oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim
     oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip peer-advertise-port peer-ca-file

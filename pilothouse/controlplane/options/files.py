@@ -1,0 +1,13 @@
+"""Files that options name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+
+def missing_files(paths: dict[str, str]) -> Iterator[str]:
+    """A problem for each flag whose file is not there; an empty path is no path."""
+    for flag, path in paths.items():
+        if path and not os.path.isfile(path):
+            yield f"--{flag}: no such file: {path}"
