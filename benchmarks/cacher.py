@@ -1,6 +1,6 @@
-"""What the watch cache costs: reads, listings and fan-out, on the SQLite store and without HTTP.
+"""What the watch cache costs on the embedded store, without HTTP: `python benchmarks/cacher.py`.
 
-    python benchmarks/cacher.py
+Each line is the mean of one kind of read or of fan-out; the machine should have nothing else to do.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from time import perf_counter
 import uvloop
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
+from pilothouse.apiserver.storage.cacher.events import Change
 from pilothouse.apiserver.storage.cacher.watcher import Watcher
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
@@ -102,9 +103,8 @@ async def fan_out(cacher: Cacher, store: SqliteStore, *, prefix: str, events: in
 async def dispatch_alone(cacher: Cacher) -> None:
     """Queueing one change to 1,000 watchers, without the tasks that read them."""
     watchers = [await cacher.watch(PREFIX, after=cacher.revision) for _ in range(WATCHERS)]
-    page = await cacher.list(f"{PREFIX}default/p00001")
-    obj = page.objects[0]
-    from pilothouse.apiserver.storage.cacher.events import Change
+    obj = await cacher.get(f"{PREFIX}default/p00001")
+    assert obj is not None
 
     async def dispatch() -> None:
         cacher._watchers.dispatch(Change(cacher.revision + 1, obj.key, obj, obj, 0.0))

@@ -4,7 +4,7 @@ import asyncio
 from itertools import pairwise
 
 import pytest
-from cacher_harness import PREFIX, ManualClock, key, put, ready_events, remove, running, settle
+from cacher_harness import CODEC, CONFIG_MAPS, PREFIX, ManualClock, key, put, ready_events, remove, running, settle
 from cacher_memory_store import MemoryStore
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
@@ -139,7 +139,18 @@ async def test_large_resources_are_listed_page_by_page_at_one_revision(store: Me
 async def test_a_stopped_cache_refuses_lists(store: MemoryStore, clock: ManualClock) -> None:
     async with running(store, clock=clock) as cacher:
         pass
-    listing = asyncio.create_task(cacher.list(PREFIX, not_older_than=0))
-    await clock.advance(1.1)
     with pytest.raises(NotReady, match="stopped"):
-        await listing
+        await cacher.list(PREFIX, not_older_than=0)
+
+
+async def test_whoever_waits_for_the_first_fill_learns_that_it_is_stopped(
+    store: MemoryStore, clock: ManualClock
+) -> None:
+    store.unavailable = True
+    cacher = Cacher(store, PREFIX, CODEC, resource=CONFIG_MAPS, clock=clock)
+    await cacher.start()
+    waiting = asyncio.create_task(cacher.wait_ready())
+    await settle()
+    await cacher.stop()
+    with pytest.raises(NotReady):
+        await waiting

@@ -85,12 +85,14 @@ class Cacher:
         self._reflector.start()
 
     async def wait_ready(self) -> None:
+        """Returns when the cache is filled. Raises NotReady when it is stopped before."""
         await self._readiness.wait(patience=None)
 
     async def stop(self) -> None:
-        """Ends all watches. Reads are refused from now on."""
+        """Ends all watches. Lists and watches are refused from now on."""
         await self._reflector.stop()
         self._feed.lost(Unavailable("the watch cache is stopped"))
+        self._readiness.stop()
         self._bookmarks.stop()
 
     async def get(self, key: str, *, not_older_than: Revision | None = None) -> StoredObject | None:

@@ -23,6 +23,7 @@ class Readiness:
         self._since = 0.0
         self._cause = None
         self._waiting = set()
+        self._stopped = False
 
     def gain(self) -> None:
         self._cause = None
@@ -34,12 +35,18 @@ class Readiness:
         self._cause = cause
         self._turn(False)
 
+    def stop(self) -> None:
+        """It will not become ready again, so nobody needs to wait."""
+        self._stopped = True
+        for future in self._waiting:
+            resolve(future)
+
     async def wait(self, *, patience: float | None) -> None:
         """Returns as soon as the cache is ready. Raises NotReady when that takes longer than `patience` seconds."""
         started = self._clock.time()
         while not self.ready:
             left = None if patience is None else started + patience - self._clock.time()
-            if left is not None and left <= 0:
+            if self._stopped or (left is not None and left <= 0):
                 raise self._refusal()
             await self._change(left)
 

@@ -2,7 +2,7 @@
 
 The sink is told everything in order: `replace` with a whole listing, `apply` with each change after it, `progress`
 when nothing changed up to a revision, `lost` when nothing more follows until the next `replace`. Long batches are
-handed over in parts, between which the readers of watches get their turn.
+handed over in parts, between which others get their turn.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Protocol
 
 from pilothouse.apiserver.storage.cacher.clock import Clock, sleep
@@ -19,7 +20,7 @@ from pilothouse.apiserver.storage.errors import StorageError, Unavailable
 from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Revision, Store
 
 PAGE = 10_000
-PART = 100
+TURN_CHANGES, TURN_SECONDS = 100, 0.005  # after that others run: readers of watches first of all
 FIRST_DELAY, LAST_DELAY = 0.05, 5.0
 HEALTHY = 30.0  # a watch that lasted so long is no sign of trouble: the next failure starts with a short delay again
 
@@ -102,19 +103,15 @@ class Reflector:
     async def _pass_on(self, batch: Batch) -> None:
         if not batch.events:
             self._sink.progress(batch.revision)
-        for part in _parts(batch.events):
-            last = part[-1] is batch.events[-1]
-            self._sink.apply(part, batch.revision if last else part[-1].revision)
-            if not last:
+        turn = self._clock.time()
+        for count, events in enumerate(_by_revision(batch.events), start=1):
+            last = events[-1] is batch.events[-1]
+            self._sink.apply(events, batch.revision if last else events[-1].revision)
+            if not last and (count % TURN_CHANGES == 0 or self._clock.time() - turn > TURN_SECONDS):
                 await asyncio.sleep(0)
+                turn = self._clock.time()
 
 
-def _parts(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
-    """Pieces of about a hundred. Events of one revision stay together, or the cache would stop in the midst of it."""
-    first = 0
-    while first < len(events):
-        end = min(first + PART, len(events))
-        while end < len(events) and events[end].revision == events[end - 1].revision:
-            end += 1
-        yield events[first:end]
-        first = end
+def _by_revision(events: Sequence[Event]) -> Iterator[Sequence[Event]]:
+    """Events of one revision stay together, or the cache would stop in the midst of it."""
+    return (tuple(group) for _, group in groupby(events, key=lambda event: event.revision))
