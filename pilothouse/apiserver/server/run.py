@@ -63,6 +63,9 @@ class Runner:
             await self._listen()
             await self._until_stopped(stop, ready)
             await self._shut_down()
+        except BaseException:
+            await self._close(0)
+            raise
         finally:
             await self._context.stop()
             await self._server.destroy()

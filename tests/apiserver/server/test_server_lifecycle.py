@@ -155,7 +155,7 @@ async def test_a_failing_post_start_hook_ends_the_run_and_releases_everything(st
     stage.server.add_post_start_hook("broken", broken)
     with pytest.raises(HookFailed, match='PostStartHook "broken" failed: no such thing'):
         await stage.run()
-    assert stage.steps[-1] == "released"
+    assert stage.steps[-4:] == ["closed within 0s", "work stopped", "watches ended", "released"]
     assert not stage.ready.is_set()
 
 
@@ -200,7 +200,7 @@ async def test_a_port_that_can_not_be_had_ends_the_run(stage: Stage) -> None:
     stage.start = taken  # type: ignore[method-assign]
     with pytest.raises(OSError, match="address already in use"):
         await stage.run()
-    assert stage.steps == ["watches ended", "released"]
+    assert stage.steps == ["closed within 0s", "watches ended", "released"]
 
 
 async def test_an_unknown_path_is_503_until_all_paths_are_installed(stage: Stage) -> None:
