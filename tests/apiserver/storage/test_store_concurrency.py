@@ -67,6 +67,20 @@ async def test_of_racing_deletes_one_wins(store: Store) -> None:
     assert await store.get("/registry/a") is None
 
 
+@pytest.mark.parametrize("turns", range(4))
+async def test_a_key_that_is_being_deleted_is_created_anew_only_once(store: Store, turns: int) -> None:
+    entry = await store.create("/registry/a", b"")
+    delete = asyncio.ensure_future(store.delete("/registry/a", expected=entry.modified))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    early = asyncio.ensure_future(store.create("/registry/a", b"early"))
+    await delete
+    late = asyncio.ensure_future(store.create("/registry/a", b"late"))
+    await asyncio.wait([early, late])
+    winners = [create.result() for create in (early, late) if not create.exception()]
+    assert winners == [await store.get("/registry/a")]
+
+
 async def _live_and_die(store: Store, key: str, lives: int) -> list[int]:
     """Creates, updates and deletes the key again and again, and answers the revisions in the order they returned."""
     revisions = []

@@ -55,6 +55,14 @@ async def test_a_list_at_an_older_revision_shows_what_was_then(store: Store) -> 
     assert await store.list("/registry/", at=c.modified, after="/registry/a", limit=1) == Page([b], c.modified, 1)
 
 
+async def test_a_page_at_an_older_revision_is_filled_however_many_keys_are_newer(store: Store) -> None:
+    old = await _create(store, "/registry/m", "/registry/n", "/registry/o")
+    await _create(store, *(f"/registry/a{i}" for i in range(5)))
+    await store.delete("/registry/n", expected=old[1].modified)
+    for limit in (1, 2, 3):
+        assert await all_pages(store, "/registry/", at=old[-1].modified, limit=limit) == old
+
+
 async def test_a_list_that_continues_is_not_disturbed_by_writes(store: Store) -> None:
     entries = await _create(store, *KEYS)
     first = await store.list("/registry/pods/", limit=3)

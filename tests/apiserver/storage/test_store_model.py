@@ -131,7 +131,7 @@ class Pair:
         assert await events_until(self.store, prefix, after=revision, last=expected[-1].revision) == expected
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(_steps, min_size=5, max_size=30))
 async def test_a_store_answers_like_its_model(backend: Backend, tmp_path: Path, steps: list[Step]) -> None:
     place = type(backend).create(tmp_path)

@@ -75,10 +75,12 @@ async def test_a_watch_tells_only_of_its_prefix(store: Store) -> None:
 async def test_watches_with_nested_prefixes_are_each_told_once(store: Store) -> None:
     start = await store.current_revision()
     watches = [store.watch(prefix, after=start) for prefix in ("/", "/registry/", "/registry/a", "/registry/a")]
+    longer = store.watch("/registry/a/longer", after=start)
     expected = await _live_one_life(store, "/registry/a") + await _live_one_life(store, "/registry/a")
     for watch in watches:
         assert await next_events(watch, 6) == expected
         await watch.aclose()
+    await longer.aclose()
 
 
 async def test_a_watch_from_a_revision_to_come_tells_only_what_is_later(store: Store) -> None:

@@ -12,7 +12,6 @@ from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict, U
 from pilothouse.apiserver.storage.interface import Entry, Revision
 from pilothouse.apiserver.storage.sqlite.clock import Clock
 from pilothouse.apiserver.storage.sqlite.history import Deadline
-from pilothouse.apiserver.storage.sqlite.state import State
 
 # How late a key may go, in seconds: etcd's figure.
 _PERIOD = 0.5
@@ -28,8 +27,7 @@ Delete: TypeAlias = Callable[[str, Revision], Awaitable[Entry]]
 class Expiry:
     """Knows the deadlines of durable entries. A deadline whose entry was replaced or deleted is void."""
 
-    def __init__(self, state: State, deadlines: Iterable[Deadline]) -> None:
-        self._state = state
+    def __init__(self, deadlines: Iterable[Deadline]) -> None:
         self._deadlines = list(deadlines)
         heapq.heapify(self._deadlines)
 
@@ -57,10 +55,7 @@ class Expiry:
         return due
 
     async def _expire(self, deadline: Deadline, delete: Delete) -> bool:
-        """Whether the deadline is settled: its entry is gone, or was changed before it came."""
-        entry = self._state.get(deadline.key)
-        if entry is None or entry.modified != deadline.revision:
-            return True
+        """Whether the deadline is settled: its entry is gone now, or was replaced before."""
         try:
             await delete(deadline.key, deadline.revision)
         except (KeyNotFound, RevisionConflict):

@@ -53,7 +53,7 @@ class Snapshot:
     compacted: Revision
     swept: Revision
     entries: dict[str, Entry] = field(default_factory=dict)
-    deadlines: dict[str, Deadline] = field(default_factory=dict)
+    deadlines: list[Deadline] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,7 @@ def load(connection: sqlite3.Connection) -> Snapshot:
         else:
             entries[key] = Entry(key, value, created, revision)
         if expires is not None:
-            deadlines[key] = Deadline(expires, revision, key)
-        elif deadlines:
-            deadlines.pop(key, None)
+            deadlines.append(Deadline(expires, revision, key))
     return snapshot
 
 

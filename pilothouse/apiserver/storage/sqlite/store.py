@@ -49,7 +49,7 @@ class SqliteStore:
         self._watchers = Watchers()
         self._health = Health(clock, lambda: self._writer.call(probe))
         self._pipeline = Pipeline(self._writer, self._state, publish=self._publish, health=self._health)
-        self._expiry = Expiry(self._state, snapshot.deadlines.values())
+        self._expiry = Expiry(snapshot.deadlines)
         self._background = [asyncio.create_task(self._expiry.run(clock, self._expire))]
         if compaction_interval:
             self._background.append(asyncio.create_task(self._compactor.run(clock, compaction_interval)))

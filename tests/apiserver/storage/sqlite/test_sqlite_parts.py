@@ -24,7 +24,9 @@ _text = st.text(alphabet=st.sampled_from("a/\0\ud7ff\ue000\uffff\U0010ffff"), ma
 
 @given(prefix=_text, after=_text, key=_text)
 def test_a_range_holds_the_keys_with_its_prefix_behind_a_key(prefix: str, after: str, key: str) -> None:
-    assert (key in KeyRange.under(prefix, after=after)) == (key.startswith(prefix) and (not after or key > after))
+    keys = KeyRange.under(prefix, after=after)
+    assert (key in keys) == (key.startswith(prefix) and (not after or key > after))
+    (keys.end or "").encode()  # the file can be asked for it
 
 
 def _event(revision: int, size: int = 1) -> Event:
