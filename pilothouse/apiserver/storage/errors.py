@@ -37,6 +37,10 @@ class FutureRevision(StorageError):
         self.current = current
 
 
+class TooLarge(StorageError):
+    """The store does not take a value of this size."""
+
+
 class Unavailable(StorageError):
     """The store cannot be reached or cannot write now. Whether a write that failed with this took effect is unknown
     only when `uncertain` is true; otherwise it did not."""

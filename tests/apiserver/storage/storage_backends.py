@@ -9,8 +9,10 @@ import uuid
 from abc import ABC, abstractmethod
 from pathlib import Path
 
+from etcd_backend import connect, emptied_etcd
 from store_clock import ManualClock
 
+from pilothouse.apiserver.storage.etcd.store import EtcdStore
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 
@@ -57,4 +59,18 @@ class SqliteBackend(Backend):
         self.clock.advance(seconds)
 
 
-BACKENDS: dict[str, type[Backend]] = {SqliteBackend.name: SqliteBackend}
+class EtcdBackend(Backend):
+    name = "etcd"
+
+    @classmethod
+    def create(cls, scratch: Path) -> EtcdBackend:
+        return cls(emptied_etcd())
+
+    async def open(self) -> EtcdStore:
+        return await connect(self.location)
+
+    async def let_expire(self, seconds: int) -> None:
+        """etcd lives by the real time, so whoever waits for the delete waits for it."""
+
+
+BACKENDS: dict[str, type[Backend]] = {backend.name: backend for backend in (SqliteBackend, EtcdBackend)}

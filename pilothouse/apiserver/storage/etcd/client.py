@@ -1,0 +1,125 @@
+"""Calls to an etcd cluster through any of its members.
+
+Calls go to one member until it fails, then to the next. A call that is known not to have been carried out, or that
+changes nothing, is made again on the other members; any other is not, and its failure says that it is uncertain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from operator import attrgetter
+from typing import Any, TypeAlias
+
+import grpc
+from aetcd import rpc
+
+from pilothouse.apiserver.storage.errors import Unavailable
+from pilothouse.apiserver.storage.etcd.endpoint import Endpoint
+from pilothouse.apiserver.storage.etcd.failures import Failure, failure_of
+from pilothouse.apiserver.storage.interface import Revision
+
+# Longer than the 7 s after which etcd itself gives up a request, so that its answer is heard.
+REQUEST_TIMEOUT = 10.0
+_CLOSE_GRACE = 2.0
+
+# Generated protobuf classes; they carry no types.
+Message: TypeAlias = Any
+_Method: TypeAlias = Callable[[Endpoint], Callable[..., Awaitable[Message]]]
+
+_RANGE: _Method = attrgetter("range")
+_TXN: _Method = attrgetter("txn")
+_COMPACT: _Method = attrgetter("compact")
+_GRANT: _Method = attrgetter("grant")
+_STATUS: _Method = attrgetter("status")
+
+
+class Client:
+    seen: Revision  # the newest revision that any answer has named
+
+    def __init__(self, endpoints: Sequence[Endpoint], *, timeout: float = REQUEST_TIMEOUT) -> None:
+        self.seen = 0
+        self._endpoints = tuple(endpoints)
+        self._preferred = 0
+        self._timeout = timeout
+        self._closed = False
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The member that calls go to now."""
+        return self._endpoints[self._preferred]
+
+    @property
+    def is_open(self) -> bool:
+        return not self._closed
+
+    async def range(self, request: Message) -> Message:
+        return await self._call(_RANGE, request)
+
+    async def txn(self, request: Message) -> Message:
+        return await self._call(_TXN, request, writes=True)
+
+    async def compact(self, request: Message) -> Message:
+        return await self._call(_COMPACT, request)
+
+    async def grant(self, request: Message) -> Message:
+        """A lease granted twice only leaves one unused, which runs out."""
+        return await self._call(_GRANT, request)
+
+    async def status(self) -> Message:
+        return await self._call(_STATUS, rpc.StatusRequest())
+
+    def ensure_open(self) -> None:
+        """Raises Unavailable."""
+        if self._closed:
+            raise Unavailable("the store is closed")
+
+    def saw(self, revision: Revision) -> None:
+        self.seen = max(self.seen, revision)
+
+    def avoid(self, endpoint: Endpoint) -> None:
+        """The member failed: calls go to the next one, unless they do so already."""
+        if endpoint is self.endpoint:
+            self._preferred = (self._preferred + 1) % len(self._endpoints)
+
+    async def close(self) -> None:
+        """Lets the calls that were begun finish, for a moment."""
+        self._closed = True
+        await asyncio.gather(*(endpoint.channel.close(_CLOSE_GRACE) for endpoint in self._endpoints))
+
+    async def _call(self, method: _Method, request: Message, *, writes: bool = False) -> Message:
+        failure: Failure | None = None
+        for endpoint in self._by_preference():
+            self.ensure_open()
+            try:
+                response = await self.answer(method(endpoint)(request, timeout=self._timeout))
+            except grpc.aio.AioRpcError as error:
+                failure = failure_of(error, endpoint.url, wrote=writes)
+            else:
+                self.saw(response.header.revision)
+                return response
+            if failure.of_member:
+                self.avoid(endpoint)
+            if not failure.repeatable:
+                break
+        assert failure is not None, "there is at least one endpoint"
+        raise failure.error
+
+    async def answer(self, call: Awaitable[Message]) -> Message:
+        """Waits for a call. Raises AioRpcError, and Unavailable where closing the store has cut it off."""
+        try:
+            return await call
+        except asyncio.CancelledError:
+            # Closing a channel cancels its calls but not the tasks that wait for them.
+            if self._closed and not _is_being_cancelled():
+                raise Unavailable("the store was closed", uncertain=True) from None
+            raise
+
+    def _by_preference(self) -> Iterator[Endpoint]:
+        first = self._preferred
+        yield from self._endpoints[first:] + self._endpoints[:first]
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

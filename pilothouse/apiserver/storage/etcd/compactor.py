@@ -1,0 +1,69 @@
+"""Compaction by one of many servers: history older than one interval is dropped, once an interval, whoever does it.
+
+The servers share the key `compact_rev_key`, whose version counts the compactions. A server that still knows the
+current version raises it, and compacts to the revision that it noted one interval ago; the others learn the new
+version and try again an interval later. kube-apiserver does the same with the same key, so both may share an etcd.
+
+    A: version 3, revision 100 → wins: version 4, compacts to 100, notes 150
+    B: version 3, revision 120 → loses: learns version 4, notes 160; takes over if A does not come back
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from aetcd import rpc
+
+from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.apiserver.storage.etcd.client import Client, Message
+from pilothouse.apiserver.storage.etcd.failures import CompactedRevision
+from pilothouse.apiserver.storage.interface import Revision
+
+_KEY = b"compact_rev_key"
+
+log = logging.getLogger(__name__)
+
+
+class Compactor:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._version = 0  # of the key, as far as this server knows
+        self._noted: Revision = 0  # the current revision one interval ago
+
+    async def run(self, interval: float, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        while True:
+            await sleep(interval)
+            try:
+                await self.compact_once()
+            except StorageError as error:
+                log.warning("compaction failed and is tried again: %s", error)
+
+    async def compact_once(self) -> None:
+        """Compacts if it is this server's turn. Raises Unavailable."""
+        older = self._noted
+        response = await self._client.txn(self._raise_version())
+        self._noted = response.header.revision
+        if not response.succeeded:
+            self._version = response.responses[0].response_range.kvs[0].version
+            return
+        self._version += 1
+        if older:
+            await self._compact(older)
+
+    async def _compact(self, revision: Revision) -> None:
+        try:
+            await self._client.compact(rpc.CompactionRequest(revision=revision))
+        except CompactedRevision:
+            return
+        log.debug("compacted up to revision %d", revision)
+
+    def _raise_version(self) -> Message:
+        known = rpc.Compare(key=_KEY, target=rpc.Compare.VERSION, result=rpc.Compare.EQUAL, version=self._version)
+        put = rpc.PutRequest(key=_KEY, value=b"%d" % self._noted)
+        return rpc.TxnRequest(
+            compare=[known],
+            success=[rpc.RequestOp(request_put=put)],
+            failure=[rpc.RequestOp(request_range=rpc.RangeRequest(key=_KEY))],
+        )

@@ -1,0 +1,75 @@
+"""One member of an etcd cluster: its address and the calls that can be made to it."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import grpc
+from aetcd import rpc
+
+from pilothouse.apiserver.storage.errors import StorageError
+
+_DEFAULT_PORT = 2379
+
+# A connection that is lost is noticed within 15 s even if nobody closes it, and built again within one second of
+# the member's return. etcd refuses pings more often than every 5 s.
+_OPTIONS = (
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 3_000),  # also how long one attempt to connect may take
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.service_config_disable_resolution", 1),
+    ("grpc.use_local_subchannel_pool", 1),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """Paths of PEM files; empty where there is none."""
+
+    ca: str = ""
+    cert: str = ""
+    key: str = ""
+
+
+class Endpoint:
+    """Calls take a request and a timeout, and raise AioRpcError."""
+
+    def __init__(self, url: str, tls: TlsFiles) -> None:
+        """Connects with the first call. Raises StorageError, OSError."""
+        self.url = url
+        self.channel = _channel(url, tls)
+        kv = rpc.KVStub(self.channel)
+        self.range, self.txn, self.compact = kv.Range, kv.Txn, kv.Compact
+        self.grant = rpc.LeaseStub(self.channel).LeaseGrant
+        self.status = rpc.MaintenanceStub(self.channel).Status
+        self.watch = rpc.WatchStub(self.channel).Watch
+
+
+def _channel(url: str, tls: TlsFiles) -> grpc.aio.Channel:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise StorageError(f'"{url}" is no URL of an etcd member')
+    target = parts.netloc if parts.port else f"{parts.netloc}:{_DEFAULT_PORT}"
+    if parts.scheme == "http":
+        return grpc.aio.insecure_channel(target, options=_OPTIONS)
+    return grpc.aio.secure_channel(target, _credentials(tls), options=_OPTIONS)
+
+
+def _credentials(tls: TlsFiles) -> grpc.ChannelCredentials:
+    ca = tls.ca or ssl.get_default_verify_paths().cafile or ""
+    return grpc.ssl_channel_credentials(
+        root_certificates=_read(ca), private_key=_read(tls.key), certificate_chain=_read(tls.cert)
+    )
+
+
+def _read(path: str) -> bytes | None:
+    return Path(path).read_bytes() if path else None

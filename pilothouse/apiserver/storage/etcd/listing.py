@@ -1,0 +1,25 @@
+"""Lists, read in parts: a whole list in one answer would hold up everything else while it is decoded."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.storage.etcd import messages
+from pilothouse.apiserver.storage.etcd.client import Client, Message
+from pilothouse.apiserver.storage.etcd.keys import KeyRange
+from pilothouse.apiserver.storage.interface import Entry, Page, Revision
+
+_PART = 1000
+
+
+async def read_page(client: Client, keys: KeyRange, *, at: Revision, limit: int) -> Page:
+    """The first `limit` entries of the range, all if it is 0; at the current revision if `at` is 0.
+    Raises CompactedRevision, RevisionToCome, Unavailable."""
+    entries: list[Entry] = []
+    while True:
+        part = min(limit - len(entries), _PART) if limit else _PART
+        response: Message = await client.range(messages.page(keys, at=at, limit=part))
+        at = at or response.header.revision
+        entries += map(messages.entry_of, response.kvs)
+        remaining = response.count - len(response.kvs)
+        if not remaining or len(entries) == limit:
+            return Page(entries, at, remaining)
+        keys = KeyRange(response.kvs[-1].key + b"\0", keys.end)

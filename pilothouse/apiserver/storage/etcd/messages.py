@@ -1,0 +1,98 @@
+"""The requests that the store makes, and the entries and events in what comes back."""
+
+from __future__ import annotations
+
+from aetcd import rpc
+
+from pilothouse.apiserver.storage.errors import Compacted
+from pilothouse.apiserver.storage.etcd.client import Message
+from pilothouse.apiserver.storage.etcd.keys import KeyRange
+from pilothouse.apiserver.storage.interface import Entry, Event, Revision
+
+# Nobody writes this key: reading it costs etcd nothing but the agreement on the current revision.
+_NO_KEY = b"\0"
+
+
+def get(key: str) -> Message:
+    return rpc.RangeRequest(key=key.encode())
+
+
+def page(keys: KeyRange, *, at: Revision, limit: int) -> Message:
+    return rpc.RangeRequest(key=keys.start, range_end=keys.end, revision=at, limit=limit)
+
+
+def count(keys: KeyRange) -> Message:
+    return rpc.RangeRequest(key=keys.start, range_end=keys.end, count_only=True)
+
+
+def current_revision() -> Message:
+    return rpc.RangeRequest(key=_NO_KEY, count_only=True)
+
+
+def create(key: str, value: bytes, *, lease: int) -> Message:
+    name = key.encode()
+    absent = rpc.Compare(key=name, target=rpc.Compare.CREATE, result=rpc.Compare.EQUAL, create_revision=0)
+    return rpc.TxnRequest(compare=[absent], success=[_put(name, value, lease)])
+
+
+def update(key: str, value: bytes, *, expected: Revision, lease: int) -> Message:
+    """Reads the key behind the write, because a put alone does not tell when the key was created."""
+    name = key.encode()
+    return rpc.TxnRequest(
+        compare=_at_revision(name, expected), success=[_put(name, value, lease), _look(name)], failure=[_look(name)]
+    )
+
+
+def delete(key: str, *, expected: Revision) -> Message:
+    name = key.encode()
+    remove = rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=name, prev_kv=True))
+    return rpc.TxnRequest(compare=_at_revision(name, expected), success=[remove], failure=[_look(name)])
+
+
+def watch(keys: KeyRange, *, start: Revision) -> Message:
+    return rpc.WatchRequest(
+        create_request=rpc.WatchCreateRequest(
+            key=keys.start,
+            range_end=keys.end,
+            start_revision=start,
+            prev_kv=True,
+            progress_notify=True,
+            fragment=True,
+        )
+    )
+
+
+def progress() -> Message:
+    return rpc.WatchRequest(progress_request=rpc.WatchProgressRequest())
+
+
+def entry_of(pair: Message) -> Entry:
+    # A key that is no UTF-8 is not ours, but must not end the listing or the watch that comes across it.
+    return Entry(pair.key.decode(errors="surrogateescape"), pair.value, pair.create_revision, pair.mod_revision)
+
+
+def event_of(event: Message) -> Event:
+    """Raises Compacted when etcd has forgotten what the change replaced."""
+    pair = event.kv
+    entry = None if event.type == rpc.Event.DELETE else entry_of(pair)
+    if event.HasField("prev_kv"):
+        return Event(pair.mod_revision, pair.key.decode(errors="surrogateescape"), entry, entry_of(event.prev_kv))
+    if entry is None or entry.created != entry.modified:
+        raise Compacted(pair.mod_revision - 1, pair.mod_revision)
+    return Event(entry.modified, entry.key, entry, None)
+
+
+def _put(name: bytes, value: bytes, lease: int) -> Message:
+    return rpc.RequestOp(request_put=rpc.PutRequest(key=name, value=value, lease=lease))
+
+
+def _look(name: bytes) -> Message:
+    return rpc.RequestOp(request_range=rpc.RangeRequest(key=name, keys_only=True))
+
+
+def _at_revision(name: bytes, expected: Revision) -> list[Message]:
+    """To etcd a key that is not there has revision 0, so that it is there has to be asked for as well."""
+    return [
+        rpc.Compare(key=name, target=rpc.Compare.MOD, result=rpc.Compare.EQUAL, mod_revision=expected),
+        rpc.Compare(key=name, target=rpc.Compare.CREATE, result=rpc.Compare.GREATER, create_revision=0),
+    ]

@@ -1,0 +1,202 @@
+"""The distributed store: the storage contract on an etcd cluster. Every operation is one request to etcd."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from aetcd import rpc
+
+from pilothouse.apiserver.storage.errors import (
+    Compacted,
+    FutureRevision,
+    KeyExists,
+    KeyNotFound,
+    RevisionConflict,
+    Unavailable,
+)
+from pilothouse.apiserver.storage.etcd import messages
+from pilothouse.apiserver.storage.etcd.backoff import delays
+from pilothouse.apiserver.storage.etcd.client import REQUEST_TIMEOUT, Client, Message
+from pilothouse.apiserver.storage.etcd.compactor import Compactor
+from pilothouse.apiserver.storage.etcd.endpoint import Endpoint, TlsFiles
+from pilothouse.apiserver.storage.etcd.failures import CompactedRevision, LeaseNotFound, RevisionToCome
+from pilothouse.apiserver.storage.etcd.feed import Feed
+from pilothouse.apiserver.storage.etcd.keys import KeyRange
+from pilothouse.apiserver.storage.etcd.leases import LeaseManager
+from pilothouse.apiserver.storage.etcd.listing import read_page
+from pilothouse.apiserver.storage.etcd.monitor import Monitor
+from pilothouse.apiserver.storage.etcd.revision import RevisionReader
+from pilothouse.apiserver.storage.etcd.stream import ServerWatch
+from pilothouse.apiserver.storage.etcd.watch import EtcdWatch
+from pilothouse.apiserver.storage.interface import Entry, Page, Revision
+
+# kube-apiserver's --etcd-compaction-interval and its patience with an etcd that is not there yet, in seconds.
+COMPACTION_INTERVAL = 300.0
+DIAL_TIMEOUT = 20.0
+
+log = logging.getLogger(__name__)
+
+
+class EtcdStore:
+    """For one event loop. Keys must begin with `own`, or their changes can not be watched."""
+
+    def __init__(self, client: Client, *, own: str, compaction_interval: float) -> None:
+        self._client = client
+        self._revisions = RevisionReader(self._read_revision)
+        self._feed = Feed(client, self._revisions, own=own)
+        self._leases = LeaseManager(client)
+        self._monitor = Monitor(client)
+        self._background = [asyncio.create_task(self._monitor.run())]
+        if compaction_interval:
+            self._background.append(asyncio.create_task(Compactor(client).run(compaction_interval)))
+        self._closing: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def connect(
+        cls,
+        endpoints: Sequence[str],
+        *,
+        ca: str = "",
+        cert: str = "",
+        key: str = "",
+        prefix: str = "",
+        compaction_interval: float = COMPACTION_INTERVAL,
+        request_timeout: float = REQUEST_TIMEOUT,
+        dial_timeout: float = DIAL_TIMEOUT,
+    ) -> EtcdStore:
+        """Waits for etcd to answer. `ca`, `cert` and `key` are files; an interval of 0 leaves compaction to others.
+
+        Raises Unavailable when it does not answer in time, StorageError, OSError.
+        """
+        tls = TlsFiles(ca, cert, key)
+        client = Client([Endpoint(url, tls) for url in endpoints], timeout=request_timeout)
+        try:
+            await _wait_for_answer(client, dial_timeout)
+        except BaseException:
+            await client.close()
+            raise
+        own = prefix.rstrip("/") + "/" if prefix else ""
+        return cls(client, own=own, compaction_interval=compaction_interval)
+
+    async def get(self, key: str) -> Entry | None:
+        response = await self._client.range(messages.get(key))
+        return messages.entry_of(response.kvs[0]) if response.kvs else None
+
+    async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
+        response = await self._write(lambda lease: messages.create(key, value, lease=lease), ttl)
+        if not response.succeeded:
+            raise KeyExists(key)
+        return Entry(key, value, response.header.revision, response.header.revision)
+
+    async def update(self, key: str, value: bytes, *, expected: Revision, ttl: int = 0) -> Entry:
+        response = await self._write(lambda lease: messages.update(key, value, expected=expected, lease=lease), ttl)
+        if not response.succeeded:
+            raise _refusal(key, expected, response)
+        pair = response.responses[1].response_range.kvs[0]
+        return Entry(key, value, pair.create_revision, pair.mod_revision)
+
+    async def delete(self, key: str, *, expected: Revision) -> Entry:
+        response = await self._client.txn(messages.delete(key, expected=expected))
+        if not response.succeeded:
+            raise _refusal(key, expected, response)
+        last = response.responses[0].response_delete_range.prev_kvs[0]
+        return Entry(key, last.value, last.create_revision, response.header.revision)
+
+    async def list(self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0) -> Page:
+        keys = KeyRange.under(prefix, after=after)
+        if keys.is_empty:
+            return Page([], at if at is not None else await self.current_revision())
+        try:
+            return await read_page(self._client, keys, at=at or 0, limit=limit)
+        except CompactedRevision:
+            if at:
+                raise await self._compacted(at) from None
+        except RevisionToCome:
+            raise FutureRevision(at or 0, await self.current_revision()) from None
+        # Compaction has overtaken a list of the current state that took several requests.
+        return await self.list(prefix, after=after, limit=limit)
+
+    async def count(self, prefix: str) -> int:
+        response = await self._client.range(messages.count(KeyRange.under(prefix)))
+        return int(response.count)
+
+    def watch(self, prefix: str, *, after: Revision) -> EtcdWatch:
+        return EtcdWatch(self._feed, prefix=prefix, after=after)
+
+    async def current_revision(self) -> Revision:
+        return await self._revisions.current()
+
+    async def compact(self, revision: Revision) -> None:
+        try:
+            await self._client.compact(rpc.CompactionRequest(revision=revision))
+        except CompactedRevision:
+            return
+        except RevisionToCome:
+            raise FutureRevision(revision, await self.current_revision()) from None
+
+    async def ping(self) -> None:
+        await asyncio.gather(self._monitor.check(), self.current_revision())
+
+    async def close(self) -> None:
+        """Ends the watches, gives the requests that were begun a moment to finish, and hangs up."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._shut_down())
+        await asyncio.shield(self._closing)
+
+    async def _shut_down(self) -> None:
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        await self._feed.close()
+        await self._client.close()
+
+    async def _write(self, request: Callable[[int], Message], ttl: int) -> Message:
+        """Sends a request that is made for a lease. A lease may be gone before its time, if etcd's clock jumps."""
+        if not ttl:
+            return await self._client.txn(request(0))
+        try:
+            return await self._client.txn(request(await self._leases.lease_for(ttl)))
+        except LeaseNotFound:
+            self._leases.forget()
+        return await self._client.txn(request(await self._leases.lease_for(ttl)))
+
+    async def _read_revision(self) -> Revision:
+        response = await self._client.range(messages.current_revision())
+        return int(response.header.revision)
+
+    async def _compacted(self, revision: Revision) -> Compacted:
+        """A refused read does not say what is still kept; a refused watch does."""
+        watch = ServerWatch(self._client, own=self._feed.own, after=revision)
+        try:
+            await watch.open()
+            await watch.read()
+        except Compacted as error:
+            return error
+        except Unavailable as error:
+            log.debug("what etcd still keeps can not be told: %s", error)
+        finally:
+            watch.close()
+        return Compacted(revision, revision + 1)
+
+
+async def _wait_for_answer(client: Client, patience: float) -> None:
+    """Raises Unavailable."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + patience
+    for delay in delays():
+        try:
+            await client.range(messages.current_revision())
+            return
+        except Unavailable:
+            if loop.time() + delay > deadline:
+                raise
+        await asyncio.sleep(delay)
+
+
+def _refusal(key: str, expected: Revision, response: Message) -> KeyNotFound | RevisionConflict:
+    found = response.responses[0].response_range.kvs
+    if not found:
+        return KeyNotFound(key)
+    return RevisionConflict(f"{key} is at revision {found[0].mod_revision}, not {expected}")

@@ -1,0 +1,52 @@
+"""The watches that follow the feed, found by the keys that they watch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.apiserver.storage.interface import Event
+
+
+class Watcher(Protocol):
+    prefix: str
+
+    def push(self, event: Event) -> None: ...
+
+    def tell_progress(self) -> None: ...
+
+    def end(self, reason: StorageError) -> None: ...
+
+
+class Watchers:
+    def __init__(self) -> None:
+        self._by_prefix: dict[str, dict[Watcher, None]] = {}
+        self._lengths: tuple[int, ...] = ()  # of the prefixes: looking a key's up beats comparing it with each
+
+    def add(self, watcher: Watcher) -> None:
+        self._by_prefix.setdefault(watcher.prefix, {})[watcher] = None
+        self._lengths = tuple({len(prefix) for prefix in self._by_prefix})
+
+    def discard(self, watcher: Watcher) -> None:
+        same = self._by_prefix.get(watcher.prefix, {})
+        same.pop(watcher, None)
+        if not same:
+            self._by_prefix.pop(watcher.prefix, None)
+            self._lengths = tuple({len(prefix) for prefix in self._by_prefix})
+
+    def publish(self, events: Iterable[Event]) -> None:
+        for event in events:
+            for watcher in self._concerned(event.key):
+                watcher.push(event)
+
+    def end_all(self, reason: StorageError) -> None:
+        for same in list(self._by_prefix.values()):
+            for watcher in list(same):
+                watcher.end(reason)
+
+    def _concerned(self, key: str) -> Iterator[Watcher]:
+        for length in self._lengths:
+            if length <= len(key):
+                # A copy, because a watcher that falls behind leaves.
+                yield from tuple(self._by_prefix.get(key[:length], ()))

