@@ -10,16 +10,14 @@ import gc
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from pilothouse.apiserver.server.hooks import HookFailed
-from pilothouse.apiserver.server.run import Background, RunConfig, Runner
+from pilothouse.apiserver.server.run import RunConfig, Runner
 from pilothouse.apiserver.server.server import PreparedAPIServer
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.chain import create_server_chain
-from pilothouse.controlplane.compaction import compact_forever
 from pilothouse.controlplane.config import Config, new_config
 from pilothouse.controlplane.data_dir import DataDir, DataDirInUse
 from pilothouse.controlplane.errors import StartFailed
@@ -72,7 +70,6 @@ class Process:
     def __init__(self, config: Config, certificates: Certificates) -> None:
         """Raises ValueError, OSError."""
         self._options = config.options
-        self._store = config.generic.store
         self._in_flight = config.chain.in_flight
         self._certificates = certificates
         self._prepared = prepare(config)
@@ -87,17 +84,9 @@ class Process:
             request_timeout=options.request_timeout,
             shutdown_delay=options.shutdown_delay_duration,
             send_retry_after=options.shutdown_send_retry_after,
-            background=self._background(),
+            background={"certificates": self._renew_certificates},
         )
         await Runner(self._prepared, config).run(stop, ready=lambda: ready(self._announce()))
-
-    def _background(self) -> Background:
-        """The embedded store compacts itself; an etcd is compacted by those who use it."""
-        work: Background = {"certificates": self._renew_certificates}
-        etcd = self._options.etcd
-        if etcd.servers and etcd.compaction_interval:
-            work["compaction"] = partial(compact_forever, self._store, etcd.compaction_interval)
-        return work
 
     async def _renew_certificates(self) -> None:
         """New connections get the new ones as soon as they are on disk."""

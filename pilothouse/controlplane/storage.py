@@ -17,11 +17,16 @@ async def open_store(options: CompletedOptions) -> Store:
 
         return await SqliteStore.open(store_path(options), compaction_interval=etcd.compaction_interval)
     try:
-        from pilothouse.apiserver.storage.etcd import EtcdStore
+        from pilothouse.apiserver.storage.etcd.store import EtcdStore
     except ImportError as error:
         raise StartFailed("--etcd-servers needs more packages: pip install 'pilothouse[etcd]'") from error
     return await EtcdStore.connect(
-        list(etcd.servers), ca=etcd.cafile, cert=etcd.certfile, key=etcd.keyfile, prefix=etcd.prefix
+        etcd.servers,
+        ca=etcd.cafile,
+        cert=etcd.certfile,
+        key=etcd.keyfile,
+        prefix=etcd.prefix,
+        compaction_interval=etcd.compaction_interval,
     )
 
 

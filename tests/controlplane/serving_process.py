@@ -30,8 +30,10 @@ class ServeProcess:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         giving_up = threading.Timer(_READY_WITHIN, self.process.kill)
         giving_up.start()
-        self.greeting = self._read_greeting()
-        giving_up.cancel()
+        try:
+            self.greeting = self._read_greeting()
+        finally:
+            giving_up.cancel()
 
     def _read_greeting(self) -> str:
         assert self.process.stdout is not None
