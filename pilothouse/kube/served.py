@@ -14,6 +14,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema import types
 from pilothouse.machinery.selectors import fields
 
 
@@ -26,9 +27,16 @@ class Registries:
     opened: list[RegistryStore] = field(default_factory=list)
 
     def open(self, resource: Resource) -> RegistryStore:
-        registry = RegistryStore(resource, self.store, root=self.root)
+        registry = RegistryStore(resource, self.store, root=self.root, empty=lambda: _empty(resource.kind))
         self.opened.append(registry)
         return registry
+
+
+def _empty(kind: GroupVersionKind) -> Json:
+    """What stands beside the metadata of a kind's zero value, such as `spec: {}`."""
+    found = types.of(kind)
+    assert found is not None, f"{kind} is no built-in kind"
+    return {key: value for key, value in found.fit({}).items() if key != "metadata"}
 
 
 class RESTStorageProvider(Protocol):

@@ -6,6 +6,7 @@ Writes are read-check-write on the store itself and are tried again when somebod
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from pilothouse.apiserver.registry import creating, deleting, listing, updating
@@ -36,12 +37,15 @@ from pilothouse.machinery.objects import Json
 class RegistryStore:
     """One resource's storage. Subresources such as status are views of it with another strategy."""
 
-    def __init__(self, resource: Resource, store: Store, *, root: str = "/registry") -> None:
+    def __init__(
+        self, resource: Resource, store: Store, *, root: str = "/registry", empty: Callable[[], Json] = dict
+    ) -> None:
+        """`empty` makes what an object of the kind has when nothing is set in it."""
         self.resource = resource
         self.strategy: Strategy = resource.strategy
         self.store = store
         self.keys = Keys(f"{root}/{resource.storage_path or resource.names.plural}/", resource.namespaced)
-        self.codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of)
+        self.codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of, empty)
         self.storage = DryRunnableStorage(store, self.codec)
         self.cacher = Cacher(store, self.keys.prefix, self.codec, resource=resource.group_resource)
 

@@ -47,12 +47,12 @@ _METADATA_ORDER = (
 @dataclass(frozen=True, slots=True)
 class ObjectCodec:
     """How the objects of one resource are stored: their type, and the fields that selectors may name.
-    `empty` is what stands beside the metadata of an object in which nothing is set: the content of a bookmark."""
+    `empty` makes what stands beside the metadata of an object in which nothing is set: the content of a bookmark."""
 
     kind: str
     api_version: str
     fields_of: Callable[[Json], Fields]
-    empty: Json = field(default_factory=dict)
+    empty: Callable[[], Json] = dict
     type_prefix: bytes = field(init=False)
     """What a stored object starts with, and what stands before the body on the wire."""
 

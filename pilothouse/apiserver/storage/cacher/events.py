@@ -108,5 +108,5 @@ class Views:
 def bookmark(codec: ObjectCodec, revision: Revision, *, ends_initial_events: bool = False) -> WatchEvent:
     """An object with nothing in it but the revision that its receiver is now past."""
     metadata: Json = {"annotations": {INITIAL_EVENTS_END: "true"}} if ends_initial_events else {}
-    value = codec.encode({**codec.empty, "metadata": metadata})
+    value = codec.encode({**codec.empty(), "metadata": metadata})
     return WatchEvent(EventType.BOOKMARK, StoredObject(Entry("", value, 0, revision), codec), revision)

@@ -1,0 +1,55 @@
+"""A Pilothouse of our own to put under load: started here, with a token, and timed until it is ready."""
+
+from __future__ import annotations
+
+import re
+import ssl
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from servers.target import Target
+
+TOKEN = "benchmark-token"
+
+
+@contextmanager
+def local_pilothouse(folder: Path, *flags: str) -> Iterator[tuple[Target, float]]:
+    """The server, and the seconds from its start until /readyz said yes."""
+    tokens = folder / "tokens.csv"
+    tokens.write_text(f'{TOKEN},benchmark,benchmark,"system:masters"\n')
+    command = [sys.executable, "-m", "pilothouse.cli.main", "serve", "--secure-port=0", f"--data-dir={folder}/data"]
+    command += [f"--token-auth-file={tokens}", "--authorization-mode=RBAC", *flags]
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        target = Target("pilothouse", _url(process), TOKEN, str(folder / "data/pki/ca.crt"), process.pid)
+        _wait_ready(target)
+        yield target, time.perf_counter() - start
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _url(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if found := re.search(r"https://\S+:\d+", line):
+            return found[0]
+    raise SystemExit("the server ended before it was ready")
+
+
+def _wait_ready(target: Target) -> None:
+    request = urllib.request.Request(f"{target.url}/readyz", headers={"Authorization": f"Bearer {target.token}"})
+    context = ssl.create_default_context(cafile=target.ca_file)
+    while True:
+        try:
+            with urllib.request.urlopen(request, context=context, timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except OSError:
+            time.sleep(0.01)
