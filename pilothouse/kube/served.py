@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import APIGroup, ServedResource
 from pilothouse.apiserver.endpoints.options import metadata_fields_only, supported_fields
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
@@ -27,6 +28,10 @@ class Registries:
     opened: list[RegistryStore] = field(default_factory=list)
 
     def open(self, resource: Resource) -> RegistryStore:
+        """The same store each time, so that all who work on a resource share one watch cache."""
+        for known in self.opened:
+            if known.resource is resource:
+                return known
         registry = RegistryStore(resource, self.store, root=self.root, empty=lambda: _empty(resource.kind))
         self.opened.append(registry)
         return registry
@@ -65,6 +70,7 @@ def served(
     subresource: str = "",
     kind: GroupVersionKind | None = None,
     conversion: Conversion | None = None,
+    deprecation: Deprecation | None = None,
 ) -> ServedResource:
     """A resource in its stored version, or through a conversion in another.
 
@@ -85,6 +91,7 @@ def served(
         from_stored=conversion.from_stored if conversion else None,
         convert_field=field_conversion(resource),
         columns=resource.columns,
+        deprecation=deprecation,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
+from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers
 from pilothouse.apiserver.registry.resource import Names
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS, Column
@@ -34,6 +35,12 @@ class ServedResource:
     columns: Sequence[Column] = DEFAULT_COLUMNS
     serializers: Serializers = BUILT_IN
     typed_items: bool = False
+    deprecation: Deprecation | None = None
+
+    @property
+    def warning(self) -> str:
+        """What every answer warns of; empty for a kind that is not deprecated."""
+        return self.deprecation.warning(self.kind) if self.deprecation else ""
 
     @property
     def path(self) -> str:

@@ -15,6 +15,7 @@ from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.connect import connect_handler
 from pilothouse.apiserver.endpoints.create import create_handler
 from pilothouse.apiserver.endpoints.delete import delete_collection_handler, delete_handler
+from pilothouse.apiserver.endpoints.deprecation import with_warning
 from pilothouse.apiserver.endpoints.get import get_handler
 from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource
 from pilothouse.apiserver.endpoints.list import list_handler, watch_handler
@@ -53,16 +54,17 @@ class Installer:
 
     def _routes(self, version: APIVersion, served: ServedResource) -> ResourceRoutes:
         scope, storage = self._scope(version, served), served.storage
-        collection = _collection_methods(storage, scope)
+        collection = with_warning(_collection_methods(storage, scope), served.warning)
         watchable = isinstance(storage, Watcher) and isinstance(storage, Lister)
+        watch: Methods = {"GET": watch_handler(storage, scope)} if watchable else {}  # type: ignore[arg-type]
         return ResourceRoutes(
             namespaced=served.namespaced,
             serializers=served.serializers,
             collection=collection,
-            item=_item_methods(storage, scope),
+            item=with_warning(_item_methods(storage, scope), served.warning),
             everywhere={"GET": collection["GET"]} if "GET" in collection else {},
-            watch_collection={"GET": watch_handler(storage, scope)} if watchable else {},  # type: ignore[arg-type]
-            watch_item={"GET": watch_handler(storage, scope)} if watchable else {},  # type: ignore[arg-type]
+            watch_collection=with_warning(watch, served.warning),
+            watch_item=with_warning(watch, served.warning),
             patch_types=scope.patch_types if isinstance(storage, Patcher) else (),
             subpaths=isinstance(storage, Connecter),
         )

@@ -41,13 +41,14 @@ async def _create(
     fill_system_fields(obj)
     if metadata(obj).get("generateName") and not name_of(obj):
         metadata(obj)["name"] = registry.strategy.generate_name(metadata(obj)["generateName"])
-    await prepare(registry, ctx, obj, validate)
-    key = registry.keys.object(ctx.namespace, name_of(obj))
-    try:
-        with translated(ctx.resource, name_of(obj)):
-            return await registry.storage.create(key, obj, ttl=registry.strategy.ttl(obj), dry_run=options.dry_run)
-    except AlreadyExists as error:
-        raise await _explained(registry, ctx, key, obj, error) from None
+    async with registry.hooks.around_create(obj, dry_run=options.dry_run):
+        await prepare(registry, ctx, obj, validate)
+        key = registry.keys.object(ctx.namespace, name_of(obj))
+        try:
+            with translated(ctx.resource, name_of(obj)):
+                return await registry.storage.create(key, obj, ttl=registry.strategy.ttl(obj), dry_run=options.dry_run)
+        except AlreadyExists as error:
+            raise await _explained(registry, ctx, key, obj, error) from None
 
 
 async def prepare(registry: RegistryStore, ctx: RequestContext, obj: Json, validate: Validate) -> None:

@@ -79,7 +79,9 @@ async def _mark(registry: RegistryStore, current: StoredObject, obj: Json, *, dr
 
 
 async def _remove(registry: RegistryStore, ctx: RequestContext, current: StoredObject, *, dry_run: bool) -> Deleted:
-    return Deleted(_answer(registry, ctx, await registry.storage.delete(current, dry_run=dry_run)))
+    deleted = await registry.storage.delete(current, dry_run=dry_run)
+    await registry.hooks.after_delete(deleted, dry_run=dry_run)
+    return Deleted(_answer(registry, ctx, deleted))
 
 
 async def _remove_marked(registry: RegistryStore, ctx: RequestContext, marked: StoredObject) -> Deleted:

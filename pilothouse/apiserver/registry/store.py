@@ -13,6 +13,7 @@ from pilothouse.apiserver.registry import creating, deleting, listing, updating
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.dry_run import DryRunnableStorage
 from pilothouse.apiserver.registry.errors import parse_resource_version, translated
+from pilothouse.apiserver.registry.hooks import NO_HOOKS, Hooks
 from pilothouse.apiserver.registry.interface import (
     Deleted,
     ListResult,
@@ -43,6 +44,7 @@ class RegistryStore:
         """`empty` makes what an object of the kind has when nothing is set in it."""
         self.resource = resource
         self.strategy: Strategy = resource.strategy
+        self.hooks: Hooks = NO_HOOKS
         self.store = store
         self.keys = Keys(f"{root}/{resource.storage_path or resource.names.plural}/", resource.namespaced)
         self.codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of, empty)
@@ -99,4 +101,10 @@ class RegistryStore:
         view = RegistryStore.__new__(RegistryStore)
         view.__dict__.update(self.__dict__)
         view.strategy = strategy
+        return view
+
+    def with_hooks(self, hooks: Hooks) -> RegistryStore:
+        """The same objects with other things done around their writes."""
+        view = self.with_strategy(self.strategy)
+        view.hooks = hooks
         return view

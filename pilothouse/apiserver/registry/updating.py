@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from pilothouse.apiserver.registry.store import RegistryStore
 
 
+class _LastFinalizerGone(Exception):
+    """Ends an update, as a failure to its hooks, because the object ends instead of being updated."""
+
+
 @dataclass(frozen=True, slots=True)
 class Update:
     registry: RegistryStore
@@ -55,22 +59,28 @@ class Update:
         obj = await self.updated.make(None)
         parse_resource_version(resource_version_of(obj))
         fill_system_fields(obj)
-        await creating.prepare(self.registry, self.ctx, obj, self.validate_create)
-        ttl = self.registry.strategy.ttl(obj)
-        result = await self.registry.storage.create(key, obj, ttl=ttl, dry_run=self.options.dry_run)
-        return Updated(result, created=True)
+        async with self.registry.hooks.around_create(obj, dry_run=self.options.dry_run):
+            await creating.prepare(self.registry, self.ctx, obj, self.validate_create)
+            ttl = self.registry.strategy.ttl(obj)
+            result = await self.registry.storage.create(key, obj, ttl=ttl, dry_run=self.options.dry_run)
+            return Updated(result, created=True)
 
     async def _update(self, current: StoredObject) -> Updated:
         old = current.parse()
         self._check_uid(current, old)
         obj = await self.updated.make(current.parse())
         self._check_resource_version(obj, current)
-        before_update(self.registry.strategy, self.ctx, self.registry.resource.kind.group_kind, obj, old)
-        await self.validate_update(obj, old)
-        if should_delete_during_update(self.registry.strategy, obj, old):
+        try:
+            async with self.registry.hooks.around_update(obj, old, dry_run=self.options.dry_run):
+                before_update(self.registry.strategy, self.ctx, self.registry.resource.kind.group_kind, obj, old)
+                await self.validate_update(obj, old)
+                if should_delete_during_update(self.registry.strategy, obj, old):
+                    raise _LastFinalizerGone
+                return Updated(await self._write(current, obj, old))
+        except _LastFinalizerGone:
             await self.registry.storage.delete(current, dry_run=self.options.dry_run)
+            await self.registry.hooks.after_delete(current, dry_run=self.options.dry_run)
             return Updated(obj)
-        return Updated(await self._write(current, obj, old))
 
     async def _write(self, current: StoredObject, obj: Json, old: Json) -> Result:
         """An update that changes nothing is not written and yields no event."""

@@ -1,0 +1,28 @@
+"""What a resource does around its writes beyond its own object: taking things from a pool, and giving them back.
+
+A create or an update runs inside its hook. The hook gets the object before the strategy's rules do; when the write
+fails for any reason, the error leaves through the hook, which then undoes what it did.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, nullcontext
+
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.objects import Json
+
+
+class Hooks:
+    """Most resources have nothing to do around their writes."""
+
+    def around_create(self, obj: Json, *, dry_run: bool) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+    def around_update(self, obj: Json, old: Json, *, dry_run: bool) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+    async def after_delete(self, deleted: StoredObject, *, dry_run: bool) -> None:
+        """`deleted` is the last state of an object that is gone, or in a dry run would be."""
+
+
+NO_HOOKS = Hooks()
