@@ -32,7 +32,9 @@ Figures = dict[str, float]
 def measure(target: Target, *, scale: int) -> Figures:
     rows: dict[str, Callable[[], Awaitable[float]]] = {
         "GET one ConfigMap of 1 kB, HTTP/2 (1/s)": lambda: loads.get_one(target, requests=40_000 // scale, http1=False),
-        "GET one ConfigMap of 1 kB, HTTP/1.1 (1/s)": lambda: loads.get_one(target, requests=40_000 // scale, http1=True),
+        "GET one ConfigMap of 1 kB, HTTP/1.1 (1/s)": lambda: loads.get_one(
+            target, requests=40_000 // scale, http1=True
+        ),
         "LIST 5,000 ConfigMaps of 2.5 kB (1/s)": lambda: loads.list_many(
             target, objects=5_000, requests=max(100 // scale, 10)
         ),

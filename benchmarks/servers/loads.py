@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import orjson
+
 from servers.connection import Connection
 from servers.h2load import h2load
 from servers.target import Target
@@ -44,9 +45,7 @@ async def get_one(target: Target, *, requests: int, http1: bool) -> float:
 
 async def list_many(target: Target, *, objects: int, requests: int) -> float:
     async with namespace(target):
-        await in_parallel(
-            target, objects, lambda c, i: _post(c, config_map(f"c{i}", size=2250)), parallel=_PARALLEL
-        )
+        await in_parallel(target, objects, lambda c, i: _post(c, config_map(f"c{i}", size=2250)), parallel=_PARALLEL)
         load = await asyncio.to_thread(h2load, target, _PATH, requests=requests, clients=2, http1=True)
         return load.requests_per_second
 

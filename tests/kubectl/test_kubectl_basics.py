@@ -90,7 +90,10 @@ def test_selectors_choose_objects(kubectl: Kubectl, namespace: str) -> None:
     for name, app in (("a", "web"), ("b", "db"), ("c", "web")):
         kubectl("create", "configmap", name, "-n", namespace)
         kubectl("label", "cm", name, f"app={app}", "-n", namespace)
-    assert kubectl("get", "cm", "-l", "app=web", "-o", "name", "-n", namespace).split() == ["configmap/a", "configmap/c"]
+    assert kubectl("get", "cm", "-l", "app=web", "-o", "name", "-n", namespace).split() == [
+        "configmap/a",
+        "configmap/c",
+    ]
     by_field = kubectl("get", "cm", "--field-selector=metadata.name=b", "-o", "name", "-n", namespace)
     assert by_field.split() == ["configmap/b"]
 

@@ -36,9 +36,7 @@ class Kubectl:
     def json(self, *words: str) -> Any:
         return json.loads(self(*words, "-o", "json"))
 
-    def run(
-        self, *words: str, stdin: str = "", env: dict[str, str] | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, stdin: str = "", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         command = [str(BINARY), *words]
         environment = self.environment | (env or {})
         return subprocess.run(

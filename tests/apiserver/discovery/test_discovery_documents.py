@@ -1,0 +1,58 @@
+"""What clients learn about the API before they use it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from in_process import InProcessServer, in_process_server
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+
+
+@pytest.fixture
+async def api(tmp_path: Path) -> AsyncIterator[InProcessServer]:
+    async with in_process_server(tmp_path) as server:
+        yield server
+
+
+async def test_the_legacy_group_names_its_versions_and_the_servers_address(api: InProcessServer) -> None:
+    found = (await api("GET", "/api")).json
+    assert (found["kind"], found["versions"]) == ("APIVersions", ["v1"])
+    assert found["serverAddressByClientCIDRs"][0]["clientCIDR"] == "0.0.0.0/0"
+
+
+async def test_a_version_lists_its_resources_with_their_verbs(api: InProcessServer) -> None:
+    resources = {r["name"]: r for r in (await api("GET", "/api/v1")).json["resources"]}
+    assert resources["configmaps"]["verbs"] == [
+        "create",
+        "delete",
+        "deletecollection",
+        "get",
+        "list",
+        "patch",
+        "update",
+        "watch",
+    ]
+    assert resources["configmaps"]["storageVersionHash"] == "qFsyl6wFWjQ="
+    assert "deletecollection" not in resources["namespaces"]["verbs"]
+    assert resources["namespaces/finalize"]["verbs"] == ["update"]
+    assert resources["namespaces/status"]["verbs"] == ["get", "patch", "update"]
+
+
+async def test_aggregated_discovery_is_one_document_with_an_etag(api: InProcessServer) -> None:
+    answer = await api("GET", "/api", accept=AGGREGATED)
+    assert answer.json["kind"] == "APIGroupDiscoveryList"
+    version = answer.json["items"][0]["versions"][0]
+    namespaces = next(r for r in version["resources"] if r["resource"] == "namespaces")
+    assert [s["subresource"] for s in namespaces["subresources"]] == ["finalize", "status"]
+    again = await api("GET", "/api", accept=AGGREGATED, if_none_match=answer.headers["etag"])
+    assert (again.status, again.body) == (304, b"")
+
+
+async def test_an_unknown_version_of_a_known_group_is_a_status_and_an_unknown_group_is_not(
+    api: InProcessServer,
+) -> None:
+    assert (await api("GET", "/api/v9")).json["message"] == "the server could not find the requested resource"
+    assert (await api("GET", "/apis/nosuch.example.com")).body == b"404 page not found\n"

@@ -1,0 +1,118 @@
+"""A whole server in this process, on a real embedded store: requests go through every filter, but no socket."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from pilothouse.apiserver.authn.tokens import TokenAuthenticator
+from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
+from pilothouse.apiserver.authz.always import AlwaysAllow
+from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.server.config import GenericConfig
+from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.server.not_found import not_found
+from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.kube.server import KubeConfig, KubeServer
+from pilothouse.machinery.objects import Json
+
+TOKEN = "in-process"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return orjson.loads(self.body)
+
+    @property
+    def events(self) -> list[Json]:
+        """The frames of a watch that has ended."""
+        return [orjson.loads(line) for line in self.body.splitlines()]
+
+
+class InProcessServer:
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+
+    async def __call__(
+        self,
+        method: str,
+        target: str,
+        body: Json | list[Any] | bytes | str | None = None,
+        *,
+        media: str = "application/json",
+        accept: str = "application/json",
+        **headers: str,
+    ) -> Answer:
+        response = await self.open(method, target, body, media=media, accept=accept, **headers)
+        whole = response.body if isinstance(response.body, bytes) else b"".join([c async for c in response.body])
+        named = {name.decode(): value.decode() for name, value in response.headers}
+        return Answer(response.status, named, whole)
+
+    async def open(
+        self,
+        method: str,
+        target: str,
+        body: Json | list[Any] | bytes | str | None = None,
+        *,
+        media: str = "application/json",
+        accept: str = "application/json",
+        **headers: str,
+    ) -> Response:
+        """The answer as it is, for streams."""
+        path, _, query = target.partition("?")
+        sent = {"authorization": f"Bearer {TOKEN}", "content-type": media, "accept": accept, **headers}
+        pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in sent.items()]
+        data = _bytes(body)
+
+        async def read_body(limit: int) -> bytes:
+            return data
+
+        return await self._handler(Request(method, path, query, pairs, read_body))
+
+    async def create(self, name: str, namespace: str = "default", **fields: Any) -> Json:
+        """A ConfigMap; `metadata` among the fields is merged into its metadata."""
+        metadata = {"name": name, **fields.pop("metadata", {})}
+        obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **fields}
+        answer = await self("POST", f"/api/v1/namespaces/{namespace}/configmaps", obj)
+        assert answer.status == 201, answer.body
+        created: Json = answer.json
+        return created
+
+
+def _bytes(body: Json | list[Any] | bytes | str | None) -> bytes:
+    if isinstance(body, bytes):
+        return body
+    if isinstance(body, str):
+        return body.encode()
+    return b"" if body is None else orjson.dumps(body)
+
+
+@asynccontextmanager
+async def in_process_server(folder: Path) -> AsyncIterator[InProcessServer]:
+    store = await SqliteStore.open(folder)
+    generic = GenericConfig(store)
+    kube = KubeServer(KubeConfig(generic), delegate=not_found(generic.lifecycle.mux_and_discovery_complete))
+    generic.lifecycle.mux_and_discovery_complete.signal()
+    context = HookContext()
+    for hook in kube.generic.post_start_hooks():
+        await hook.run(context)
+    users = TokenAuthenticator({TOKEN: User("tester", groups=(SYSTEM_PRIVILEGED_GROUP,))})
+    try:
+        yield InProcessServer(handler_chain(kube.generic, ChainConfig(users, AlwaysAllow())))
+    finally:
+        await context.stop()
+        await kube.generic.destroy()
+        await store.close()
