@@ -91,6 +91,7 @@ def served(
         from_stored=conversion.from_stored if conversion else None,
         convert_field=field_conversion(resource),
         columns=resource.columns,
+        returns_deleted_object=resource.returns_deleted_object,
         deprecation=deprecation,
     )
 

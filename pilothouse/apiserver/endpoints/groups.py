@@ -36,6 +36,8 @@ class ServedResource:
     serializers: Serializers = BUILT_IN
     typed_items: bool = False
     deprecation: Deprecation | None = None
+    returns_deleted_object: bool = False
+    """DELETE answers the object that was deleted instead of a Status."""
 
     @property
     def warning(self) -> str:

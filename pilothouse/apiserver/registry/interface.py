@@ -11,6 +11,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.storage.cacher.watcher import Watcher as CacheWatcher
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 
 Result: TypeAlias = StoredObject | Json
@@ -123,3 +124,13 @@ class Connecter(Protocol):
     methods: frozenset[str]
 
     async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response: ...
+
+
+@runtime_checkable
+class GetterWithOptions(Connecter, Protocol):
+    """Takes a GET over and answers something else than an object, as asked for in the query: logs."""
+
+    get_options: GroupVersionKind
+    """The kind whose fields are the query parameters."""
+    media_types: tuple[str, ...]
+    """What it answers."""
