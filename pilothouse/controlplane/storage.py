@@ -27,6 +27,7 @@ async def open_store(options: CompletedOptions) -> Store:
         key=etcd.keyfile,
         prefix=etcd.prefix,
         compaction_interval=etcd.compaction_interval,
+        dial_timeout=options.generic.storage_initialization_timeout,
     )
 
 

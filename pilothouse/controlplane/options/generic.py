@@ -63,6 +63,9 @@ class GenericOptions:
         False,
         "Go on listening while requests end, and answer new ones with 429 and Retry-After.",
     )
+    storage_initialization_timeout: float = flag(
+        "storage-initialization-timeout", DURATION, 60.0, "How long to wait for etcd at start before giving up."
+    )
 
     def validate(self) -> Iterator[str]:
         yield from self._validate_numbers()
@@ -80,6 +83,7 @@ class GenericOptions:
             "--max-mutating-requests-inflight": self.max_mutating_requests_inflight,
             "--request-timeout": self.request_timeout,
             "--min-request-timeout": self.min_request_timeout,
+            "--storage-initialization-timeout": self.storage_initialization_timeout,
             "--shutdown-delay-duration": self.shutdown_delay_duration,
         }
         for name, value in numbers.items():

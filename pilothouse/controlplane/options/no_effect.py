@@ -34,6 +34,5 @@ FLAGS = [
     _flag("profiling", BOOL, "There are no /debug/pprof endpoints."),
     _flag("show-hidden-metrics-for-version", STRING, "No metric is hidden."),
     _flag("shutdown-watch-termination-grace-period", DURATION, "Watches are ended at once, and cleanly."),
-    _flag("storage-initialization-timeout", DURATION, "The server is unready for as long as its storage is."),
     _flag("watch-cache-sizes", STRINGS, "Watch caches size themselves."),
 ]

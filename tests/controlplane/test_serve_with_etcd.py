@@ -1,0 +1,76 @@
+"""`pilothouse serve` on a real etcd: it keeps the data, and its going makes the server unready."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from serving_process import ServeProcess, parsed, refused
+
+ETCD = shutil.which("etcd") or shutil.which("etcd", path=str(Path(sys.executable).parent))
+
+pytestmark = pytest.mark.skipif(ETCD is None, reason="there is no etcd binary")
+
+
+class Etcd:
+    """A member of its own, on free ports of this machine."""
+
+    def __init__(self, directory: Path) -> None:
+        assert ETCD is not None
+        self.url, peer = (f"http://127.0.0.1:{port}" for port in _free_ports(2))
+        command = [ETCD, "--data-dir", str(directory), "--log-level=error", "--unsafe-no-fsync", "--name=one"]
+        command += [f"--listen-client-urls={self.url}", f"--advertise-client-urls={self.url}"]
+        command += [
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=one={peer}",
+        ]
+        self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [found.getsockname()[1] for found in sockets]
+    for found in sockets:
+        found.close()
+    return ports
+
+
+@pytest.fixture
+def etcd(tmp_path: Path) -> Iterator[Etcd]:
+    member = Etcd(tmp_path / "etcd")
+    yield member
+    member.kill()
+
+
+def test_an_etcd_that_goes_away_makes_the_server_unready(etcd: Etcd, tmp_path: Path) -> None:
+    server = ServeProcess(tmp_path / "data", f"--etcd-servers={etcd.url}", "--etcd-healthcheck-timeout=500ms")
+    try:
+        status, body = server.get("/api/v1/namespaces/default")
+        assert (status, parsed(body)["metadata"]["name"]) == (200, "default")
+        etcd.kill()
+        status = 200
+        while status == 200:  # the last answer of the check is kept for a second
+            status, body = server.get("/readyz")
+        assert status == 500
+        assert b"[-]etcd failed: reason withheld\n[-]etcd-readiness failed: reason withheld\n" in body
+        assert server.get("/livez?exclude=etcd")[0] == 200
+    finally:
+        server.close()
+
+
+def test_an_etcd_that_is_not_there_is_named(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{_free_ports(1)[0]}"
+    patience = "--storage-initialization-timeout=1s"
+    outcome = refused("--data-dir", str(tmp_path), "--secure-port=0", f"--etcd-servers={url}", patience)
+    assert outcome.returncode == 1
+    assert url.removeprefix("http://") in outcome.stderr.splitlines()[-1]
