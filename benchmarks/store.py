@@ -1,4 +1,4 @@
-"""How fast the embedded store is on this disk: `python benchmarks/store.py [directory]`.
+"""How fast a store is: `python benchmarks/store.py [directory]`, or with the URL of an empty etcd instead.
 
 Each line is one measurement. The directory must be on the disk in question: a durable write waits for it.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import uvloop
 
+from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 
 VALUE = b"x" * 1000
@@ -21,35 +22,55 @@ SECONDS = 1.5
 KEYS = 5000
 
 
-async def main(directory: Path) -> None:
+async def embedded(directory: Path) -> None:
     store = await SqliteStore.open(directory / "writes")
-    for writers in (1, 8, 32, 64):
-        await _report(f"create, {writers} at a time", lambda n=writers: _creates(store, n))
-    await _report("update one key, 64 writers in turn", lambda: _updates(store))
+    await _writes(store)
     await store.close()
     await _reads(directory / "reads")
     await _start(directory / "reads")
 
 
-async def _reads(directory: Path) -> None:
-    store = await SqliteStore.open(directory)
+async def etcd(url: str) -> None:
+    from pilothouse.apiserver.storage.etcd.store import EtcdStore
+
+    store = await EtcdStore.connect([url], compaction_interval=0)
+    await _writes(store)
     await asyncio.gather(*(store.create(f"/registry/pods/default/{i:06}", VALUE) for i in range(KEYS)))
-    await _report("get", lambda: _gets(store))
-    await _report(f"list {KEYS}, entries", lambda: _lists(store))
-    await _report("list 500 at an older revision, pages", lambda: _older_pages(store))
-    await _report("watch from the file, events", lambda: _replays(directory, store))
-    await _report("watch live while writing, events", lambda: _live_events(store))
+    for readers in (1, 64):
+        await _report(f"get, {readers} at a time", _parallel_gets(store, readers))
+        await _report(f"current revision, {readers} at a time", _revisions(store, readers))
+    await _report(f"list {KEYS}, entries", _lists(store, times=10))
+    await _report("watch from etcd, events", _drain(store, after=1, events=KEYS))
+    await _report("watch live while 500 at a time write, events", _live_events(store))
+    await _report("write and progress of a quiet watch", _progress(store))
     await store.close()
 
 
-async def _report(what: str, measure: Callable[[], Awaitable[int]]) -> None:
+async def _writes(store: Store) -> None:
+    for writers in (1, 8, 32, 64):
+        await _report(f"create, {writers} at a time", _creates(store, writers))
+    await _report("update one key", _updates(store))
+
+
+async def _reads(directory: Path) -> None:
+    store = await SqliteStore.open(directory)
+    await asyncio.gather(*(store.create(f"/registry/pods/default/{i:06}", VALUE) for i in range(KEYS)))
+    await _report("get", _gets(store))
+    await _report(f"list {KEYS}, entries", _lists(store))
+    await _report("list 500 at an older revision, pages", _older_pages(store))
+    await _report("watch live while 500 at a time write, events", _live_events(store))
+    await store.close()
+    await _report("watch from the file, events", _replays(directory))
+
+
+async def _report(what: str, measure: Awaitable[int]) -> None:
     started = time.perf_counter()
-    done = await measure()
+    done = await measure
     seconds = time.perf_counter() - started
-    print(f"{what:<40} {done / seconds:>12,.0f} /s")
+    print(f"{what:<44} {done / seconds:>12,.0f} /s")
 
 
-async def _creates(store: SqliteStore, writers: int) -> int:
+async def _creates(store: Store, writers: int) -> int:
     end = time.perf_counter() + SECONDS
     done = 0
 
@@ -63,7 +84,7 @@ async def _creates(store: SqliteStore, writers: int) -> int:
     return done
 
 
-async def _updates(store: SqliteStore) -> int:
+async def _updates(store: Store) -> int:
     entry = await store.create("/registry/configmaps/default/one", VALUE)
     done, end = 0, time.perf_counter() + SECONDS
     while time.perf_counter() < end:
@@ -80,8 +101,31 @@ async def _gets(store: SqliteStore) -> int:
     return 20 * KEYS
 
 
-async def _lists(store: SqliteStore) -> int:
-    return sum([len((await store.list("/registry/pods/")).entries) for _ in range(200)])
+async def _parallel_gets(store: Store, readers: int) -> int:
+    return await _repeat(lambda i: store.get(f"/registry/pods/default/{i % KEYS:06}"), readers)
+
+
+async def _revisions(store: Store, readers: int) -> int:
+    return await _repeat(lambda _: store.current_revision(), readers)
+
+
+async def _repeat(operation: Callable[[int], Awaitable[object]], workers: int) -> int:
+    """How often the operation was done in the time for one measurement, by that many at a time."""
+    end = time.perf_counter() + SECONDS
+    done = 0
+
+    async def work() -> None:
+        nonlocal done
+        while time.perf_counter() < end:
+            done += 1
+            await operation(done)
+
+    await asyncio.gather(*(work() for _ in range(workers)))
+    return done
+
+
+async def _lists(store: Store, *, times: int = 200) -> int:
+    return sum([len((await store.list("/registry/pods/")).entries) for _ in range(times)])
 
 
 async def _older_pages(store: SqliteStore) -> int:
@@ -92,33 +136,43 @@ async def _older_pages(store: SqliteStore) -> int:
     return 200
 
 
-async def _replays(directory: Path, store: SqliteStore) -> int:
-    """Another opening of the same file has nothing in memory, so all comes from disk."""
+async def _replays(directory: Path) -> int:
+    """A store that has just been opened has nothing in memory, so all comes from the file."""
+    store = await SqliteStore.open(directory)
+    seen = await _drain(store, after=1, events=await store.count(""))
     await store.close()
-    again = await SqliteStore.open(directory)
-    expected = await again.count("")
-    seen = await _drain(again, after=1, events=expected)
-    await again.close()
     return seen
 
 
-async def _live_events(_: SqliteStore) -> int:
-    with tempfile.TemporaryDirectory() as directory:
-        store = await SqliteStore.open(Path(directory))
-        watching = asyncio.create_task(_drain(store, after=await store.current_revision(), events=20 * KEYS // 10))
-        for start in range(0, 20 * KEYS // 10, 500):
-            await asyncio.gather(*(store.create(f"/registry/pods/{start + i}", VALUE) for i in range(500)))
-        seen = await watching
-        await store.close()
-        return seen
+async def _live_events(store: Store) -> int:
+    watching = asyncio.create_task(_drain(store, after=await store.current_revision(), events=20 * KEYS // 10))
+    for start in range(0, 20 * KEYS // 10, 500):
+        await asyncio.gather(*(store.create(f"/registry/pods/{start + i}", VALUE) for i in range(500)))
+    return await watching
 
 
-async def _drain(store: SqliteStore, *, after: int, events: int) -> int:
+async def _progress(store: Store) -> int:
+    """Each round is what a consistent read costs when another resource has changed last."""
+    watch = store.watch("/registry/quiet/", after=await store.current_revision())
+    rounds = 500
+    for i in range(rounds):
+        entry = await store.create(f"/registry/noise/{i}", VALUE)
+        reached = 0
+        while reached < entry.modified:
+            await watch.request_progress()
+            reached = (await anext(watch)).revision
+    await watch.aclose()
+    return rounds
+
+
+async def _drain(store: Store, *, after: int, events: int) -> int:
     seen = 0
-    async for batch in store.watch("/registry/", after=after):
+    watch = store.watch("/registry/", after=after)
+    async for batch in watch:
         seen += len(batch.events)
         if seen >= events:
             break
+    await watch.aclose()
     return seen
 
 
@@ -129,10 +183,14 @@ async def _start(directory: Path) -> None:
     await store.close()
     started = time.perf_counter()
     store = await SqliteStore.open(directory / "large")
-    print(f"{'open with 100,000 entries of 1 kB':<40} {time.perf_counter() - started:>12.2f} s")
+    print(f"{'open with 100,000 entries of 1 kB':<44} {time.perf_counter() - started:>12.2f} s")
     await store.close()
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as scratch:
-        uvloop.run(main(Path(scratch)))
+    where = sys.argv[1] if len(sys.argv) > 1 else None
+    if where is not None and where.startswith("http"):
+        uvloop.run(etcd(where))
+    else:
+        with tempfile.TemporaryDirectory(dir=where) as scratch:
+            uvloop.run(embedded(Path(scratch)))

@@ -20,7 +20,7 @@ from pilothouse.apiserver.storage.sqlite.state import State
 from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
 
 # Revisions that one step of a sweep looks at.
-_STEP = 500
+_STEP = 200
 
 _log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ the asked revision is not compacted has every row that it needs.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pilothouse.apiserver.storage.errors import Compacted
@@ -45,15 +45,15 @@ class Deadline:
         return self.at < other.at
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All that the file holds of the current state."""
+    """All that the file holds of the current state. Deadlines of entries that are no more may be among the others."""
 
     revision: Revision
     compacted: Revision
     swept: Revision
-    entries: dict[str, Entry] = field(default_factory=dict)
-    deadlines: list[Deadline] = field(default_factory=list)
+    entries: dict[str, Entry]
+    deadlines: list[Deadline]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +67,20 @@ class Span:
 
 def load(connection: sqlite3.Connection) -> Snapshot:
     """Replays the whole history, in its own order on disk."""
-    compacted, swept = read_meta(connection, "compacted"), read_meta(connection, "swept")
-    snapshot = Snapshot(max(FIRST_REVISION, compacted), compacted, swept)
-    entries, deadlines = snapshot.entries, snapshot.deadlines
-    for revision, key, created, expires, value in connection.execute(
-        "SELECT revision, key, created, expires, value FROM history ORDER BY revision"
-    ):
-        snapshot.revision = max(snapshot.revision, revision)
+    revision = compacted = read_meta(connection, "compacted")
+    entries: dict[str, Entry] = {}
+    deadlines: list[Deadline] = []
+    rows = connection.execute("SELECT revision, key, created, expires, value FROM history ORDER BY revision")
+    for revision, key, created, expires, value in rows:
         if value is None:
             entries.pop(key, None)
         else:
             entries[key] = Entry(key, value, created, revision)
         if expires is not None:
             deadlines.append(Deadline(expires, revision, key))
-    return snapshot
+    # Compaction may have deleted the newest row, if that was a delete.
+    newest = max(FIRST_REVISION, compacted, revision)
+    return Snapshot(newest, compacted, read_meta(connection, "swept"), entries, deadlines)
 
 
 def read_events(connection: sqlite3.Connection, span: Span, limit: int) -> Batch:
