@@ -95,7 +95,7 @@ class StoreWatch:
         """Takes a newly published event that concerns this live watch."""
         if event.revision <= self._reached:
             return
-        if len(self._queue) == QUEUE_LIMIT:
+        if len(self._queue) >= QUEUE_LIMIT:
             self._fall_behind(event.revision - 1)
             return
         self._queue.append(event)

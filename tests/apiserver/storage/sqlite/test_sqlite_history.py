@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from store_reading import events_until
+from store_reading import events_until, next_batch
 
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Batch, Entry
@@ -15,6 +15,7 @@ from pilothouse.apiserver.storage.sqlite.history import Span, read_events, read_
 from pilothouse.apiserver.storage.sqlite.keys import KeyRange
 from pilothouse.apiserver.storage.sqlite.schema import connect
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.apiserver.storage.sqlite.watch import QUEUE_LIMIT
 
 # More changes than memory keeps.
 MANY = 9000
@@ -64,6 +65,18 @@ async def test_a_list_is_right_when_memory_forgets_what_it_needs_while_it_reads(
 
 async def _rewrite(store: SqliteStore, entries: list[Entry]) -> list[Entry]:
     return [await store.update(entry.key, entry.value + b"+", expected=entry.modified) for entry in entries]
+
+
+async def test_a_watch_that_nobody_reads_holds_only_so_many_events(tmp_path: Path) -> None:
+    """Neither one that was up to date nor one that began with a backlog."""
+    store = await SqliteStore.open(tmp_path, compaction_interval=0)
+    start = await store.current_revision()
+    await asyncio.gather(*(store.create(f"/registry/a/{i}", b"") for i in range(1500)))
+    watches = [store.watch("/registry/", after=start), store.watch("/registry/", after=start + 1500)]
+    await asyncio.gather(*(store.create(f"/registry/b/{i}", b"") for i in range(1500)))
+    held = [len((await next_batch(watch)).events) for watch in watches]
+    assert held == [1500, QUEUE_LIMIT]
+    await store.close()
 
 
 async def test_a_watch_closed_while_it_reads_the_file_tells_nothing_more(tmp_path: Path) -> None:
