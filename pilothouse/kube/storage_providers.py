@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from pilothouse.kube.coordination.storage_provider import CoordinationStorageProvider
+from pilothouse.kube.rbac.storage_provider import RBACStorageProvider
+from pilothouse.kube.scheduling.storage_provider import SchedulingStorageProvider
 from pilothouse.kube.served import RESTStorageProvider
 
-STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = ()
+STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
+    CoordinationStorageProvider(),
+    RBACStorageProvider(),
+    SchedulingStorageProvider(),
+)

@@ -1,0 +1,128 @@
+"""RoleBindings and ClusterRoleBindings. What a binding refers to never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.rbac.roles import GROUP
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.names import name_is_dns_subdomain, name_is_path_segment
+
+_SUBJECT_KINDS = ("ServiceAccount", "User", "Group")
+
+
+class RoleBindingStrategy(KubeStrategy):
+    allow_create_on_update = True
+    role_kinds: ClassVar[tuple[str, ...]] = ("Role", "ClusterRole")
+
+    def name_rule(self, name: str, prefix: bool) -> list[str]:
+        return name_is_path_segment(name)
+
+    def default(self, obj: Json) -> None:
+        reference = obj.setdefault("roleRef", {})
+        reference["apiGroup"] = reference.get("apiGroup") or GROUP
+        for subject in obj.get("subjects") or ():
+            if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
+                subject["apiGroup"] = GROUP
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from _validate_role(obj.get("roleRef") or {}, self.role_kinds)
+        for position, subject in enumerate(obj.get("subjects") or ()):
+            yield from validate_subject(subject, self.namespaced, root("subjects").index(position))
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate(obj)
+        yield from self.validate_metadata_update(obj, old)
+        if obj.get("roleRef") != old.get("roleRef"):
+            yield invalid(root("roleRef"), _as_stored(obj.get("roleRef") or {}), "cannot change roleRef")
+
+
+class ClusterRoleBindingStrategy(RoleBindingStrategy):
+    namespaced = False
+    role_kinds = ("ClusterRole",)
+
+
+def _as_stored(reference: Json) -> Json:
+    """Upstream shows its own struct here, whose fields have Go's names."""
+    return {name: reference.get(name[0].lower() + name[1:], "") for name in ("APIGroup", "Kind", "Name")} | {
+        "APIGroup": reference.get("apiGroup", "")
+    }
+
+
+def _validate_role(reference: Json, kinds: tuple[str, ...]) -> Errors:
+    path = root("roleRef")
+    group, kind, name = (reference.get(key) or "" for key in ("apiGroup", "kind", "name"))
+    if group != GROUP:
+        yield not_supported(path.child("apiGroup"), group, (GROUP,))
+    if kind not in kinds:
+        yield not_supported(path.child("kind"), kind, kinds)
+    if not name:
+        yield required(path.child("name"))
+    for problem in name_is_path_segment(name) if name else ():
+        yield invalid(path.child("name"), name, problem)
+
+
+def validate_subject(subject: Json, namespaced: bool, path: Path) -> Errors:
+    group, kind, name = (subject.get(key) or "" for key in ("apiGroup", "kind", "name"))
+    if not name:
+        yield required(path.child("name"))
+    if kind == "ServiceAccount":
+        for problem in name_is_dns_subdomain(name) if name else ():
+            yield invalid(path.child("name"), name, problem)
+        if group:
+            yield not_supported(path.child("apiGroup"), group, ("",))
+        if not namespaced and not subject.get("namespace"):
+            yield required(path.child("namespace"))
+    elif kind not in _SUBJECT_KINDS:
+        yield not_supported(path.child("kind"), kind, _SUBJECT_KINDS)
+    elif group != GROUP:
+        yield not_supported(path.child("apiGroup"), group, (GROUP,))
+
+
+def _subjects(kind: str) -> Callable[[Json], str]:
+    def cell(obj: Json) -> str:
+        found = [s for s in obj.get("subjects") or () if s.get("kind") == kind]
+        if kind == "ServiceAccount":
+            return ", ".join(f"{s.get('namespace', '')}/{s.get('name', '')}" for s in found)
+        return ", ".join(s.get("name", "") for s in found)
+
+    return cell
+
+
+def _role(obj: Json) -> str:
+    reference = obj.get("roleRef") or {}
+    return f"{reference.get('kind', '')}/{reference.get('name', '')}"
+
+
+def _columns(kind: str) -> list[Column]:
+    where = kind[0].lower() + kind[1:]
+    return [
+        NAME,
+        Column("Role", _role, documented=(f"io.k8s.api.rbac.v1.{kind}", "roleRef")),
+        AGE,
+        Column("Users", _subjects("User"), priority=1, description=f"Users in the {where}"),
+        Column("Groups", _subjects("Group"), priority=1, description=f"Groups in the {where}"),
+        Column(
+            "ServiceAccounts", _subjects("ServiceAccount"), priority=1, description=f"ServiceAccounts in the {where}"
+        ),
+    ]
+
+
+ROLE_BINDINGS = Resource(
+    names=Names("rolebindings", kind="RoleBinding"),
+    strategy=RoleBindingStrategy(),
+    group=GROUP,
+    columns=_columns("RoleBinding"),
+)
+CLUSTER_ROLE_BINDINGS = Resource(
+    names=Names("clusterrolebindings", kind="ClusterRoleBinding"),
+    strategy=ClusterRoleBindingStrategy(),
+    group=GROUP,
+    columns=_columns("ClusterRoleBinding"),
+)

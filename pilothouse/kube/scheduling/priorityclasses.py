@@ -1,0 +1,88 @@
+"""PriorityClasses, and the two that the system itself has."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.machinery.field import Errors, forbidden, not_supported, root
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.validation.immutable import validate_immutable_field
+
+GROUP = "scheduling.k8s.io"
+SYSTEM_PREFIX = "system-"
+HIGHEST_USER_PRIORITY = 1_000_000_000
+SYSTEM_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
+
+_POLICIES = ("PreemptLowerPriority", "Never")
+
+
+class PriorityClassStrategy(KubeStrategy):
+    namespaced = False
+
+    def default(self, obj: Json) -> None:
+        if obj.get("preemptionPolicy") is None:
+            obj["preemptionPolicy"] = "PreemptLowerPriority"
+
+    def prepare_for_create(self, obj: Json) -> None:
+        obj["metadata"]["generation"] = 1
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        if name_of(obj).startswith(SYSTEM_PREFIX):
+            yield from _validate_system_class(obj)
+        elif (obj.get("value") or 0) > HIGHEST_USER_PRIORITY:
+            why = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
+            yield forbidden(root("value"), why)
+        policy = obj.get("preemptionPolicy")
+        if policy not in _POLICIES:
+            yield not_supported(root("preemptionPolicy"), policy or "", _POLICIES)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        if obj.get("value") != old.get("value"):
+            yield forbidden(root("value"), "may not be changed in an update.")
+        policy = root("preemptionPolicy")
+        yield from validate_immutable_field(obj.get("preemptionPolicy"), old.get("preemptionPolicy"), policy)
+
+
+def _validate_system_class(obj: Json) -> Errors:
+    problem = _unlike_system_class(name_of(obj), obj.get("value") or 0, bool(obj.get("globalDefault")))
+    if problem:
+        why = f"priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only. error: {problem}"
+        yield forbidden(root("metadata", "name"), why)
+
+
+def _unlike_system_class(name: str, value: int, is_default: bool) -> str:
+    known = SYSTEM_CLASSES.get(name)
+    if known is None:
+        return f"{name} is not a known system priority class"
+    if value != known:
+        return f"value of {name} PriorityClass must be {known}"
+    return f"globalDefault of {name} PriorityClass must be false" if is_default else ""
+
+
+_PRIORITY_CLASS = "io.k8s.api.scheduling.v1.PriorityClass"
+
+PRIORITY_CLASSES = Resource(
+    names=Names("priorityclasses", kind="PriorityClass", short=["pc"]),
+    strategy=PriorityClassStrategy(),
+    group=GROUP,
+    returns_deleted_object=True,
+    columns=[
+        NAME,
+        Column("Value", lambda obj: obj.get("value") or 0, type="integer", documented=(_PRIORITY_CLASS, "value")),
+        Column(
+            "Global-Default",
+            lambda obj: bool(obj.get("globalDefault")),
+            type="boolean",
+            documented=(_PRIORITY_CLASS, "globalDefault"),
+        ),
+        AGE,
+        Column(
+            "PreemptionPolicy",
+            lambda obj: obj.get("preemptionPolicy") or "",
+            documented=(_PRIORITY_CLASS, "preemptionPolicy"),
+        ),
+    ],
+)
