@@ -14,6 +14,7 @@ import random
 from collections.abc import Callable
 from typing import NoReturn, Protocol
 
+from pilothouse.client import garbage
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.list_watch import PAGE_SIZE, ListerWatcher, Listing, Watch, list_all
 from pilothouse.client.cache.sync_position import SyncPosition
@@ -112,8 +113,7 @@ class Reflector:
             listing = await self._list_at(self._position.for_list)
         if version == "0" and listing.paginated:
             self._paginated = True
-        self._store.replace(listing.items)
-        self._position.reached(listing.resource_version)
+        self._replace(listing.items, listing.resource_version)
 
     async def _list_at(self, version: str) -> Listing:
         # A limit would send a list at a given version past the server's watch cache.
@@ -153,13 +153,17 @@ class Reflector:
             async for event in watch:
                 version = state.take(event)
                 if version is not None:
-                    self._store.replace([*state.objects.values()])
-                    self._position.reached(version)
+                    self._replace([*state.objects.values()], version)
                     return watch
             raise ConnectionFailed("the stream ended before its initial events did")
         except BaseException:
             await watch.aclose()
             raise
+
+    def _replace(self, objects: list[Json], version: str) -> None:
+        with garbage.paused(0):
+            self._store.replace(objects)
+        self._position.reached(version)
 
     async def _watch(self, watch: Watch | None) -> NoReturn:
         """Follows the watch and its successors. Raises when only a new list can help."""

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 import orjson
 
+from pilothouse.client import garbage
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, InvalidResponse, RequestTimedOut
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 MAX_RETRIES = 10
 JSON = "application/json"
+BIG = 1 << 20
 
 T = TypeVar("T")
 
@@ -79,7 +81,7 @@ class RESTClient:
         request = HttpRequest(method, target(path, params), self._with_agent(headers), data, self._timeout)
         answer = await self._read(request)
         try:
-            found = orjson.loads(answer)
+            found = parse(answer)
         except orjson.JSONDecodeError as error:
             raise InvalidResponse(f"{method} {path} did not answer JSON: {error}") from None
         if not isinstance(found, dict):
@@ -143,6 +145,14 @@ class RESTClient:
             raise error_from(response.status, response.headers, await response.read())
         finally:
             await response.close()
+
+
+def parse(data: bytes) -> Any:
+    """Raises orjson.JSONDecodeError."""
+    if len(data) < BIG:
+        return orjson.loads(data)
+    with garbage.paused(len(data)):
+        return orjson.loads(data)
 
 
 def target(path: str, params: Mapping[str, str] | None) -> str:

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 
 import orjson
 
+from pilothouse.client import garbage
 from pilothouse.client.rest.errors import InvalidResponse
 from pilothouse.client.rest.transport import HttpResponse
 from pilothouse.machinery.objects import Json
+
+BUSY = 1 << 16  # a piece of this size is one of very many
 
 
 @dataclass(slots=True)
@@ -31,15 +34,18 @@ class RestWatch:
         self._response = response
         self._chunks: AsyncIterator[bytes] = response.chunks()
         self._rest = b""  # the beginning of a line whose end has not come
-        self._lines: deque[bytes] = deque()
+        self._events: deque[WatchEvent] = deque()
+        self._broken: InvalidResponse | None = None  # is raised when the events before it have been shown
 
     def __aiter__(self) -> RestWatch:
         return self
 
     async def __anext__(self) -> WatchEvent:
-        while not self._lines:
+        while not self._events:
+            if self._broken is not None:
+                raise self._broken
             await self._read()
-        return _event(self._lines.popleft())
+        return self._events.popleft()
 
     async def aclose(self) -> None:
         await self._response.close()
@@ -56,12 +62,21 @@ class RestWatch:
         except StopAsyncIteration:
             if not self._rest:
                 raise
-            self._lines.append(self._rest)
-            self._rest = b""
-            return
-        *whole, rest = (self._rest + chunk).split(b"\n") if self._rest else chunk.split(b"\n")
-        self._rest = rest
-        self._lines.extend(filter(None, whole))
+            chunk = b"\n"
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        if len(chunk) < BUSY:
+            self._parse(lines)
+        else:
+            with garbage.paused(len(chunk)):
+                self._parse(lines)
+
+    def _parse(self, lines: list[bytes]) -> None:
+        try:
+            for line in lines:
+                if line:
+                    self._events.append(_event(line))
+        except InvalidResponse as error:
+            self._broken = error
 
 
 def _event(line: bytes) -> WatchEvent:

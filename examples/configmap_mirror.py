@@ -1,0 +1,59 @@
+"""Keeps copies of ConfigMaps in other namespaces: annotate one with `example.com/mirror-to: team-a,team-b`.
+
+python examples/configmap_mirror.py        # finds the server through the kubeconfig or the pod it runs in
+"""
+
+import asyncio
+import logging
+import signal
+
+from pilothouse.client.cache.informer_factory import SharedInformerFactory
+from pilothouse.client.cache.keys import meta_namespace_key, split_meta_namespace_key
+from pilothouse.client.config.in_cluster import load_config
+from pilothouse.client.controller.enqueue import enqueue_mapped
+from pilothouse.client.controller.runner import Controller
+from pilothouse.client.rest.connect import connect
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of
+
+CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+TO, OF = "example.com/mirror-to", "example.com/mirror-of"
+
+
+def source_of(obj: Json) -> list[str]:
+    """A copy stands for its source, anything else for itself: so each source and its copies have one key."""
+    return [annotations_of(obj).get(OF) or meta_namespace_key(obj)]
+
+
+async def main() -> None:
+    client = connect(load_config())
+    factory = SharedInformerFactory(client)
+    informer = factory.for_resource(CONFIG_MAPS)
+    informer.add_indexers({"source": source_of})
+
+    async def reconcile(key: str) -> None:
+        source = informer.indexer.get_by_key(key) or {}
+        wanted = set(annotations_of(source).get(TO, "").split(",")) - {""}
+        copies = {
+            namespace_of(obj): obj for obj in informer.indexer.by_index("source", key) if OF in annotations_of(obj)
+        }
+        for namespace in copies.keys() - wanted:
+            await client.for_resource(CONFIG_MAPS, namespace=namespace).delete(name_of(copies[namespace]))
+        for namespace in wanted:
+            maps, copy = client.for_resource(CONFIG_MAPS, namespace=namespace), copies.get(namespace)
+            if copy is None:
+                meta = {"name": split_meta_namespace_key(key).name, "annotations": {OF: key}}
+                await maps.create({"metadata": meta, "data": source.get("data")})
+            elif copy.get("data") != source.get("data"):
+                await maps.update({**copy, "data": source.get("data")})
+
+    controller = Controller("configmap-mirror", reconcile, caches=(informer,), workers=4)
+    informer.add_event_handler(enqueue_mapped(controller.queue, source_of))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, controller.stop)
+    async with client, factory:
+        await controller.run()
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO)
+    asyncio.run(main())
