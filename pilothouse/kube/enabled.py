@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.server.resource_config import ResourceConfig
 
@@ -9,7 +11,7 @@ from pilothouse.apiserver.server.resource_config import ResourceConfig
 def only_enabled(group: APIGroup, config: ResourceConfig) -> APIGroup:
     """The group without the versions and resources that are turned off."""
     versions = [_only_enabled_resources(version, config) for version in group.versions]
-    return APIGroup(group.name, [version for version in versions if version.resources])
+    return replace(group, versions=[version for version in versions if version.resources])
 
 
 def _only_enabled_resources(version: APIVersion, config: ResourceConfig) -> APIVersion:

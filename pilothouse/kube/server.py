@@ -60,6 +60,8 @@ class KubeServer:
         served = [group for group in groups if group.versions]
         for group in served:
             install_api_group(self.generic, group, installer)
+            for name, hook in group.post_start_hooks.items():
+                self.generic.add_post_start_hook(name, hook)
         install_group_list(self.generic, served)
 
     def _keep_caches(self) -> None:

@@ -10,6 +10,7 @@ from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers
 from pilothouse.apiserver.registry.resource import Names
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS, Column
+from pilothouse.apiserver.server.hooks import PostStartHook
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors import fields
@@ -61,6 +62,8 @@ class APIGroup:
 
     name: str
     versions: list[APIVersion]
+    post_start_hooks: dict[str, PostStartHook] = field(default_factory=dict)
+    """What the group needs done once the server listens, such as objects that must exist."""
 
     @property
     def root(self) -> str:

@@ -12,12 +12,15 @@ _SUCCESS, _FAILURE = ("success",), ("failure",)
 
 
 def with_authentication(authenticator: Authenticator, *, anonymous: bool = False) -> Filter:
-    """A request without credentials is anonymous where that is allowed; one with wrong credentials never is."""
+    """A request that shows no credentials anybody here reads is anonymous where that is allowed.
+
+    Wrong credentials of a kind that is read, such as an unknown bearer token, are refused by their authenticator.
+    """
 
     def wrap(handler: Handler) -> Handler:
         async def authenticate(request: Request) -> Response:
             user = await authenticator.authenticate(request)
-            if user is None and anonymous and not request.header(b"authorization"):
+            if user is None and anonymous:
                 user = ANONYMOUS_USER
             if user is None:
                 AUTHENTICATION_ATTEMPTS.inc(_FAILURE)

@@ -5,18 +5,20 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.machinery.field import Errors, forbidden, invalid, not_supported, root
+from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.names import is_qualified_name
 
 GROUP = "coordination.k8s.io"
-
-_STRATEGIES = ("OldestEmulationVersion",)
 
 
 class LeaseStrategy(KubeStrategy):
     allow_create_on_update = True
     allow_unconditional_update = False
+
+    def default(self, obj: Json) -> None:
+        # Coordinated leader election is off in v1.36, and its fields are dropped.
+        for field in ("strategy", "preferredHolder"):
+            obj.get("spec", {}).pop(field, None)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -28,25 +30,12 @@ class LeaseStrategy(KubeStrategy):
 
 
 def _validate_spec(spec: Json) -> Errors:
-    path, strategy = root("spec"), spec.get("strategy")
+    path = root("spec")
     duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
     if duration is not None and duration <= 0:
         yield invalid(path.child("leaseDurationSeconds"), duration, "must be greater than 0")
     if transitions is not None and transitions < 0:
         yield invalid(path.child("leaseTransitions"), transitions, "must be greater than or equal to 0")
-    if strategy is not None:
-        yield from _validate_strategy(strategy)
-    if spec.get("preferredHolder") and not strategy:
-        yield forbidden(path.child("preferredHolder"), "may only be specified if `strategy` is defined")
-
-
-def _validate_strategy(strategy: str) -> Errors:
-    """One of Kubernetes' own, or a qualified name of somebody else's."""
-    path = root("spec", "strategy", "strategy")
-    if "/" in strategy:
-        yield from (invalid(path, strategy, problem) for problem in is_qualified_name(strategy))
-    elif strategy not in _STRATEGIES:
-        yield not_supported(path, strategy, _STRATEGIES)
 
 
 LEASES = Resource(

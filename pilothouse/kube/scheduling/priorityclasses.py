@@ -68,7 +68,6 @@ PRIORITY_CLASSES = Resource(
     names=Names("priorityclasses", kind="PriorityClass", short=["pc"]),
     strategy=PriorityClassStrategy(),
     group=GROUP,
-    returns_deleted_object=True,
     columns=[
         NAME,
         Column("Value", lambda obj: obj.get("value") or 0, type="integer", documented=(_PRIORITY_CLASS, "value")),

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.kube.scheduling.priorityclasses import GROUP, PRIORITY_CLASSES
+from pilothouse.kube.scheduling.system_priorityclasses import SystemPriorityClasses
 from pilothouse.kube.served import Registries, served
 from pilothouse.machinery.names import GroupVersion
 
 
 class SchedulingStorageProvider:
     def open(self, registries: Registries) -> APIGroup:
-        return APIGroup(GROUP, [APIVersion(GroupVersion(GROUP, "v1"), [served(registries.open(PRIORITY_CLASSES))])])
+        classes = registries.open(PRIORITY_CLASSES)
+        return APIGroup(
+            GROUP,
+            [APIVersion(GroupVersion(GROUP, "v1"), [served(classes)])],
+            post_start_hooks={
+                "scheduling/bootstrap-system-priority-classes": SystemPriorityClasses(classes).start,
+            },
+        )
