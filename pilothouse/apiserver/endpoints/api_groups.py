@@ -9,6 +9,7 @@ from pilothouse.apiserver.endpoints.groups import APIGroup
 from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.endpoints.routes import VersionRoutes, resource_not_found
 from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.openapi.containers import group_container, group_list_container, version_container
 from pilothouse.apiserver.server.server import GenericAPIServer
 
 
@@ -18,9 +19,11 @@ def install_api_group(server: GenericAPIServer, group: APIGroup, installer: Inst
     for version in group.versions:
         path = f"{group.root}/{version.group_version.version}"
         server.mux.handle(path, version_handler(version))
+        server.openapi.update(version_container(group, version))
     if group.name:
         server.mux.handle(group.root, group_handler(group))
     server.mux.handle_prefix(f"{group.root}/", _by_version(routes), listed=False)
+    server.openapi.update(group_container(group))
 
 
 def install_legacy_api_group(
@@ -36,6 +39,7 @@ def install_group_list(server: GenericAPIServer, groups: Iterable[APIGroup]) -> 
     known = list(groups)
     server.mux.handle("/apis", root_handler(known))
     server.mux.handle("/apis/", root_handler(known))
+    server.openapi.update(group_list_container())
 
 
 def _by_version(routes: dict[str, VersionRoutes]) -> Handler:

@@ -1,4 +1,7 @@
-"""Cache control: answers depend on who asks and on the moment, so nobody in between may keep them."""
+"""Cache control: answers depend on who asks and on the moment, so nobody in between may keep them.
+
+A handler that knows better says so itself.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ _HEADER = (b"cache-control", b"no-cache, private")
 def with_cache_control(handler: Handler) -> Handler:
     async def control(request: Request) -> Response:
         response = await handler(request)
-        response.headers.append(_HEADER)
+        if not any(name == b"cache-control" for name, _ in response.headers):
+            response.headers.append(_HEADER)
         return response
 
     return control

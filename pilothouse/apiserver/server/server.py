@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.openapi.containers import server_version_container
+from pilothouse.apiserver.openapi.handlers import install_openapi
+from pilothouse.apiserver.openapi.service import OpenAPIService
 from pilothouse.apiserver.server.checks import LOG, LOOPBACK, PING, shutdown_check
 from pilothouse.apiserver.server.health import HealthCheck, install_health
 from pilothouse.apiserver.server.hooks import PostStartEntry, PostStartHook, PreShutdownEntry, PreShutdownHook
@@ -42,6 +45,7 @@ class GenericAPIServer:
         self.lifecycle = lifecycle or LifecycleSignals()
         self.mux = PathRecorderMux(name, delegate)
         self.handler: Handler = self.mux
+        self.openapi = OpenAPIService(self.next.openapi if self.next else None)
         self._shared_checks = [PING, LOG, LOOPBACK, *health_checks]
         self._own_checks: list[HealthCheck] = []
         self._post_start: dict[str, PostStartEntry] = {}
@@ -108,6 +112,8 @@ class GenericAPIServer:
         install_index(self.mux, self.listed_paths)
         install_version(self.mux)
         install_metrics(self.mux)
+        self.openapi.update(server_version_container())
+        install_openapi(self.mux, self.openapi)
         ready = self.lifecycle.has_been_ready.signal
         install_health(self.mux, self.health_checks(), grace=livez_grace_period, ready=ready)
         self._close()

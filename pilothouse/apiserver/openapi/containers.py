@@ -1,0 +1,66 @@
+"""The route containers of what a generic server has: groups, their versions, and the paths that tell of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
+from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, media_types
+from pilothouse.apiserver.openapi.definition_names import META
+from pilothouse.apiserver.openapi.definitions import PACKAGED
+from pilothouse.apiserver.openapi.resource_routes import resource_routes
+from pilothouse.apiserver.openapi.route import Route, RouteContainer
+
+
+def version_container(group: APIGroup, version: APIVersion) -> RouteContainer:
+    """One group version: its resources, and the list of them."""
+    path = f"{group.root}/{version.group_version.version}"
+
+    def routes() -> Iterator[Route]:
+        yield _discovery(path, "getAPIResources", "get available resources", "APIResourceList")
+        for served in version.resources:
+            yield from resource_routes(version, served)
+
+    return RouteContainer(path[1:], routes, PACKAGED, version.group_version)
+
+
+def group_container(group: APIGroup) -> RouteContainer:
+    """What tells the versions of a group; the legacy group's has another form."""
+    if not group.name:
+        return _single(_discovery(group.root, "getAPIVersions", "get available API versions", "APIVersions"))
+    return _single(_discovery(group.root, "getAPIGroup", "get information of a group", "APIGroup"))
+
+
+def group_list_container() -> RouteContainer:
+    return _single(_discovery("/apis", "getAPIVersions", "get available API versions", "APIGroupList"))
+
+
+def server_version_container() -> RouteContainer:
+    return _single(
+        Route(
+            method="get",
+            path="/version/",
+            operation="getCodeVersion",
+            description="get the version information for this server",
+            responses={200: "io.k8s.apimachinery.pkg.version.Info"},
+            produces=("application/json",),
+            consumes=("application/json",),
+        )
+    )
+
+
+def _single(route: Route) -> RouteContainer:
+    return RouteContainer(route.path.strip("/"), lambda: (route,), PACKAGED)
+
+
+def _discovery(path: str, operation: str, description: str, kind: str) -> Route:
+    spoken = tuple(media_types(BUILT_IN))
+    return Route(
+        method="get",
+        path=f"{path}/",
+        operation=operation,
+        description=description,
+        responses={200: f"{META}.{kind}"},
+        produces=spoken,
+        consumes=spoken,
+    )

@@ -1,0 +1,71 @@
+"""Defaults of fields as version 3 shows them: declared ones, and Go's zero value where a field is always there.
+
+Container.name=string  → ""        PodSpec.containers=[]Container → {} for each        Probe.port=*int32 → none
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pilothouse.machinery.schema.declared_defaults import DECLARED_DEFAULTS
+from pilothouse.machinery.schema.tree import definition_name
+from pilothouse.machinery.wire_facts.facts import FieldFacts, Label, facts_of
+
+_ZERO: dict[str, Any] = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    value: Any
+    of_elements: bool = False
+    """Whether it is the default of the items of a list or the values of a map."""
+
+
+def defaults_of(definition: str) -> dict[str, Default]:
+    """By field; empty for a definition that is not a struct of the built-in kinds."""
+    package, _, message = definition.rpartition(".")
+    try:
+        return dict(_defaults("k8s.io." + package.removeprefix("io.k8s.").replace("-", "_"), message, definition))
+    except KeyError:
+        return {}
+
+
+def _defaults(package: str, message: str, definition: str) -> Iterator[tuple[str, Default]]:
+    for fact in facts_of(package, message).values():
+        if fact.inline:
+            inner, _, name = fact.type.rpartition(".")
+            yield from _defaults(inner, name, definition_name(inner, name))
+            continue
+        declared = DECLARED_DEFAULTS.get(f"{definition}.{fact.name}")
+        default = _zero(fact) if declared is None else Default(declared)
+        if default is not None:
+            yield fact.name, default
+
+
+def _zero(fact: FieldFacts) -> Default | None:
+    value = _zero_of(fact.type)
+    if value is None or (fact.label is Label.OPTIONAL and fact.pointer):
+        return None
+    if fact.label is Label.OPTIONAL and fact.omitempty and fact.type in _ZERO:
+        return None
+    return Default(value, of_elements=fact.label is not Label.OPTIONAL)
+
+
+def _zero_of(type_name: str) -> Any:
+    """None for types that are more than a scalar and no struct, such as times and quantities."""
+    if type_name in _ZERO:
+        return _ZERO[type_name]
+    return {} if _is_struct(type_name) else None
+
+
+@cache
+def _is_struct(type_name: str) -> bool:
+    package, _, message = type_name.rpartition(".")
+    try:
+        facts_of(package, message)
+    except KeyError:
+        return False
+    return True

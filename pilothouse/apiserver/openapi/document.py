@@ -1,0 +1,25 @@
+"""A document as it is kept: compressed, since it is some megabytes that are asked for seldom and mostly with gzip."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from dataclasses import dataclass
+
+_LEVEL = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """`etag` is the hash of what the document says, without quotation marks."""
+
+    compressed: bytes
+    etag: str
+
+    @classmethod
+    def of(cls, plain: bytes, *, etag: str = "") -> Document:
+        """Another form of a document has the same tag as the document itself."""
+        return cls(gzip.compress(plain, _LEVEL, mtime=0), etag or hashlib.sha512(plain).hexdigest().upper())
+
+    def plain(self) -> bytes:
+        return gzip.decompress(self.compressed)

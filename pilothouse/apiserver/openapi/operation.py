@@ -1,0 +1,44 @@
+"""What both document versions say alike of an operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pilothouse.apiserver.openapi.route import Route
+from pilothouse.machinery.objects import Json
+
+SECURITY: Json = {
+    "BearerToken": {
+        "type": "apiKey",
+        "description": "Bearer Token authentication",
+        "name": "authorization",
+        "in": "header",
+    }
+}
+
+_TEXTS = {200: "OK", 201: "Created", 202: "Accepted"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    code: str
+    description: str
+    definition: str = ""
+    """Empty where the answer has no schema."""
+
+
+def answers(route: Route) -> Iterator[Answer]:
+    for code, definition in route.responses.items():
+        yield Answer(str(code), _TEXTS[code], definition)
+    yield Answer("401", "Unauthorized")
+
+
+def extensions(route: Route) -> Json:
+    out: Json = {}
+    if route.action:
+        out["x-kubernetes-action"] = route.action
+    if route.kind is not None:
+        kind = route.kind
+        out["x-kubernetes-group-version-kind"] = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+    return out

@@ -1,0 +1,51 @@
+"""The query parameters of each verb: the fields of its options kind, and the few that are no options.
+
+Only fields that fit into a query become parameters; nested objects, such as the preconditions of a delete, do not.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from pilothouse.apiserver.openapi.route import Parameter
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.schema import option_documentation
+from pilothouse.machinery.wire_facts.facts import FieldFacts, facts_of
+from pilothouse.machinery.wire_facts.kinds import message_of
+
+_META = GroupVersion("meta.k8s.io", "v1")
+LIST_OPTIONS = _META.kind("ListOptions")
+CREATE_OPTIONS = _META.kind("CreateOptions")
+UPDATE_OPTIONS = _META.kind("UpdateOptions")
+PATCH_OPTIONS = _META.kind("PatchOptions")
+DELETE_OPTIONS = _META.kind("DeleteOptions")
+
+PRETTY = Parameter(
+    "pretty", "query", "string", "Whether the output is indented. By default only for browsers, curl and wget."
+)
+NAMESPACE = Parameter("namespace", "path", "string", "The namespace of the object, which is also its scope for access.")
+PATH = Parameter("path", "path", "string", "The path behind the proxy.")
+
+_JSON_TYPES = {"string": "string", "bool": "boolean", "int32": "integer", "int64": "integer", "double": "number"}
+
+
+def name_parameter(kind: str) -> Parameter:
+    return Parameter("name", "path", "string", f"name of the {kind}")
+
+
+@cache
+def parameters_of(options: GroupVersionKind) -> tuple[Parameter, ...]:
+    """Raises KeyError for a kind that is not built in."""
+    message = message_of(options)
+    if message is None:
+        raise KeyError(str(options))
+    facts = facts_of(message.package, message.message).values()
+    return tuple(_parameter(fact) for fact in facts if fact.type in _JSON_TYPES)
+
+
+def without(parameters: tuple[Parameter, ...], *names: str) -> tuple[Parameter, ...]:
+    return tuple(parameter for parameter in parameters if parameter.name not in names)
+
+
+def _parameter(fact: FieldFacts) -> Parameter:
+    return Parameter(fact.name, "query", _JSON_TYPES[fact.type], option_documentation.of(fact.name))

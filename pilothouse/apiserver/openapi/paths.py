@@ -1,0 +1,50 @@
+"""Routes by path. What every route of a path has in common among parameters is said once, for the path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pilothouse.apiserver.openapi.route import STRING, Parameter, Route
+
+
+@dataclass(frozen=True, slots=True)
+class PathRoutes:
+    path: str
+    routes: tuple[Route, ...]
+    common: tuple[Parameter, ...]
+
+    def own(self, route: Route) -> tuple[Parameter, ...]:
+        """The parameters that are not common to all routes of the path."""
+        known = {_key(parameter) for parameter in self.common}
+        return _sorted(parameter for parameter in route.parameters if _key(parameter) not in known)
+
+
+def by_path(routes: Iterable[Route]) -> list[PathRoutes]:
+    found: dict[str, list[Route]] = {}
+    for route in routes:
+        found.setdefault(route.path, []).append(route)
+    return [PathRoutes(path, tuple(there), _common(there)) for path, there in sorted(found.items())]
+
+
+def definitions_named(routes: Iterable[Route]) -> set[str]:
+    """The definitions that the routes themselves speak of."""
+    names: set[str] = set()
+    for route in routes:
+        names.update(route.responses.values())
+        if route.body is not None:
+            names.add(route.body.definition)
+    return names - {STRING}
+
+
+def _common(routes: list[Route]) -> tuple[Parameter, ...]:
+    everywhere = set.intersection(*({_key(parameter) for parameter in route.parameters} for route in routes))
+    return _sorted(parameter for parameter in routes[-1].parameters if _key(parameter) in everywhere)
+
+
+def _key(parameter: Parameter) -> tuple[str, str]:
+    return parameter.name, parameter.location
+
+
+def _sorted(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
+    return tuple(sorted(parameters, key=_key))

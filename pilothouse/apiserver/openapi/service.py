@@ -1,0 +1,106 @@
+"""The documents of a server and of those that it delegates to, always of the newest routes.
+
+service.update(container)    a group version came or changed
+service.remove("apis/g/v1")  it went
+await service.v3("api/v1")   made now, unless nothing has changed since it was last made
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import quote
+
+import orjson
+
+from pilothouse.apiserver.openapi import v2, v3
+from pilothouse.apiserver.openapi.document import Document
+from pilothouse.apiserver.openapi.lazy import Lazy
+from pilothouse.apiserver.openapi.route import RouteContainer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One container with its v3 document. A container that changed is another entry."""
+
+    container: RouteContainer
+    v3: Lazy[Document]
+
+    @classmethod
+    def of(cls, container: RouteContainer) -> Entry:
+        return cls(container, Lazy.in_thread(lambda: Document.of(v3.document(container))))
+
+
+class OpenAPIService:
+    """Where a server and its delegate have the same path, the server's own container counts."""
+
+    def __init__(self, delegate: OpenAPIService | None = None) -> None:
+        self._delegate = delegate
+        self._entries: dict[str, Entry] = {}
+        self._merged = Merged(())
+
+    def update(self, container: RouteContainer) -> None:
+        """Adds the container, or puts it in the place of the one with the same path."""
+        self._entries[container.path] = Entry.of(container)
+
+    def remove(self, path: str) -> None:
+        """One that is not there is no error."""
+        self._entries.pop(path, None)
+
+    def entries(self) -> dict[str, Entry]:
+        below = self._delegate.entries() if self._delegate else {}
+        return below | self._entries
+
+    def merged(self) -> Merged:
+        """The documents that tell of everything."""
+        entries = tuple(self.entries().values())
+        if self._merged.entries != entries:
+            self._merged = Merged(entries)
+        return self._merged
+
+    async def v3(self, path: str) -> Document | None:
+        """None where there is no such document."""
+        entry = self.entries().get(path)
+        return None if entry is None else await entry.v3.get()
+
+
+class Merged:
+    """The documents that tell of all entries, as long as the entries are these."""
+
+    def __init__(self, entries: tuple[Entry, ...]) -> None:
+        self.entries = entries
+
+    @cached_property
+    def v2(self) -> Lazy[Document]:
+        containers = [entry.container for entry in self.entries]
+        return Lazy.in_thread(lambda: Document.of(v2.document(containers)))
+
+    @cached_property
+    def v2_protobuf(self) -> Lazy[Document]:
+        return Lazy(self._v2_protobuf)
+
+    @cached_property
+    def v3_index(self) -> Lazy[Document]:
+        """The paths of the v3 documents, with the hashes of what they say."""
+        return Lazy(self._v3_index)
+
+    async def _v2_protobuf(self) -> Document:
+        document = await self.v2.get()
+        return await asyncio.to_thread(_as_protobuf, document)
+
+    async def _v3_index(self) -> Document:
+        documents = {entry.container.path: await entry.v3.get() for entry in self.entries}
+        urls = {path: {"serverRelativeURL": v3_url(path, documents[path])} for path in sorted(documents)}
+        return Document.of(orjson.dumps({"paths": urls}))
+
+
+def v3_url(path: str, document: Document) -> str:
+    """Where this very state of the document is, which never changes."""
+    return f"/openapi/v3/{quote(path)}?hash={document.etag}"
+
+
+def _as_protobuf(document: Document) -> Document:
+    from pilothouse.apiserver.openapi.gnostic.document import encode_document
+
+    return Document.of(encode_document(orjson.loads(document.plain())), etag=document.etag)

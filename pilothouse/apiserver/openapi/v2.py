@@ -1,0 +1,119 @@
+"""The OpenAPI v2 document: all routes of a server in one, with the parameters that many share written once."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+
+import orjson
+
+from pilothouse.apiserver.openapi.definitions import V2_REFERENCE, Definition, reachable
+from pilothouse.apiserver.openapi.operation import SECURITY, Answer, answers, extensions
+from pilothouse.apiserver.openapi.operation_id import operation_id, tags
+from pilothouse.apiserver.openapi.paths import PathRoutes, by_path, definitions_named
+from pilothouse.apiserver.openapi.route import STRING, Body, Info, Parameter, Route, RouteContainer
+from pilothouse.machinery.objects import Json
+
+# kubectl before 1.28 looks for these in each operation to find out what the server can do.
+_NEVER_SHARED = frozenset({"name", "fieldValidation", "dryRun"})
+
+
+def document(containers: Iterable[RouteContainer]) -> bytes:
+    """Where two containers have the same path or definition, the first has it. Raises KeyError as v3 does."""
+    paths: Json = {}
+    schemas: dict[str, Definition] = {}
+    shared = SharedParameters()
+    for container in containers:
+        routes = tuple(container.routes())
+        schemas = reachable(definitions_named(routes), container.definitions.v2) | schemas
+        paths = {there.path: _path_item(there, shared) for there in by_path(routes)} | paths
+    info = Info()
+    return orjson.dumps(
+        {
+            "swagger": "2.0",
+            "info": {"title": info.title, "version": info.version},
+            "paths": {path: paths[path] for path in sorted(paths)},
+            "definitions": {name: orjson.Fragment(schemas[name].json) for name in sorted(schemas)},
+            "parameters": dict(sorted(shared.by_name.items())),
+            "securityDefinitions": SECURITY,
+            "security": [{"BearerToken": []}],
+        }
+    )
+
+
+class SharedParameters:
+    """Parameters that are written once and referred to, by a name that ends in a hash of what they say."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Json] = {}
+        self._references: dict[Parameter | Body, Json] = {}
+
+    def all(self, parameters: Iterable[Parameter], body: Body | None = None) -> list[Json]:
+        written = [self._written(parameter) for parameter in parameters]
+        return [self._body(body), *written] if body else written
+
+    def _written(self, parameter: Parameter) -> Json:
+        if parameter.name in _NEVER_SHARED:
+            return _parameter(parameter)
+        return self._reference(parameter, _parameter(parameter))
+
+    def _body(self, body: Body) -> Json:
+        """Only the bodies that are the same for all kinds are shared: delete options and patches."""
+        written: Json = {"name": "body", "in": "body", "schema": _schema(body.definition)}
+        if body.required:
+            written["required"] = True
+        if not body.definition.startswith("io.k8s.apimachinery"):
+            return written
+        return self._reference(body, written)
+
+    def _reference(self, what: Parameter | Body, written: Json) -> Json:
+        found = self._references.get(what)
+        if found is None:
+            name = f"{written['name']}-{_hash(orjson.dumps(written, option=orjson.OPT_SORT_KEYS))}"
+            self.by_name[name] = written
+            found = self._references[what] = {"$ref": f"#/parameters/{name}"}
+        return found
+
+
+def _path_item(there: PathRoutes, shared: SharedParameters) -> Json:
+    item: Json = {route.method: _operation(route, there.own(route), shared) for route in there.routes}
+    return item | {"parameters": shared.all(there.common)} if there.common else item
+
+
+def _operation(route: Route, parameters: Iterable[Parameter], shared: SharedParameters) -> Json:
+    out: Json = {
+        "consumes": route.consumes,
+        "produces": route.produces,
+        "schemes": ["https"],
+        "tags": tags(route.path),
+        "description": route.description,
+        "operationId": operation_id(route.path, route.operation),
+        "parameters": shared.all(parameters, route.body),
+        "responses": {answer.code: _response(answer) for answer in answers(route)},
+    }
+    return {key: value for key, value in out.items() if value} | extensions(route)
+
+
+def _parameter(parameter: Parameter) -> Json:
+    out: Json = {
+        "name": parameter.name,
+        "in": parameter.location,
+        "description": parameter.description,
+        "type": parameter.type,
+        "uniqueItems": True,
+    }
+    return out | {"required": True} if parameter.required else out
+
+
+def _response(answer: Answer) -> Json:
+    out: Json = {"description": answer.description}
+    return out | {"schema": _schema(answer.definition)} if answer.definition else out
+
+
+def _schema(definition: str) -> Json:
+    return {"type": "string"} if definition == STRING else {"$ref": V2_REFERENCE + definition}
+
+
+def _hash(text: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text).digest()[:6]).decode()

@@ -1,0 +1,95 @@
+"""The OpenAPI v3 document of one group version, or of another path that has routes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import orjson
+
+from pilothouse.apiserver.openapi.definition_names import META
+from pilothouse.apiserver.openapi.definitions import V3_REFERENCE, Definition, reachable
+from pilothouse.apiserver.openapi.operation import SECURITY, Answer, answers, extensions
+from pilothouse.apiserver.openapi.operation_id import operation_id, tags
+from pilothouse.apiserver.openapi.paths import PathRoutes, by_path, definitions_named
+from pilothouse.apiserver.openapi.route import STRING, Body, Parameter, Route, RouteContainer
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json
+
+_KINDS = "x-kubernetes-group-version-kind"
+_IN_EVERY_GROUP = (f"{META}.DeleteOptions", f"{META}.WatchEvent")
+
+
+def document(container: RouteContainer) -> bytes:
+    """Raises KeyError when a route speaks of a definition that there is not."""
+    routes = tuple(container.routes())
+    schemas = reachable(definitions_named(routes), container.definitions.v3)
+    components: Json = {"securitySchemes": SECURITY}
+    if schemas:
+        components["schemas"] = _schemas(schemas, container.group_version)
+    return orjson.dumps(
+        {
+            "openapi": "3.0.0",
+            "info": {"title": container.info.title, "version": container.info.version},
+            "paths": {there.path: _path_item(there) for there in by_path(routes)},
+            "components": components,
+        }
+    )
+
+
+def _path_item(there: PathRoutes) -> Json:
+    item: Json = {route.method: _operation(route, there.own(route)) for route in there.routes}
+    return item | {"parameters": _parameters(there.common)} if there.common else item
+
+
+def _operation(route: Route, parameters: Iterable[Parameter]) -> Json:
+    out: Json = {
+        "tags": tags(route.path),
+        "description": route.description,
+        "operationId": operation_id(route.path, route.operation),
+        "parameters": _parameters(parameters),
+        "requestBody": _request_body(route.body, route.consumes) if route.body else None,
+        "responses": {answer.code: _response(answer, route.produces) for answer in answers(route)},
+    }
+    return {key: value for key, value in out.items() if value} | extensions(route)
+
+
+def _parameters(parameters: Iterable[Parameter]) -> list[Json]:
+    return [_parameter(parameter) for parameter in parameters]
+
+
+def _parameter(parameter: Parameter) -> Json:
+    out: Json = {"name": parameter.name, "in": parameter.location, "description": parameter.description}
+    if parameter.required:
+        out["required"] = True
+    return out | {"schema": {"type": parameter.type, "uniqueItems": True}}
+
+
+def _request_body(body: Body, consumes: Iterable[str]) -> Json:
+    out: Json = {"content": _content(body.definition, consumes)}
+    return out | {"required": True} if body.required else out
+
+
+def _response(answer: Answer, produces: Iterable[str]) -> Json:
+    out: Json = {"description": answer.description}
+    return out | {"content": _content(answer.definition, produces)} if answer.definition else out
+
+
+def _content(definition: str, media_types: Iterable[str]) -> Json:
+    schema = {"type": "string"} if definition == STRING else {"$ref": V3_REFERENCE + definition}
+    return {media_type: {"schema": schema} for media_type in media_types}
+
+
+def _schemas(schemas: dict[str, Definition], group_version: GroupVersion | None) -> Json:
+    encoded = {name: schemas[name].json for name in sorted(schemas)}
+    for name in _IN_EVERY_GROUP:
+        if name in encoded and group_version is not None:
+            encoded[name] = _only_of(group_version, encoded[name])
+    return {name: orjson.Fragment(json) for name, json in encoded.items()}
+
+
+def _only_of(group_version: GroupVersion, schema: bytes) -> bytes:
+    """Every group has these kinds; the document of one tells only its own and the legacy group's."""
+    out: Json = orjson.loads(schema)
+    wanted = (("", "v1"), (group_version.group, group_version.version))
+    out[_KINDS] = [kind for kind in out[_KINDS] if (kind["group"], kind["version"]) in wanted]
+    return orjson.dumps(out)

@@ -1,0 +1,194 @@
+"""What each verb of a resource takes and gives. A subresource's routes are named after its resource's kind."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.endpoints.groups import ServedResource
+from pilothouse.apiserver.endpoints.scope import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from pilothouse.apiserver.endpoints.serializers.registry import media_types, stream_media_types
+from pilothouse.apiserver.openapi.definition_names import META, definition_of
+from pilothouse.apiserver.openapi.parameters import (
+    CREATE_OPTIONS,
+    DELETE_OPTIONS,
+    LIST_OPTIONS,
+    PATCH_OPTIONS,
+    PRETTY,
+    UPDATE_OPTIONS,
+    parameters_of,
+    without,
+)
+from pilothouse.apiserver.openapi.place import Place
+from pilothouse.apiserver.openapi.route import STRING, Body, Parameter, Responses, Route
+from pilothouse.apiserver.registry.interface import GetterWithOptions, Watcher
+
+STATUS, PATCH, WATCH_EVENT, DELETE_BODY = (
+    f"{META}.{kind}" for kind in ("Status", "Patch", "WatchEvent", "DeleteOptions")
+)
+PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+
+_INSTEAD = "deprecated: use the 'watch' parameter with a list operation instead"
+
+
+def list_route(served: ServedResource, place: Place) -> Route:
+    verb = "list or watch" if isinstance(served.storage, Watcher) else "list"
+    return _route(
+        ("get", "list", "list"),
+        served,
+        place,
+        description=f"{verb} objects of kind {served.names.kind}",
+        parameters=parameters_of(LIST_OPTIONS),
+        responses={200: definition_of(served.kind.group_version.kind(served.names.list_kind))},
+        produces=_with_streams(served),
+    )
+
+
+def create_route(served: ServedResource, place: Place) -> Route:
+    kind = definition_of(served.kind)
+    return _route(
+        ("post", "post", "create"),
+        served,
+        place,
+        description=f"create{_of(served)} {_article(served.names.kind)}",
+        parameters=parameters_of(CREATE_OPTIONS),
+        body=Body(kind),
+        responses={200: kind, 201: kind, 202: kind},
+    )
+
+
+def get_route(served: ServedResource, place: Place) -> Route:
+    storage, description = served.storage, f"read{_of(served)} the specified {served.names.kind}"
+    if isinstance(storage, GetterWithOptions):
+        return _route(
+            ("get", "get", "read"),
+            served,
+            place,
+            description=description,
+            parameters=parameters_of(storage.get_options),
+            responses={200: STRING},
+            produces=(*storage.media_types, *media_types(served.serializers)),
+        )
+    responses = {200: definition_of(served.kind)}
+    return _route(("get", "get", "read"), served, place, description=description, responses=responses)
+
+
+def update_route(served: ServedResource, place: Place) -> Route:
+    kind = definition_of(served.kind)
+    return _route(
+        ("put", "put", "replace"),
+        served,
+        place,
+        description=f"replace{_of(served)} the specified {served.names.kind}",
+        parameters=parameters_of(UPDATE_OPTIONS),
+        body=Body(kind),
+        responses={200: kind, 201: kind},
+    )
+
+
+def patch_route(served: ServedResource, place: Place) -> Route:
+    kind = definition_of(served.kind)
+    return _route(
+        ("patch", "patch", "patch"),
+        served,
+        place,
+        description=f"partially update{_of(served)} the specified {served.names.kind}",
+        parameters=parameters_of(PATCH_OPTIONS),
+        body=Body(PATCH),
+        consumes=PATCH_TYPES,
+        responses={200: kind, 201: kind},
+    )
+
+
+def delete_route(served: ServedResource, place: Place) -> Route:
+    answer = definition_of(served.kind) if served.returns_deleted_object else STATUS
+    return _route(
+        ("delete", "delete", "delete"),
+        served,
+        place,
+        description=f"delete{_of(served)} {_article(served.names.kind)}",
+        parameters=parameters_of(DELETE_OPTIONS),
+        body=Body(DELETE_BODY, required=False),
+        responses={200: answer, 202: answer},
+    )
+
+
+def delete_collection_route(served: ServedResource, place: Place) -> Route:
+    selection = without(parameters_of(LIST_OPTIONS), "watch", "allowWatchBookmarks")
+    return _route(
+        ("delete", "deletecollection", "deletecollection"),
+        served,
+        place,
+        description=f"delete collection of {served.names.kind}",
+        parameters=(*parameters_of(DELETE_OPTIONS), *selection),
+        body=Body(DELETE_BODY, required=False),
+        responses={200: STATUS},
+    )
+
+
+def watch_route(served: ServedResource, place: Place) -> Route:
+    what = f"watch changes to an object of kind {served.names.kind}"
+    return _route(
+        ("get", "watch", "watch"),
+        served,
+        place,
+        description=f"{what}. {_INSTEAD}, filtered to a single item with the 'fieldSelector' parameter.",
+        parameters=parameters_of(LIST_OPTIONS),
+        responses={200: WATCH_EVENT},
+        produces=_with_streams(served),
+    )
+
+
+def watch_list_route(served: ServedResource, place: Place) -> Route:
+    return _route(
+        ("get", "watchlist", "watch"),
+        served,
+        place,
+        description=f"watch individual changes to a list of {served.names.kind}. {_INSTEAD}.",
+        parameters=parameters_of(LIST_OPTIONS),
+        responses={200: WATCH_EVENT},
+        produces=_with_streams(served),
+    )
+
+
+def _route(
+    verb: tuple[str, str, str],
+    served: ServedResource,
+    place: Place,
+    *,
+    description: str,
+    responses: Responses,
+    parameters: tuple[Parameter, ...] = (),
+    produces: tuple[str, ...] = (),
+    consumes: tuple[str, ...] = ("*/*",),
+    body: Body | None = None,
+) -> Route:
+    """`verb` is the HTTP method, the action and the verb of the operation id."""
+    method, action, operation = verb
+    is_list = "List" if action == "watchlist" else ""
+    named = f"{place.prefix}{served.names.kind}{served.subresource.capitalize()}{is_list}{place.suffix}"
+    return Route(
+        method=method,
+        path=place.path,
+        operation=operation + named,
+        description=description,
+        responses=responses,
+        produces=produces or tuple(media_types(served.serializers)),
+        consumes=consumes,
+        parameters=(PRETTY, *parameters, *place.parameters),
+        body=body,
+        action=action,
+        kind=served.kind,
+    )
+
+
+def _with_streams(served: ServedResource) -> tuple[str, ...]:
+    return (*media_types(served.serializers), *stream_media_types(served.serializers))
+
+
+def _of(served: ServedResource) -> str:
+    return f" {served.subresource} of" if served.subresource else ""
+
+
+def _article(noun: str) -> str:
+    """With the indefinite article, except for what sounds like a plural."""
+    if noun.endswith("s") and not noun.endswith("ss"):
+        return noun
+    return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"
