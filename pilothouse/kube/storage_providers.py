@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pilothouse.kube.coordination.storage_provider import CoordinationStorageProvider
+from pilothouse.kube.discovery.storage_provider import DiscoveryStorageProvider
+from pilothouse.kube.networking.storage_provider import NetworkingStorageProvider
 from pilothouse.kube.rbac.storage_provider import RBACStorageProvider
 from pilothouse.kube.scheduling.storage_provider import SchedulingStorageProvider
 from pilothouse.kube.served import RESTStorageProvider
 
 STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
     CoordinationStorageProvider(),
+    DiscoveryStorageProvider(),
+    NetworkingStorageProvider(),
     RBACStorageProvider(),
     SchedulingStorageProvider(),
 )

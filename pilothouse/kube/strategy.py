@@ -10,6 +10,15 @@ from pilothouse.machinery.objects import Json, metadata
 KUBERNETES_FINALIZER = "kubernetes"
 
 _STANDARD_FINALIZERS = (KUBERNETES_FINALIZER, ORPHAN, FOREGROUND)
+_KEPT_FOR_STATUS = (
+    "deletionTimestamp",
+    "generation",
+    "selfLink",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+)
 
 
 class KubeStrategy(Strategy):
@@ -24,3 +33,12 @@ class KubeStrategy(Strategy):
 def validate_kube_finalizer(name: str, path: Path) -> Errors:
     if "/" not in name and name not in _STANDARD_FINALIZERS:
         yield invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")
+
+
+def keep_metadata_for_status(obj: Json, old: Json) -> None:
+    """What a write of the status cannot change in metadata, in the kinds that care."""
+    new, before = metadata(obj), metadata(old)
+    for field in _KEPT_FOR_STATUS:
+        new.pop(field, None)
+        if field in before:
+            new[field] = before[field]

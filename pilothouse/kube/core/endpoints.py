@@ -1,0 +1,118 @@
+"""Endpoints, which EndpointSlices have replaced: still served, with a warning on every answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pilothouse.apiserver.endpoints.deprecation import Deprecation
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.addresses import endpoint_ip, warnings_for_ip
+from pilothouse.kube.validation.fields import dns_label, dns_subdomain, qualified_name, required_one_of
+from pilothouse.kube.validation.ports import PROTOCOLS, port_num
+from pilothouse.machinery.field import Errors, Path, required, root
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json, labels_of
+from pilothouse.machinery.validation.addresses import is_valid_ip_for_legacy_field
+from pilothouse.machinery.validation.immutable import semantically_equal
+
+ENDPOINTS_DEPRECATION = Deprecation(
+    since="1.33", replacement=GroupVersionKind("discovery.k8s.io", "v1", "EndpointSlice")
+)
+
+_MANAGED_BY_LABEL = "endpoints.kubernetes.io/managed-by"
+_CAREFUL_MANAGER = "endpoint-controller"
+_SHOWN = 3
+
+
+class EndpointsStrategy(KubeStrategy):
+    allow_create_on_update = True
+
+    def default(self, obj: Json) -> None:
+        for subset in obj.get("subsets") or ():
+            for port in subset.get("ports") or ():
+                port["protocol"] = port.get("protocol") or "TCP"
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from _validate_subsets(obj)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from self.validate_metadata(obj)
+        # Subsets that were stored under older rules may stay as they are.
+        if not semantically_equal(obj.get("subsets"), old.get("subsets")):
+            yield from _validate_subsets(obj)
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        if labels_of(obj).get(_MANAGED_BY_LABEL) == _CAREFUL_MANAGER:
+            return
+        for i, subset in enumerate(obj.get("subsets") or ()):
+            for group in ("addresses", "notReadyAddresses"):
+                for j, address in enumerate(subset.get(group) or ()):
+                    path = root("subsets").index(i).child(group).index(j).child("ip")
+                    yield from warnings_for_ip(address.get("ip") or "", path)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return self.warnings_on_create(obj)
+
+
+def _validate_subsets(obj: Json) -> Errors:
+    for position, subset in enumerate(obj.get("subsets") or ()):
+        path, ports = root("subsets").index(position), subset.get("ports") or []
+        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+            yield required(path, "must specify `addresses` or `notReadyAddresses`")
+        for group in ("addresses", "notReadyAddresses"):
+            for i, address in enumerate(subset.get(group) or ()):
+                yield from _validate_address(address, path.child(group).index(i))
+        for i, port in enumerate(ports):
+            yield from _validate_port(port, path.child("ports").index(i), require_name=len(ports) > 1)
+
+
+def _validate_address(address: Json, path: Path) -> Errors:
+    ip = address.get("ip") or ""
+    yield from is_valid_ip_for_legacy_field(path.child("ip"), ip)
+    if address.get("hostname"):
+        yield from dns_label(address["hostname"], path.child("hostname"))
+    if address.get("nodeName") is not None:
+        yield from dns_subdomain(address["nodeName"], path.child("nodeName"))
+    yield from endpoint_ip(ip, path.child("ip"))
+
+
+def _validate_port(port: Json, path: Path, *, require_name: bool) -> Errors:
+    if port.get("name"):
+        yield from dns_label(port["name"], path.child("name"))
+    elif require_name:
+        yield required(path.child("name"))
+    yield from port_num(port.get("port") or 0, path.child("port"))
+    yield from required_one_of(port.get("protocol") or "", path.child("protocol"), PROTOCOLS)
+    if port.get("appProtocol") is not None:
+        yield from qualified_name(port["appProtocol"], path.child("appProtocol"))
+
+
+def _reachable(obj: Json) -> Iterator[str]:
+    """Each address, with each port that its subset has."""
+    for subset in obj.get("subsets") or ():
+        addresses = [address.get("ip") or "" for address in subset.get("addresses") or ()]
+        if not subset.get("ports"):
+            yield from addresses
+        for port in subset.get("ports") or ():
+            for ip in addresses:
+                yield f"[{ip}]:{port.get('port') or 0}" if ":" in ip else f"{ip}:{port.get('port') or 0}"
+
+
+def _endpoints(obj: Json) -> str:
+    if not obj.get("subsets"):
+        return "<none>"
+    reachable = list(_reachable(obj))
+    shown = ",".join(reachable[:_SHOWN])
+    return f"{shown} + {len(reachable) - _SHOWN} more..." if len(reachable) > _SHOWN else shown
+
+
+ENDPOINTS = Resource(
+    names=Names("endpoints", kind="Endpoints", singular="endpoints", short=["ep"]),
+    strategy=EndpointsStrategy(),
+    storage_path="services/endpoints",
+    columns=[NAME, Column("Endpoints", _endpoints, documented=("io.k8s.api.core.v1.Endpoints", "subsets")), AGE],
+)

@@ -1,0 +1,132 @@
+"""EndpointSlices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.discovery.endpoints import validate_endpoints
+from pilothouse.kube.discovery.ports import validate_ports
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.addresses import warnings_for_ip
+from pilothouse.kube.validation.fields import required_one_of
+from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.objects import Json, labels_of, metadata
+from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field
+from pilothouse.machinery.validation.names import is_dns1123_subdomain
+
+ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
+MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by"
+
+_HOSTNAME_LABEL = "kubernetes.io/hostname"
+_CAREFUL_MANAGERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
+"""Controllers that write addresses in their canonical form anyway."""
+
+_SHOWN = 3
+
+
+class EndpointSliceStrategy(KubeStrategy):
+    def default(self, obj: Json) -> None:
+        for port in obj.get("ports") or ():
+            if port.get("name") is None:
+                port["name"] = ""
+            if port.get("protocol") is None:
+                port["protocol"] = "TCP"
+
+    def prepare_for_create(self, obj: Json) -> None:
+        metadata(obj)["generation"] = 1
+        _drop_topology(obj, None)
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        """The labels count as well: consumers choose slices by them."""
+        if not semantically_equal(_content(obj), _content(old)):
+            metadata(obj)["generation"] = metadata(old).get("generation", 0) + 1
+        _drop_topology(obj, old)
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self._validate(obj)
+        yield from _validate_endpoints(obj)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self._validate(obj)
+        # Endpoints that were stored under older rules may stay as they are.
+        if not semantically_equal(obj.get("endpoints"), old.get("endpoints")):
+            yield from _validate_endpoints(obj)
+        new, before = obj.get("addressType") or "", old.get("addressType") or ""
+        yield from validate_immutable_field(new, before, root("addressType"))
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        if obj.get("addressType") == "FQDN":
+            yield "spec.addressType: FQDN endpoints are deprecated"
+        yield from self._address_warnings(obj)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return self._address_warnings(obj)
+
+    def _validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from required_one_of(obj.get("addressType") or "", root("addressType"), ADDRESS_TYPES)
+        yield from validate_ports(obj.get("ports") or [], root("ports"))
+
+    def _address_warnings(self, obj: Json) -> Iterable[str]:
+        if labels_of(obj).get(MANAGED_BY_LABEL) in _CAREFUL_MANAGERS:
+            return
+        for i, endpoint in enumerate(obj.get("endpoints") or ()):
+            for j, address in enumerate(endpoint.get("addresses") or ()):
+                yield from warnings_for_ip(address, root("endpoints").index(i).child("addresses").index(j))
+
+
+def _validate_endpoints(obj: Json) -> Errors:
+    return validate_endpoints(obj.get("endpoints") or [], obj.get("addressType") or "", root("endpoints"))
+
+
+def _content(obj: Json) -> Json:
+    rest = {key: value for key, value in obj.items() if key not in ("metadata", "kind", "apiVersion")}
+    return rest | {"labels": labels_of(obj)}
+
+
+def _drop_topology(obj: Json, old: Json | None) -> None:
+    """In this version the topology cannot be written; a node that it named before becomes the nodeName."""
+    if old is not None and semantically_equal(obj.get("endpoints"), old.get("endpoints")):
+        return
+    known = {(each.get("deprecatedTopology") or {}).get(_HOSTNAME_LABEL) for each in (old or {}).get("endpoints") or ()}
+    for endpoint in obj.get("endpoints") or ():
+        node = (endpoint.pop("deprecatedTopology", None) or {}).get(_HOSTNAME_LABEL)
+        if node and node in known and endpoint.get("nodeName") is None and not is_dns1123_subdomain(node):
+            endpoint["nodeName"] = node
+
+
+def _some(texts: list[str]) -> str:
+    shown = ",".join(texts[:_SHOWN])
+    if len(texts) > _SHOWN:
+        return f"{shown} + {len(texts) - _SHOWN} more..."
+    return shown or "<unset>"
+
+
+def _ports(obj: Json) -> str:
+    ports = obj.get("ports") or []
+    return _some([str(port["port"]) if port.get("port") is not None else port.get("name", "*") for port in ports])
+
+
+def _addresses(obj: Json) -> str:
+    endpoints = obj.get("endpoints") or []
+    return _some([address for endpoint in endpoints for address in endpoint.get("addresses") or ()])
+
+
+ENDPOINT_SLICES = Resource(
+    names=Names("endpointslices", kind="EndpointSlice"),
+    strategy=EndpointSliceStrategy(),
+    group="discovery.k8s.io",
+    columns=[
+        NAME,
+        Column(
+            "AddressType",
+            lambda obj: obj.get("addressType") or "",
+            documented=("io.k8s.api.discovery.v1.EndpointSlice", "addressType"),
+        ),
+        Column("Ports", _ports, documented=("io.k8s.api.discovery.v1.EndpointSlice", "ports")),
+        Column("Endpoints", _addresses, documented=("io.k8s.api.discovery.v1.EndpointSlice", "endpoints")),
+        AGE,
+    ],
+)

@@ -1,0 +1,144 @@
+"""What an ingress may say: backends, rules with their paths, and TLS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pilothouse.kube.networking.ingress_classes import validate_reference
+from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow
+from pilothouse.kube.validation.ports import port_num
+from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.addresses import parse_ip_sloppy
+from pilothouse.machinery.validation.names import (
+    is_dns1123_subdomain,
+    is_valid_port_name,
+    is_wildcard_dns1123_subdomain,
+)
+
+_PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
+_FORBIDDEN_PARTS = ("//", "/./", "/../", "%2f", "%2F")
+_FORBIDDEN_ENDS = ("/..", "/.")
+
+
+@dataclass(frozen=True, slots=True)
+class IngressRules:
+    """What the stored ingress has already got away with, and may go on doing."""
+
+    invalid_secret_names: bool = False
+    invalid_wildcard_rules: bool = False
+
+
+STRICT = IngressRules()
+
+
+def rules_for_update(old: Json) -> IngressRules:
+    wildcards = [rule for rule in old.get("rules") or () if "*" in (rule.get("host") or "")]
+    return IngressRules(
+        invalid_secret_names=any(_secret_name_errors(tls) for tls in old.get("tls") or ()),
+        invalid_wildcard_rules=any(error for rule in wildcards for error in _validate_http(rule, Path())),
+    )
+
+
+def validate_spec(spec: Json, path: Path, rules: IngressRules) -> Errors:
+    if not spec.get("rules") and spec.get("defaultBackend") is None:
+        yield invalid(path, spec.get("rules"), "either `defaultBackend` or `rules` must be specified")
+    if spec.get("defaultBackend") is not None:
+        yield from _validate_backend(spec["defaultBackend"], path.child("defaultBackend"))
+    for position, rule in enumerate(spec.get("rules") or ()):
+        yield from _validate_rule(rule, path.child("rules").index(position), rules)
+    for position, tls in enumerate(spec.get("tls") or ()):
+        yield from _validate_tls(tls, path.child("tls").index(position), rules)
+    if spec.get("ingressClassName") is not None:
+        yield from dns_subdomain(spec["ingressClassName"], path.child("ingressClassName"))
+
+
+def _validate_tls(tls: Json, path: Path, rules: IngressRules) -> Errors:
+    for position, host in enumerate(tls.get("hosts") or ()):
+        yield from _validate_host(host, path.child("hosts").index(position))
+    if not rules.invalid_secret_names:
+        for message in _secret_name_errors(tls):
+            yield invalid(path.child("secretName"), tls["secretName"], message)
+
+
+def _validate_host(host: str, path: Path) -> Errors:
+    return follow(is_wildcard_dns1123_subdomain if "*" in host else is_dns1123_subdomain, host, path)
+
+
+def _secret_name_errors(tls: Json) -> list[str]:
+    return is_dns1123_subdomain(tls["secretName"]) if tls.get("secretName") else []
+
+
+def _validate_rule(rule: Json, path: Path, rules: IngressRules) -> Errors:
+    host = rule.get("host") or ""
+    if host:
+        if parse_ip_sloppy(host) is not None:
+            yield invalid(path.child("host"), host, "must be a DNS name, not an IP address")
+        yield from _validate_host(host, path.child("host"))
+    if "*" not in host or not rules.invalid_wildcard_rules:
+        yield from _validate_http(rule, path)
+
+
+def _validate_http(rule: Json, path: Path) -> Errors:
+    if rule.get("http") is None:
+        return
+    at = path.child("http", "paths")
+    paths = rule["http"].get("paths") or []
+    if not paths:
+        yield required(at)
+    for position, each in enumerate(paths):
+        yield from _validate_path(each, at.index(position))
+
+
+def _validate_path(entry: Json, path: Path) -> Errors:
+    kind, value = entry.get("pathType"), entry.get("path") or ""
+    if kind is None:
+        yield required(path.child("pathType"), "pathType must be specified")
+        return
+    if kind not in _PATH_TYPES:
+        yield not_supported(path.child("pathType"), kind, _PATH_TYPES)
+    else:
+        yield from _validate_path_value(value, path.child("path"), free=kind == "ImplementationSpecific")
+    yield from _validate_backend(entry.get("backend") or {}, path.child("backend"))
+
+
+def _validate_path_value(value: str, path: Path, *, free: bool) -> Errors:
+    if not value.startswith("/") and not (free and not value):
+        yield invalid(path, value, "must be an absolute path")
+    if free:
+        return
+    for part in _FORBIDDEN_PARTS:
+        if part in value:
+            yield invalid(path, value, f"must not contain '{part}'")
+    for end in _FORBIDDEN_ENDS:
+        if value.endswith(end):
+            yield invalid(path, value, f"cannot end with '{end}'")
+
+
+def _validate_backend(backend: Json, path: Path) -> Errors:
+    resource, service = backend.get("resource"), backend.get("service")
+    if resource is not None and service is not None:
+        yield invalid(path, "", "cannot set both resource and service backends")
+    elif resource is not None:
+        yield from validate_reference(resource, path.child("resource"))
+    elif service is not None:
+        yield from _validate_service(service, path)
+    else:
+        yield invalid(path, "", "resource or service backend is required")
+
+
+def _validate_service(service: Json, path: Path) -> Errors:
+    if not service.get("name"):
+        yield required(path.child("service", "name"))
+    else:
+        yield from dns_label(service["name"], path.child("service", "name"))
+    port = service.get("port") or {}
+    name, number = port.get("name") or "", port.get("number") or 0
+    if name and number:
+        yield invalid(path, "", "cannot set both port name & port number")
+    elif name:
+        yield from follow(is_valid_port_name, name, path.child("service", "port", "name"))
+    elif number:
+        yield from port_num(number, path.child("service", "port", "number"))
+    else:
+        yield required(path, "port name or number is required")

@@ -1,0 +1,118 @@
+"""IP addresses in the fields of built-in kinds: families, where endpoints may live, and notations to warn of."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
+
+from pilothouse.machinery.field import Errors, Path, invalid
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.validation.addresses import (
+    Address,
+    Cidr,
+    format_ip,
+    is_valid_ip_for_legacy_field,
+    parse_cidr_sloppy,
+    parse_ip_sloppy,
+)
+
+IPV4 = "IPv4"
+IPV6 = "IPv6"
+
+_LINK_LOCAL_MULTICAST = IPv4Network("224.0.0.0/24")
+
+
+def ip_family(text: str) -> str:
+    """IPv4, IPv6, or nothing for what is no address. An IPv4 address that is mapped into IPv6 is IPv4."""
+    address = parse_ip_sloppy(text)
+    if address is None:
+        return ""
+    return IPV4 if isinstance(_unmapped(address), IPv4Address) else IPV6
+
+
+def cidr_family(text: str) -> str:
+    cidr = parse_cidr_sloppy(text)
+    return "" if cidr is None else ip_family(str(cidr.address))
+
+
+def endpoint_ip(text: str, path: Path) -> Errors:
+    """An address that others can reach: neither unspecified, nor loopback, nor link-local."""
+    parsed = parse_ip_sloppy(text)
+    if parsed is None:
+        yield invalid(path, text, "must be a valid IP address")
+        return
+    address = _unmapped(parsed)
+    if address.is_unspecified:
+        yield invalid(path, text, f"may not be unspecified ({text})")
+    if address.is_loopback:
+        yield invalid(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
+    if address.is_link_local:
+        yield invalid(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+    if _is_link_local_multicast(address):
+        yield invalid(path, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
+
+
+def warnings_for_ip(text: str, path: Path) -> list[str]:
+    """What is unusual about the notation of an address that old fields accept."""
+    address = parse_ip_sloppy(text)
+    if address is None:
+        return []
+    if _is_lenient_ip(text):
+        return [f"{path}: non-standard IP address {quote(text)} is invalid: use {quote(format_ip(address))}"]
+    if isinstance(address, IPv6Address) and str(address) != text:
+        canonical = quote(str(address))
+        return [f"{path}: IPv6 address {quote(text)} should be in RFC 5952 canonical format ({canonical})"]
+    return []
+
+
+def warnings_for_cidr(text: str, path: Path) -> list[str]:
+    """What is unusual about the notation of a CIDR that old fields accept."""
+    cidr = parse_cidr_sloppy(text)
+    if cidr is None:
+        return []
+    warnings = []
+    if cidr.has_host_bits:
+        single = f"{format_ip(cidr.address)}/{cidr.address.max_prefixlen}"
+        meant = f"{quote(_network(cidr))} or {quote(single)}"
+        warnings.append(f"{path}: CIDR value {quote(text)} is ambiguous in this context (should be {meant}?)")
+    if _is_lenient_cidr(text):
+        warnings.append(f"{path}: non-standard CIDR value {quote(text)} is invalid: use {quote(_network(cidr))}")
+    canonical = f"{cidr.address}/{cidr.bits}"
+    if not warnings and isinstance(cidr.address, IPv6Address) and canonical != text:
+        warnings.append(
+            f"{path}: IPv6 CIDR value {quote(text)} should be in RFC 5952 canonical format ({quote(canonical)})"
+        )
+    return warnings
+
+
+def _unmapped(address: Address) -> Address:
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
+
+
+def _is_link_local_multicast(address: Address) -> bool:
+    if isinstance(address, IPv4Address):
+        return address in _LINK_LOCAL_MULTICAST
+    first, second = address.packed[:2]
+    return first == 0xFF and second & 0x0F == 0x02
+
+
+def _is_lenient_ip(text: str) -> bool:
+    """Whether only the lenient rules take it: leading zeros, or IPv4 mapped into IPv6."""
+    return any(is_valid_ip_for_legacy_field(Path(), text))
+
+
+def _is_lenient_cidr(text: str) -> bool:
+    """The same for the notation of a CIDR; bits beyond the prefix are another matter."""
+    cidr = parse_cidr_sloppy(text)
+    address, _, bits = text.partition("/")
+    if cidr is None or _is_lenient_ip(address):
+        return cidr is not None
+    return bits != str(cidr.bits)
+
+
+def _network(cidr: Cidr) -> str:
+    """As Go prints it: a network of mapped addresses as the IPv4 network that it is."""
+    mapped = cidr.address.ipv4_mapped if isinstance(cidr.address, IPv6Address) else None
+    if mapped is not None and cidr.bits >= 96:
+        return str(IPv4Network((int(mapped), cidr.bits - 96), strict=False))
+    return cidr.network

@@ -1,0 +1,43 @@
+"""Names that contain a domain."""
+
+from __future__ import annotations
+
+from pilothouse.kube.validation.fields import dns_subdomain
+from pilothouse.machinery.field import Errors, Path, invalid, required
+from pilothouse.machinery.validation.format import Format, regex_error
+from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain
+
+_HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_http_path = Format(_HTTP_PATH, "Invalid path")
+
+
+def domain_prefixed_path(value: str, path: Path) -> Errors:
+    """A DNS subdomain, a slash and an HTTP path: acme.io/foo."""
+    if not value:
+        yield required(path)
+        return
+    host, _, rest = value.partition("/")
+    if not host or not rest:
+        yield invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')
+        return
+    yield from dns_subdomain(host, path)
+    if not _http_path.matches(rest):
+        yield invalid(path, rest, regex_error("Invalid path", _HTTP_PATH))
+
+
+def fully_qualified_domain_name(value: str, path: Path) -> Errors:
+    """At least two labels; a final dot is allowed."""
+    if not value:
+        yield required(path)
+        return
+    name = value.removesuffix(".")
+    if errors := is_dns1123_subdomain(name):
+        yield invalid(path, name, ",".join(errors))
+    elif "." not in name:
+        yield invalid(path, name, "should be a domain with at least two segments separated by dots")
+    else:
+        labels = ((label, is_dns1123_label(label)) for label in name.split("."))
+        for label, complaints in labels:
+            if complaints:
+                yield invalid(path, label, ",".join(complaints))
+                return
