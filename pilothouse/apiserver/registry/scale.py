@@ -1,0 +1,141 @@
+"""The scale subresource: any object that has replicas, seen and changed as an autoscaling/v1 Scale.
+
+    object → Scale → what the client makes of it → its replicas and resourceVersion go back into the object
+
+Only these two come back: whatever else a client writes into a Scale is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import Result, Updated, UpdatedObject, Validate, ValidateUpdate
+from pilothouse.apiserver.registry.options import GetOptions, WriteOptions
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.errors import BadRequest, Conflict, Invalid
+from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.names import GroupResource, GroupVersionKind
+from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
+from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
+from pilothouse.machinery.validation.object_meta import validate_nonnegative_field, validate_object_meta
+
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+
+_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def _spec_replicas(obj: Json) -> int:
+    return (obj.get("spec") or {}).get("replicas") or 0
+
+
+def _status_replicas(obj: Json) -> int:
+    return (obj.get("status") or {}).get("replicas") or 0
+
+
+def _label_selector(obj: Json) -> str:
+    return str(from_label_selector((obj.get("spec") or {}).get("selector")))
+
+
+def _set_spec_replicas(obj: Json, replicas: int) -> None:
+    obj.setdefault("spec", {})["replicas"] = replicas
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """Where a kind keeps what a Scale shows. The defaults fit kinds with a LabelSelector."""
+
+    replicas: Callable[[Json], int] = _spec_replicas
+    set_replicas: Callable[[Json, int], None] = _set_spec_replicas
+    status_replicas: Callable[[Json], int] = _status_replicas
+    selector: Callable[[Json], str] = _label_selector
+    """The selector of the pods as text. Raises InvalidSelector."""
+
+    def scale_of(self, obj: Json) -> Json:
+        """Raises BadRequest for an object whose selector nobody can read."""
+        try:
+            selector = self.selector(obj)
+        except InvalidSelector as error:
+            raise BadRequest(str(error)) from None
+        replicas, status = self.replicas(obj), {"replicas": self.status_replicas(obj)}
+        return {
+            "kind": SCALE.kind,
+            "apiVersion": SCALE.api_version,
+            "metadata": {field: metadata(obj)[field] for field in _METADATA if field in metadata(obj)},
+            "spec": {"replicas": replicas} if replicas else {},
+            "status": status | {"selector": selector} if selector else status,
+        }
+
+
+class ScaleStore:
+    """Reads, updates and patches the objects of a registry through their Scales."""
+
+    def __init__(self, registry: RegistryStore, scaling: Scaling) -> None:
+        self._registry = registry
+        self._scaling = scaling
+
+    async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> Result:
+        return self._scale(await self._registry.get(ctx, name, options))
+
+    async def update(
+        self,
+        ctx: RequestContext,
+        name: str,
+        updated: UpdatedObject,
+        *,
+        options: WriteOptions,
+        validate_create: Validate,
+        validate_update: ValidateUpdate,
+        force_allow_create: bool = False,
+    ) -> Updated:
+        async def rescaled(existing: Json | None) -> Json:
+            assert existing is not None, "a scale is never created"
+            scale = await updated.make(self._scaling.scale_of(existing))
+            return self._with_scale(ctx, existing, scale)
+
+        async def validate(obj: Json, old: Json) -> None:
+            await validate_update(self._scaling.scale_of(obj), self._scaling.scale_of(old))
+
+        done = await self._registry.update(
+            ctx,
+            name,
+            replace(updated, make=rescaled),
+            options=options,
+            validate_create=validate_create,
+            validate_update=validate,
+        )
+        return Updated(self._scale(done.result))
+
+    def _with_scale(self, ctx: RequestContext, obj: Json, scale: Json) -> Json:
+        if errors := list(_validate(scale)):
+            raise Invalid.of(SCALE.group_kind, name_of(obj), errors)
+        if uid_of(scale) and uid_of(scale) != uid_of(obj):
+            why = f"Precondition failed: UID in precondition: {uid_of(scale)}, UID in object meta: {uid_of(obj)}"
+            resource = GroupResource(ctx.resource.group, f"{ctx.resource.resource}/scale")
+            raise Conflict.of(resource, name_of(obj), why)
+        self._scaling.set_replicas(obj, _spec_replicas(scale))
+        metadata(obj)["resourceVersion"] = metadata(scale).get("resourceVersion") or ""
+        return obj
+
+    def _scale(self, result: Result) -> Json:
+        return self._scaling.scale_of(result.parse() if isinstance(result, StoredObject) else result)
+
+
+def _validate(scale: Json) -> Errors:
+    yield from validate_object_meta(metadata(scale), namespaced=True, name_rule=name_is_dns_subdomain)
+    yield from validate_nonnegative_field(_spec_replicas(scale), root("spec", "replicas"))
+
+
+SCALE_COLUMNS = (
+    replace(NAME, format=""),
+    Column("Desired", _spec_replicas, type="integer", documented=("io.k8s.api.autoscaling.v1.ScaleSpec", "replicas")),
+    Column(
+        "Available", _status_replicas, type="integer", documented=("io.k8s.api.autoscaling.v1.ScaleStatus", "replicas")
+    ),
+    AGE,
+)

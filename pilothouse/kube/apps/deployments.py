@@ -1,0 +1,116 @@
+"""Deployments. Their annotations are copied to replica sets, so that a new annotation is a new generation too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.apps.deployment_validation import validate_deployment_spec, validate_deployment_status
+from pilothouse.kube.apps.rollback import default_rollback
+from pilothouse.kube.parts import number, part
+from pilothouse.kube.pod_names import pod_name_warnings
+from pilothouse.kube.pod_templates import default_pod_template, template_warnings
+from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource, generation_of
+from pilothouse.kube.template_columns import container_columns, selector_column
+from pilothouse.kube.validation.label_selectors import selector_of, validate_selector_unchanged
+from pilothouse.kube.validation.replica_counts import validate_collisions
+from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json, annotations_of, metadata
+
+_SPEC, _STATUS = root("spec"), root("status")
+_TEMPLATE = root("spec", "template")
+_API = "io.k8s.api.apps.v1."
+
+
+class DeploymentStrategy(SpecAndStatusStrategy):
+    kind = GroupVersionKind("apps", "v1", "Deployment")
+
+    def default(self, obj: Json) -> None:
+        default_rollback(obj)
+        spec = obj["spec"]
+        _default_spec(spec)
+        default_pod_template(spec["template"])
+
+    def is_new_generation(self, obj: Json, old: Json) -> bool:
+        return super().is_new_generation(obj, old) or annotations_of(obj) != annotations_of(old)
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from validate_deployment_spec(obj, _SPEC)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_deployment_spec(obj, _SPEC, old)
+        selector, before = obj["spec"].get("selector"), old["spec"].get("selector")
+        yield from validate_selector_unchanged(selector, before, _SPEC.child("selector"))
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        yield from pod_name_warnings(obj)
+        yield from template_warnings(obj["spec"]["template"], _TEMPLATE)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        if generation_of(obj) == generation_of(old):
+            return ()
+        return template_warnings(obj["spec"]["template"], _TEMPLATE, old["spec"]["template"])
+
+
+class DeploymentStatusStrategy(StatusSubresource, DeploymentStrategy):
+    reset_fields = ("spec", "metadata.labels")
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        super().prepare_for_update(obj, old)
+        metadata(obj).pop("labels", None)
+        if labels := metadata(old).get("labels"):
+            metadata(obj)["labels"] = labels
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_deployment_status(part(obj, "status"), _STATUS)
+        yield from validate_collisions(part(obj, "status"), part(old, "status"), _STATUS)
+
+
+def _default_spec(spec: Json) -> None:
+    spec.setdefault("replicas", 1)
+    strategy = spec.setdefault("strategy", {})
+    strategy["type"] = strategy.get("type") or "RollingUpdate"
+    if strategy["type"] == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        rolling.setdefault("maxUnavailable", "25%")
+        rolling.setdefault("maxSurge", "25%")
+    spec.setdefault("revisionHistoryLimit", 10)
+    spec.setdefault("progressDeadlineSeconds", 600)
+
+
+def _ready(obj: Json) -> str:
+    return f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
+
+
+def _selector(obj: Json) -> str:
+    selector = selector_of(part(obj, "spec").get("selector"))
+    return "<invalid>" if selector is None else str(selector)
+
+
+DEPLOYMENTS = Resource(
+    names=Names("deployments", kind="Deployment", short=["deploy"], categories=["all"]),
+    strategy=DeploymentStrategy(),
+    group="apps",
+    columns=[
+        NAME,
+        Column("Ready", _ready, description="Number of the pod with ready state"),
+        Column(
+            "Up-to-date",
+            lambda obj: number(obj, "status", "updatedReplicas"),
+            documented=(f"{_API}DeploymentStatus", "updatedReplicas"),
+        ),
+        Column(
+            "Available",
+            lambda obj: number(obj, "status", "availableReplicas"),
+            documented=(f"{_API}DeploymentStatus", "availableReplicas"),
+        ),
+        AGE,
+        *container_columns(),
+        selector_column(f"{_API}DeploymentSpec", _selector),
+    ],
+)

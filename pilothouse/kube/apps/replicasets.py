@@ -1,0 +1,103 @@
+"""ReplicaSets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.storage.object import Fields
+from pilothouse.kube.apps.deployment_validation import validate_selector_and_template
+from pilothouse.kube.parts import number, part
+from pilothouse.kube.pod_names import pod_name_warnings
+from pilothouse.kube.pod_templates import default_pod_template, template_warnings
+from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource, generation_of
+from pilothouse.kube.template_columns import container_columns, selector_column
+from pilothouse.kube.validation.fields import nonnegative
+from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
+from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
+from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json
+
+_SPEC, _STATUS = root("spec"), root("status")
+_TEMPLATE = root("spec", "template")
+_API = "io.k8s.api.apps.v1."
+_PARTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+
+
+class ReplicaSetStrategy(SpecAndStatusStrategy):
+    kind = GroupVersionKind("apps", "v1", "ReplicaSet")
+
+    def default(self, obj: Json) -> None:
+        obj["spec"].setdefault("replicas", 1)
+        default_pod_template(obj["spec"]["template"])
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from _validate_spec(obj["spec"])
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from _validate_spec(obj["spec"], old["spec"])
+        selector, before = obj["spec"].get("selector"), old["spec"].get("selector")
+        yield from validate_selector_unchanged(selector, before, _SPEC.child("selector"))
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        yield from pod_name_warnings(obj)
+        yield from template_warnings(obj["spec"]["template"], _TEMPLATE)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        if generation_of(obj) == generation_of(old):
+            return ()
+        return template_warnings(obj["spec"]["template"], _TEMPLATE, old["spec"]["template"])
+
+
+class ReplicaSetStatusStrategy(StatusSubresource, ReplicaSetStrategy):
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        status = part(obj, "status")
+        yield from validate_counts(status, _STATUS, "replicas", *_PARTS, "observedGeneration", "terminatingReplicas")
+        yield from validate_parts_of_replicas(status, _STATUS, _PARTS)
+
+
+def _validate_spec(spec: Json, old: Json | None = None) -> Errors:
+    yield from nonnegative(number(spec, "replicas"), _SPEC.child("replicas"))
+    yield from nonnegative(number(spec, "minReadySeconds"), _SPEC.child("minReadySeconds"))
+    yield from validate_selector_and_template(spec, _SPEC, old)
+
+
+def _fields(obj: Json) -> Fields:
+    return metadata_fields(obj) | {"status.replicas": str(number(obj, "status", "replicas"))}
+
+
+REPLICA_SETS = Resource(
+    names=Names("replicasets", kind="ReplicaSet", short=["rs"], categories=["all"]),
+    strategy=ReplicaSetStrategy(),
+    group="apps",
+    fields=_fields,
+    columns=[
+        NAME,
+        Column(
+            "Desired",
+            lambda obj: number(obj, "spec", "replicas"),
+            type="integer",
+            documented=(f"{_API}ReplicaSetSpec", "replicas"),
+        ),
+        Column(
+            "Current",
+            lambda obj: number(obj, "status", "replicas"),
+            type="integer",
+            documented=(f"{_API}ReplicaSetStatus", "replicas"),
+        ),
+        Column(
+            "Ready",
+            lambda obj: number(obj, "status", "readyReplicas"),
+            type="integer",
+            documented=(f"{_API}ReplicaSetStatus", "readyReplicas"),
+        ),
+        AGE,
+        *container_columns(),
+        selector_column(f"{_API}ReplicaSetSpec"),
+    ],
+)

@@ -1,0 +1,119 @@
+"""StatefulSets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.apps.statefulset_defaults import default_claim_template, default_stateful_set_spec
+from pilothouse.kube.apps.statefulset_updates import validate_stateful_set_update
+from pilothouse.kube.apps.statefulset_validation import validate_stateful_set_spec, validate_stateful_set_status
+from pilothouse.kube.parts import items, number, part
+from pilothouse.kube.pod_templates import default_pod_template, template_warnings
+from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource, generation_of
+from pilothouse.kube.template_columns import container_columns
+from pilothouse.kube.validation.replica_counts import validate_collisions
+from pilothouse.machinery.field import Errors, Path, root
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.validation.names import name_is_dns_label
+
+_SPEC, _STATUS = root("spec"), root("status")
+_TEMPLATE, _CLAIMS = root("spec", "template"), root("spec", "volumeClaimTemplates")
+
+
+class StatefulSetStrategy(SpecAndStatusStrategy):
+    kind = GroupVersionKind("apps", "v1", "StatefulSet")
+
+    def name_rule(self, name: str, prefix: bool) -> list[str]:
+        return name_is_dns_label(name, prefix)
+
+    def default(self, obj: Json) -> None:
+        spec = obj["spec"]
+        default_stateful_set_spec(spec)
+        default_pod_template(spec["template"])
+        for claim in items(spec, "volumeClaimTemplates"):
+            default_claim_template(claim)
+
+    def prepare_for_create(self, obj: Json) -> None:
+        super().prepare_for_create(obj)
+        _rolling_update(obj).pop("maxUnavailable", None)
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        if "maxUnavailable" not in _rolling_update(old):
+            _rolling_update(obj).pop("maxUnavailable", None)
+        super().prepare_for_update(obj, old)
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from validate_stateful_set_spec(obj["spec"], _SPEC)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_stateful_set_update(obj["spec"], old["spec"], _SPEC)
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        yield from template_warnings(obj["spec"]["template"], _TEMPLATE)
+        yield from _claim_warnings(obj)
+        yield from _history_warnings(obj)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        if generation_of(obj) != generation_of(old):
+            yield from template_warnings(obj["spec"]["template"], _TEMPLATE, old["spec"]["template"])
+        yield from _claim_warnings(obj, "Spec")
+        yield from _history_warnings(obj)
+
+
+class StatefulSetStatusStrategy(StatusSubresource, StatefulSetStrategy):
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from validate_stateful_set_status(part(obj, "status"), _STATUS)
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_collisions(part(obj, "status"), part(old, "status"), _STATUS)
+
+
+def _rolling_update(obj: Json) -> Json:
+    """maxUnavailable in it belongs to a feature that is off, and is dropped unless it is already in use."""
+    return part(obj, "spec", "updateStrategy", "rollingUpdate")
+
+
+def _claim_warnings(obj: Json, *below: str) -> Iterable[str]:
+    """`below` stands for the part of the path that upstream adds on updates only."""
+    for position, claim in enumerate(items(obj, "spec", "volumeClaimTemplates")):
+        yield from _fraction_warnings(
+            claim, _CLAIMS.index(position).child(*below) if below else _CLAIMS.index(position)
+        )
+
+
+def _fraction_warnings(claim: Json, path: Path) -> Iterable[str]:
+    for kind in ("requests", "limits"):
+        amount = parse_quantity(part(claim, "spec", "resources", kind).get("storage") or "0")
+        if amount.milli_value() % 1000:
+            where = path.child("resources", kind).key("storage")
+            yield f"{where}: fractional byte value {quote(str(amount))} is invalid, must be an integer"
+
+
+def _history_warnings(obj: Json) -> Iterable[str]:
+    if number(obj, "spec", "revisionHistoryLimit") < 0:
+        yield (
+            "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+        )
+
+
+def _ready(obj: Json) -> str:
+    return f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
+
+
+STATEFUL_SETS = Resource(
+    names=Names("statefulsets", kind="StatefulSet", short=["sts"], categories=["all"]),
+    strategy=StatefulSetStrategy(),
+    group="apps",
+    columns=[
+        NAME,
+        Column("Ready", _ready, description="Number of the pod with ready state"),
+        AGE,
+        *container_columns(),
+    ],
+)

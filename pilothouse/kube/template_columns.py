@@ -1,0 +1,45 @@
+"""What tables show of a pod template: the names and the images of its containers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pilothouse.apiserver.registry.table import Cell, Column
+from pilothouse.kube.parts import items, part
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.selectors.label_selector import format_label_selector
+
+
+def _template(obj: Json) -> Json:
+    return part(obj, "spec", "template")
+
+
+def container_columns(template: Callable[[Json], Json] = _template) -> list[Column]:
+    return [
+        Column(
+            "Containers",
+            lambda obj: _joined(template(obj), "name"),
+            priority=1,
+            description="Names of each container in the template.",
+        ),
+        Column(
+            "Images",
+            lambda obj: _joined(template(obj), "image"),
+            priority=1,
+            description="Images referenced by each container in the template.",
+        ),
+    ]
+
+
+def selector_column(definition: str, cell: Cell | None = None) -> Column:
+    """`definition` is the spec whose documentation describes its selector."""
+    return Column("Selector", cell or _selector, priority=1, documented=(definition, "selector"))
+
+
+def _selector(obj: Json) -> Any:
+    return format_label_selector(part(obj, "spec").get("selector"))
+
+
+def _joined(template: Json, field: str) -> str:
+    return ",".join(container.get(field) or "" for container in items(template, "spec", "containers"))

@@ -1,0 +1,44 @@
+"""Fields that hold a number or a percentage, such as maxUnavailable."""
+
+from __future__ import annotations
+
+from pilothouse.machinery.field import Errors, Path, invalid
+from pilothouse.machinery.validation.names import is_valid_percent
+from pilothouse.machinery.validation.object_meta import validate_nonnegative_field
+
+
+def validate_positive_int_or_percent(value: int | str, path: Path) -> Errors:
+    if isinstance(value, str):
+        for message in is_valid_percent(value):
+            yield invalid(path, value, message)
+    else:
+        yield from validate_nonnegative_field(value, path)
+
+
+def validate_not_more_than_100_percent(value: int | str, path: Path) -> Errors:
+    percent = _percent(value)
+    if percent is not None and percent > 100:
+        yield invalid(path, value, "must not be greater than 100%")
+
+
+def int_or_percent_value(value: int | str) -> int:
+    """The number, or that of the percentage. A text that is no percentage counts as what Go reads from it."""
+    percent = _percent(value)
+    if percent is not None:
+        return percent
+    return value if isinstance(value, int) else _number(value)
+
+
+def _percent(value: int | str) -> int | None:
+    if isinstance(value, int) or is_valid_percent(value):
+        return None
+    return _number(value[:-1])
+
+
+def _number(text: str) -> int:
+    """A text that is no number counts as 0, and one that is too large as the nearest."""
+    digits = text.lstrip("+-")
+    if not digits.isascii() or not digits.isdigit() or len(text) - len(digits) > 1:
+        return 0
+    size = int(digits) if len(digits.lstrip("0")) <= 19 else 2**63
+    return max(-size, -(2**63)) if text.startswith("-") else min(size, 2**63 - 1)

@@ -1,0 +1,33 @@
+"""Templates of controllers that keep a number of pods running: they restart always and run until they are removed."""
+
+from __future__ import annotations
+
+from pilothouse.kube.pod_templates import validate_template
+from pilothouse.kube.validation.label_selectors import LABELS_DO_NOT_MATCH, shown_labels
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported
+from pilothouse.machinery.objects import Json, labels_of
+from pilothouse.machinery.selectors.labels import Selector
+
+
+def validate_replicated_template(
+    template: Json, selector: Selector, path: Path, *, owner: str, old: Json | None = None
+) -> Errors:
+    """`owner` is the kind that messages name."""
+    if not selector.empty:
+        yield from validate_labels_match(template, selector, path)
+    yield from validate_template(template, path, old)
+    yield from validate_runs_forever(template, path, owner)
+
+
+def validate_labels_match(template: Json, selector: Selector, path: Path) -> Errors:
+    if not selector.matches(labels_of(template)):
+        yield invalid(path.child("metadata", "labels"), shown_labels(labels_of(template)), LABELS_DO_NOT_MATCH)
+
+
+def validate_runs_forever(template: Json, path: Path, owner: str) -> Errors:
+    spec = template.get("spec") or {}
+    if (policy := spec.get("restartPolicy") or "") != "Always":
+        yield not_supported(path.child("spec", "restartPolicy"), policy, ("Always",))
+    if spec.get("activeDeadlineSeconds") is not None:
+        why = f"activeDeadlineSeconds in {owner} is not Supported"
+        yield forbidden(path.child("spec", "activeDeadlineSeconds"), why)
