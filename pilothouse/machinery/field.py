@@ -39,6 +39,23 @@ def root(*names: str) -> Path:
     return Path(".".join(names))
 
 
+class _Nowhere(Path):
+    __slots__ = ()
+
+    def child(self, *names: str) -> Path:
+        return self
+
+    def index(self, position: int) -> Path:
+        return self
+
+    def key(self, key: str) -> Path:
+        return self
+
+
+NOWHERE: Path = _Nowhere()
+"""A path that leads nowhere and costs nothing, to find out whether there is any error before saying where."""
+
+
 class ErrorType(Enum):
     """The kind of a field error: its value is the cause's `reason`, its title what a person reads."""
 

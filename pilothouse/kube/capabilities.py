@@ -1,0 +1,13 @@
+"""What this server lets pods do at all. Set once at start, from its flags, and the same for every group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Capabilities:
+    allow_privileged: bool = False
+
+
+CAPABILITIES = Capabilities()

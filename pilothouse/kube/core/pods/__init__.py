@@ -1,0 +1,1 @@
+"""Pods: defaults, validation, what may change, subresources and the connections behind them."""

@@ -1,0 +1,1 @@
+"""Connections to where a pod runs: the kubelet of its node, or the pod itself."""

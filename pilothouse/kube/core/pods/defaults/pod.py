@@ -1,0 +1,103 @@
+"""Defaults of pods, of their specs wherever they stand, and of pod templates."""
+
+from __future__ import annotations
+
+from pilothouse.kube.core.pods.defaults.containers import default_container, default_host_ports
+from pilothouse.kube.core.pods.defaults.resources import (
+    default_pod_level_resources,
+    request_what_is_limited,
+    round_up,
+    round_up_requirements,
+)
+from pilothouse.kube.core.pods.defaults.volumes import default_volume
+from pilothouse.machinery.objects import Json
+
+_CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+_CONTAINER_STATUSES = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+_GRACE_PERIOD = 30
+_INIT_CONTAINER_ANNOTATIONS = frozenset(
+    f"pod.{stage}.kubernetes.io/init-container{what}" for stage in ("alpha", "beta") for what in ("s", "-statuses")
+)
+
+
+def default_pod(pod: Json) -> None:
+    spec = pod.setdefault("spec", {})
+    _default_pod_only(spec)
+    default_pod_spec(spec)
+    _drop_init_container_annotations(pod.get("metadata") or {})
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+    if status := pod.get("status"):
+        _default_status(status)
+
+
+def default_pod_template(template: Json) -> None:
+    """A template keeps more of what its author wrote than a pod does, so that old objects do not change."""
+    default_pod_spec(template.setdefault("spec", {}))
+    _drop_init_container_annotations(template.get("metadata") or {})
+
+
+def default_pod_spec(spec: Json) -> None:
+    spec.setdefault("dnsPolicy", "ClusterFirst")
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("schedulerName", "default-scheduler")
+    if spec.get("securityContext") is None:
+        spec["securityContext"] = {}
+    if spec.get("terminationGracePeriodSeconds") is None:
+        spec["terminationGracePeriodSeconds"] = _GRACE_PERIOD
+    for volume in spec.get("volumes") or ():
+        default_volume(volume)
+    for kind in _CONTAINERS:
+        for container in spec.get(kind) or ():
+            default_container(container)
+    round_up(spec.get("overhead"))
+    round_up_requirements(spec.get("resources"))
+    _mirror_service_account(spec)
+
+
+def _default_pod_only(spec: Json) -> None:
+    for kind in ("containers", "initContainers"):
+        for container in spec.get(kind) or ():
+            request_what_is_limited(container)
+    default_pod_level_resources(spec)
+    if spec.get("enableServiceLinks") is None:
+        spec["enableServiceLinks"] = True
+    if spec.get("hostNetwork"):
+        default_host_ports(spec.get("containers"))
+        default_host_ports(spec.get("initContainers"))
+
+
+def _mirror_service_account(spec: Json) -> None:
+    """`serviceAccount` is the old name of serviceAccountName, and always shows the same."""
+    name = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if name:
+        spec["serviceAccountName"] = spec["serviceAccount"] = name
+
+
+def _drop_init_container_annotations(meta: Json) -> None:
+    """Annotations that had init containers before there was a field for them."""
+    annotations = meta.get("annotations")
+    if annotations and not _INIT_CONTAINER_ANNOTATIONS.isdisjoint(annotations):
+        kept = {key: value for key, value in annotations.items() if key not in _INIT_CONTAINER_ANNOTATIONS}
+        meta.pop("annotations")
+        if kept:
+            meta["annotations"] = kept
+
+
+def _default_status(status: Json) -> None:
+    for kind in _CONTAINER_STATUSES:
+        for container in status.get(kind) or ():
+            round_up(container.get("allocatedResources"))
+            round_up_requirements(container.get("resources"))
+    round_up(status.get("allocatedResources"))
+    round_up_requirements(status.get("resources"))
+    _agree_on_pod_ips(status)
+
+
+def _agree_on_pod_ips(status: Json) -> None:
+    """podIP is the first of podIPs. Where they differ, podIP is what an older kubelet meant."""
+    address, addresses = status.get("podIP"), status.get("podIPs")
+    if address and (not addresses or addresses[0].get("ip") != address):
+        status["podIPs"] = [{"ip": address}]
+    elif addresses and addresses[0].get("ip"):
+        status["podIP"] = addresses[0]["ip"]

@@ -1,0 +1,95 @@
+"""Parts of a pod as upstream's server prints them in messages, and how it prints the difference of two."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pilothouse.kube.core.pods.internal_types import TYPES
+from pilothouse.machinery.objects import Json
+
+_ZEROS: dict[str, Any] = {"s": "", "i": 0, "b": False, "q": "0", "": None}
+_ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_CONTEXT_LINES = 3
+_CLAIM_TEMPLATE = "PersistentVolumeClaimTemplate"
+_HELD_BY_SECURITY_CONTEXT = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    json_name: str
+    read: Callable[[Any], Any]
+
+
+def internal_form(kind: str, value: Json | None) -> Json | None:
+    """The value as the internal type of that name: every field is there, in the type's order."""
+    if value is None:
+        return None
+    # A claim template's metadata is printed as part of the template itself.
+    meta: Json = value.get("metadata") or {} if kind == _CLAIM_TEMPLATE else {}
+    return meta | {field.name: field.read(value.get(field.json_name)) for field in _fields(kind)}
+
+
+def internal_pod_spec(spec: Json) -> Json:
+    context = (spec.get("securityContext") or {}) | {
+        name: spec[name] for name in _HELD_BY_SECURITY_CONTEXT if name in spec
+    }
+    return internal_form("PodSpec", spec | {"securityContext": context}) or {}
+
+
+def difference(old: Any, new: Any) -> str:
+    """A unified diff of two values as indented JSON."""
+    lines = difflib.unified_diff(_lines(old), _lines(new), n=_CONTEXT_LINES)
+    return "".join(list(lines)[2:])
+
+
+@cache
+def _fields(kind: str) -> tuple[_Field, ...]:
+    found: list[_Field] = []
+    for declared in TYPES[kind].split():
+        if declared.startswith("+"):
+            found.extend(_fields(declared[1:]))
+            continue
+        names, _, of = declared.partition(":")
+        name, _, json_name = names.partition("=")
+        found.append(_Field(name, json_name or name[0].lower() + name[1:], _reader(of)))
+    return tuple(found)
+
+
+def _reader(kind: str) -> Callable[[Any], Any]:
+    if kind in _ZEROS:
+        zero = _ZEROS[kind]
+        return lambda value: zero if value is None else _sorted(value)
+    if kind == "l":
+        return _label_selector
+    if kind.startswith("[]"):
+        return lambda values: None if values is None else [internal_form(kind[2:], value) for value in values]
+    if kind.startswith("*"):
+        return lambda value: internal_form(kind[1:], value)
+    return lambda value: internal_form(kind, value or {})
+
+
+def _label_selector(selector: Json | None) -> Json | None:
+    if selector is None:
+        return None
+    printed: Json = {"matchLabels": _sorted(selector["matchLabels"])} if selector.get("matchLabels") else {}
+    if expressions := selector.get("matchExpressions"):
+        names = ("key", "operator", "values")
+        printed["matchExpressions"] = [{name: each[name] for name in names if name in each} for each in expressions]
+    return printed
+
+
+def _sorted(value: Any) -> Any:
+    return dict(sorted(value.items())) if isinstance(value, dict) else value
+
+
+def _lines(value: Any) -> list[str]:
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    for char, escaped in _ESCAPED.items():
+        text = text.replace(char, escaped)
+    return [line + "\n" for line in text.split("\n")]

@@ -1,0 +1,107 @@
+"""Affinity: which nodes a pod belongs to, and which other pods it wants to be near or far from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from pilothouse.kube.core.pods.validation.options import PodValidationOptions
+from pilothouse.kube.validation.fields import dns_label
+from pilothouse.kube.validation.node_selectors import validate_node_selector, validate_node_selector_term
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.labels import (
+    LabelSelectorRules,
+    validate_label_name,
+    validate_label_selector,
+)
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def validate_affinity(affinity: Json, path: Path, options: PodValidationOptions) -> Errors:
+    if (nodes := affinity.get("nodeAffinity")) is not None:
+        yield from _validate_node_affinity(nodes, path.child("nodeAffinity"), options)
+    for name in ("podAffinity", "podAntiAffinity"):
+        if (pods := affinity.get(name)) is not None:
+            yield from _validate_pod_affinity(pods, path.child(name), options)
+
+
+def _validate_node_affinity(affinity: Json, path: Path, options: PodValidationOptions) -> Errors:
+    if (selector := affinity.get(REQUIRED)) is not None:
+        allow = options.allow_invalid_node_affinity_values
+        yield from validate_node_selector(selector, path.child(REQUIRED), allow_invalid_values=allow)
+    for position, term in enumerate(affinity.get(PREFERRED) or ()):
+        at = path.child(PREFERRED).index(position)
+        yield from _validate_weight(term.get("weight") or 0, at.child("weight"))
+        # A preference that no node can meet does no harm.
+        preference = term.get("preference") or {}
+        yield from validate_node_selector_term(preference, at.child("preference"), allow_invalid_values=True)
+
+
+def _validate_pod_affinity(affinity: Json, path: Path, options: PodValidationOptions) -> Errors:
+    for position, term in enumerate(affinity.get(REQUIRED) or ()):
+        yield from _validate_pod_term(term, path.child(REQUIRED).index(position), options)
+    for position, weighted in enumerate(affinity.get(PREFERRED) or ()):
+        at = path.child(PREFERRED).index(position)
+        yield from _validate_weight(weighted.get("weight") or 0, at.child("weight"))
+        yield from _validate_pod_term(weighted.get("podAffinityTerm") or {}, at.child("podAffinityTerm"), options)
+
+
+def _validate_weight(weight: int, path: Path) -> Errors:
+    if not 1 <= weight <= 100:
+        yield invalid(path, weight, "must be in the range 1-100")
+
+
+def _validate_pod_term(term: Json, path: Path, options: PodValidationOptions) -> Errors:
+    yield from validate_term_selectors(term, path, allow_invalid_values=options.allow_invalid_selector_values)
+    for namespace in term.get("namespaces") or ():
+        yield from dns_label(namespace, path.child("namespace"))
+    yield from validate_label_keys(
+        path,
+        term.get("labelSelector"),
+        match=term.get("matchLabelKeys") or (),
+        mismatch=term.get("mismatchLabelKeys") or (),
+    )
+    key = term.get("topologyKey") or ""
+    if not key:
+        yield required(path.child("topologyKey"), "can not be empty")
+    yield from validate_label_name(key, path.child("topologyKey"))
+
+
+def validate_term_selectors(term: Json, path: Path, *, allow_invalid_values: bool) -> Errors:
+    rules = LabelSelectorRules(allow_invalid_values=allow_invalid_values)
+    for name in ("labelSelector", "namespaceSelector"):
+        yield from validate_label_selector(term.get(name), path.child(name), rules)
+
+
+def validate_label_keys(
+    path: Path, selector: Json | None, *, match: Sequence[str], mismatch: Sequence[str] = ()
+) -> Errors:
+    """Keys whose values are taken from the pod itself. By now those of `match` are in the selector as well."""
+    yield from _validate_key_names(match, selector, path.child("matchLabelKeys"))
+    yield from _validate_key_names(mismatch, selector, path.child("mismatchLabelKeys"))
+    if match and selector is not None:
+        yield from _validate_not_selected_twice(path, selector, match)
+    for position, key in enumerate(match):
+        if key in mismatch:
+            why = "exists in both matchLabelKeys and mismatchLabelKeys"
+            yield invalid(path.child("matchLabelKeys").index(position), key, why)
+
+
+def _validate_key_names(keys: Collection[str], selector: Json | None, path: Path) -> Errors:
+    if keys and selector is None:
+        yield forbidden(path, "must not be specified when labelSelector is not set")
+        return
+    for position, key in enumerate(keys):
+        yield from validate_label_name(key, path.index(position))
+
+
+def _validate_not_selected_twice(path: Path, selector: Json, match: Sequence[str]) -> Errors:
+    positions = {key: position for position, key in enumerate(match)}
+    seen = set(selector.get("matchLabels") or ())
+    for expression in selector.get("matchExpressions") or ():
+        key = expression.get("key") or ""
+        if key in positions and key in seen:
+            yield invalid(path.index(positions[key]), key, "exists in both matchLabelKeys and labelSelector")
+        seen.add(key)

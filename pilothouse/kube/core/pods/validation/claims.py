@@ -1,0 +1,66 @@
+"""The resource claims that a pod brings along, and what its scheduling waits for or goes with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pilothouse.kube.core.pods.internal_form import internal_form
+from pilothouse.kube.validation.fields import dns_label, follow, qualified_name
+from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
+
+NO_FIELD = Path("[]")
+"""How upstream prints the path of what is no single field."""
+
+
+def validate_resource_claims(claims: Sequence[Json], path: Path, *, is_mirror_pod: bool) -> Errors:
+    names: set[str] = set()
+    for position, claim in enumerate(claims):
+        if is_mirror_pod:
+            yield forbidden(NO_FIELD, "static pods do not support resource claims")
+        else:
+            yield from _validate_claim(claim, path.index(position), names)
+
+
+def _validate_claim(claim: Json, path: Path, taken: set[str]) -> Errors:
+    name = claim.get("name") or ""
+    if not name:
+        yield required(path.child("name"))
+    elif name in taken:
+        yield duplicate(path.child("name"), name)
+    else:
+        yield from dns_label(name, path.child("name"))
+        taken.add(name)
+    sources = [source for source in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(source) is not None]
+    if len(sources) > 1:
+        why = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+        yield invalid(path, internal_form("PodResourceClaim", claim), why)
+    if not sources:
+        why = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+        yield invalid(path, internal_form("PodResourceClaim", claim), why)
+    for source in sources:
+        yield from follow(name_is_dns_subdomain, claim[source], path.child(source))
+
+
+def validate_readiness_gates(gates: Sequence[Json], path: Path) -> Errors:
+    for position, gate in enumerate(gates):
+        yield from qualified_name(gate.get("conditionType") or "", path.index(position).child("conditionType"))
+
+
+def validate_scheduling_gates(gates: Sequence[Json], path: Path) -> Errors:
+    seen: set[str] = set()
+    for position, gate in enumerate(gates):
+        name = gate.get("name") or ""
+        yield from qualified_name(name, path.index(position))
+        if name in seen:
+            yield duplicate(path.index(position), name)
+        seen.add(name)
+
+
+def validate_scheduling_group(group: Json, path: Path) -> Errors:
+    name = group.get("podGroupName")
+    if name is None:
+        yield invalid(path.child("podGroupName"), None, "must specify one of: `podGroupName`")
+    else:
+        yield from follow(name_is_dns_subdomain, name, path.child("podGroupName"))

@@ -1,0 +1,125 @@
+"""The three lists of containers: what each kind of container may have beyond what all of them must."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pilothouse.kube.core.pods.resource_totals import is_sidecar
+from pilothouse.kube.core.pods.validation.container import PodContext, validate_container, validate_image_whitespace
+from pilothouse.kube.core.pods.validation.probes import validate_lifecycle, validate_probe
+from pilothouse.kube.core.pods.validation.restarts import validate_init_restart_policy, validate_restart_policy
+from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, not_found, required
+from pilothouse.machinery.objects import Json
+
+_LONG_RUNNING = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
+_NOT_IN_EPHEMERAL = (
+    "ports",
+    "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+)
+_NO_EPHEMERAL = "cannot be set for an Ephemeral Container"
+
+
+def validate_containers(containers: Sequence[Json], path: Path, pod: PodContext) -> Errors:
+    if not containers:
+        yield required(path)
+        return
+    names: set[str] = set()
+    for position, container in enumerate(containers):
+        at, name = path.index(position), container.get("name") or ""
+        yield from validate_container(container, at, pod)
+        if name in names:
+            yield duplicate(at.child("name"), name)
+        names.add(name)
+        yield from _validate_long_running(container, at, pod)
+        yield from validate_restart_policy(container, at)
+    yield from _validate_host_ports(enumerate(containers), path)
+
+
+def validate_init_containers(
+    containers: Sequence[Json], regular: Iterable[Json], path: Path, pod: PodContext
+) -> Errors:
+    names = {container.get("name") or "" for container in regular}
+    for position, container in enumerate(containers):
+        at, name = path.index(position), container.get("name") or ""
+        yield from validate_container(container, at, pod)
+        yield from validate_init_restart_policy(container, at)
+        if name in names:
+            yield duplicate(at.child("name"), name)
+        elif name:
+            names.add(name)
+        # Init containers run one by one, so that only a container's own ports can clash. Upstream counts it as first.
+        yield from _validate_host_ports([(0, container)], path)
+        if is_sidecar(container):
+            yield from _validate_long_running(container, at, pod)
+        else:
+            yield from _refuse_long_running(container, at, pod)
+
+
+def _refuse_long_running(container: Json, path: Path, pod: PodContext) -> Errors:
+    for name in _LONG_RUNNING:
+        if container.get(name) is not None:
+            yield forbidden(path.child(name), "may not be set for init containers without restartPolicy=Always")
+    if pod.options.allow_restart_container_for_init:
+        return
+    for position, policy in enumerate(container.get("resizePolicy") or ()):
+        if policy.get("restartPolicy") == "RestartContainer":
+            at = path.child("resizePolicy").index(position).child("restartPolicy")
+            why = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+            yield invalid(at, "RestartContainer", why)
+
+
+def _validate_long_running(container: Json, path: Path, pod: PodContext) -> Errors:
+    if (lifecycle := container.get("lifecycle")) is not None:
+        yield from validate_lifecycle(lifecycle, path.child("lifecycle"), pod)
+    for name in _LONG_RUNNING[1:]:
+        if (probe := container.get(name)) is not None:
+            yield from validate_probe(probe, path.child(name), pod, kind=name)
+
+
+def _validate_host_ports(containers: Iterable[tuple[int, Json]], path: Path) -> Errors:
+    taken: set[str] = set()
+    for position, container in containers:
+        for index, port in enumerate(container.get("ports") or ()):
+            if not port.get("hostPort"):
+                continue
+            place = f"{port.get('protocol') or ''}/{port.get('hostIP') or ''}/{port['hostPort']}"
+            if place in taken:
+                yield duplicate(path.index(position).child("ports").index(index).child("hostPort"), place)
+            taken.add(place)
+
+
+def validate_ephemeral_containers(
+    containers: Sequence[Json], others: Iterable[Json], path: Path, pod: PodContext
+) -> Errors:
+    targets = {container.get("name") or "" for container in others}
+    names = set(targets)
+    for position, container in enumerate(containers):
+        at, name = path.index(position), container.get("name") or ""
+        yield from validate_container(container, at, pod)
+        yield from validate_image_whitespace(container, at)
+        if name in names:
+            yield duplicate(at.child("name"), name)
+        names.add(name)
+        target = container.get("targetContainerName")
+        if target and target not in targets:
+            yield not_found(at.child("targetContainerName"), target)
+        yield from _validate_only_debugging(container, at)
+
+
+def _validate_only_debugging(container: Json, path: Path) -> Errors:
+    """Nothing that a pod's service could come to depend on."""
+    for name in _NOT_IN_EPHEMERAL:
+        value = container.get(name)
+        if value or (value is not None and name != "resources"):
+            yield forbidden(path.child(name), _NO_EPHEMERAL)
+    for position, mount in enumerate(container.get("volumeMounts") or ()):
+        for name in ("subPath", "subPathExpr"):
+            if mount.get(name):
+                yield forbidden(path.child("volumeMounts").index(position).child(name), _NO_EPHEMERAL)

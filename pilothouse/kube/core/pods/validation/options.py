@@ -1,0 +1,30 @@
+"""How strict the validation of a pod is. An update must not be refused for what the stored pod already had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PodValidationOptions:
+    """The defaults are those for a new pod template."""
+
+    resource_is_pod: bool = False
+    """Whether it is a pod itself and not only the template of one."""
+    allow_invalid_deletion_cost: bool = False
+    allow_invalid_selector_values: bool = False
+    allow_invalid_node_affinity_values: bool = False
+    allow_invalid_topology_spread_selector: bool = False
+    allow_legacy_match_label_keys: bool = False
+    allow_indivisible_huge_pages: bool = False
+    allow_non_local_token_path: bool = False
+    allow_namespaced_sysctls_on_host: bool = False
+    allow_any_selinux_change_policy: bool = False
+    allow_restart_container_for_init: bool = False
+    allow_user_namespaces_with_devices: bool = False
+    allow_user_namespaces_on_host_network: bool = False
+    allow_comparing_tolerations: bool = False
+
+
+NEW_POD = PodValidationOptions(resource_is_pod=True)
+NEW_TEMPLATE = PodValidationOptions()

@@ -1,0 +1,48 @@
+"""Ports of containers, and references to them by number or name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pilothouse.kube.validation.fields import required_one_of
+from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.names import is_valid_port_name, is_valid_port_num
+
+PROTOCOLS = ("SCTP", "TCP", "UDP")
+
+
+def validate_container_ports(ports: Sequence[Json], path: Path) -> Errors:
+    names: set[str] = set()
+    for position, port in enumerate(ports):
+        at = path.index(position)
+        if name := port.get("name"):
+            yield from _validate_name(name, at.child("name"), names)
+        if not port.get("containerPort"):
+            yield required(at.child("containerPort"))
+        else:
+            yield from validate_port_number(port["containerPort"], at.child("containerPort"))
+        if port.get("hostPort"):
+            yield from validate_port_number(port["hostPort"], at.child("hostPort"))
+        yield from required_one_of(port.get("protocol") or "", at.child("protocol"), PROTOCOLS)
+
+
+def validate_port_number(port: int, path: Path) -> Errors:
+    for message in is_valid_port_num(port):
+        yield invalid(path, port, message)
+
+
+def validate_port_number_or_name(port: int | str, path: Path) -> Errors:
+    for message in is_valid_port_name(port) if isinstance(port, str) else is_valid_port_num(port):
+        yield invalid(path, port, message)
+
+
+def _validate_name(name: str, path: Path, taken: set[str]) -> Errors:
+    messages = is_valid_port_name(name)
+    for message in messages:
+        yield invalid(path, name, message)
+    if messages:
+        return
+    if name in taken:
+        yield duplicate(path, name)
+    taken.add(name)

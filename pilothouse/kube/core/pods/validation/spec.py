@@ -1,0 +1,165 @@
+"""The spec of a pod, in a pod or in a template."""
+
+from __future__ import annotations
+
+from pilothouse.kube.core.pods.containers import containers_with_path
+from pilothouse.kube.core.pods.validation import claims, networking
+from pilothouse.kube.core.pods.validation.affinity import validate_affinity
+from pilothouse.kube.core.pods.validation.annotations import MIRROR_POD
+from pilothouse.kube.core.pods.validation.container import PodContext
+from pilothouse.kube.core.pods.validation.container_resources import validate_overhead
+from pilothouse.kube.core.pods.validation.containers import (
+    validate_containers,
+    validate_ephemeral_containers,
+    validate_init_containers,
+)
+from pilothouse.kube.core.pods.validation.operating_system import validate_os
+from pilothouse.kube.core.pods.validation.options import PodValidationOptions
+from pilothouse.kube.core.pods.validation.pod_level_resources import validate_pod_level_resources
+from pilothouse.kube.core.pods.validation.security_context import validate_pod_security_context
+from pilothouse.kube.core.pods.validation.topology_spread import validate_topology_spread
+from pilothouse.kube.core.pods.validation.volumes import CheckedVolumes, check_volumes
+from pilothouse.kube.core.pods.validation.windows import validate_host_processes
+from pilothouse.kube.validation.fields import dns_label, follow, required_one_of
+from pilothouse.kube.validation.tolerations import validate_tolerations
+from pilothouse.machinery.field import Errors, Path, invalid, not_found, required
+from pilothouse.machinery.objects import Json, annotations_of, name_of
+from pilothouse.machinery.validation.format import inclusive_range_error
+from pilothouse.machinery.validation.labels import validate_labels
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
+
+MAX_INT32 = 2**31 - 1
+
+_RESTART_POLICIES = ("Always", "OnFailure", "Never")
+_DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
+
+
+def validate_pod_spec(spec: Json, path: Path, options: PodValidationOptions, *, pod: Json | None = None) -> Errors:
+    """`pod` is the pod that the spec belongs to; None for a template."""
+    if spec.get("terminationGracePeriodSeconds") is None:
+        yield required(path.child("terminationGracePeriodSeconds"))
+    volumes = _check_volumes(spec, path, options, pod)
+    yield from volumes.errors
+    context = _context(spec, volumes, options)
+    if resource_claims := spec.get("resourceClaims"):
+        is_mirror = pod is not None and MIRROR_POD in annotations_of(pod)
+        at = path.child("resourceClaims")
+        yield from claims.validate_resource_claims(resource_claims, at, is_mirror_pod=is_mirror)
+    yield from _validate_all_containers(spec, path, context)
+    if spec.get("resources") is not None:
+        yield from validate_pod_level_resources(spec, path.child("resources"), context)
+    yield from _validate_running(spec, path, options)
+    yield from _validate_placement(spec, path, options)
+    yield from _validate_host(spec, path, options)
+    yield from _validate_names(spec, path)
+    yield from _validate_rest(spec, path, options)
+    yield from _validate_file_references(spec, path)
+
+
+def _check_volumes(spec: Json, path: Path, options: PodValidationOptions, pod: Json | None) -> CheckedVolumes:
+    if not (volumes := spec.get("volumes")):
+        return CheckedVolumes()
+    return check_volumes(volumes, path.child("volumes"), options, pod_name=name_of(pod) if pod else "")
+
+
+def _context(spec: Json, volumes: CheckedVolumes, options: PodValidationOptions) -> PodContext:
+    resource_claims = spec.get("resourceClaims") or ()
+    return PodContext(
+        volumes=volumes.valid,
+        claim_names=frozenset(claim["name"] for claim in resource_claims if claim.get("name")),
+        restart_policy=spec.get("restartPolicy") or "",
+        host_users=spec.get("hostUsers") is not False,
+        grace_period=spec.get("terminationGracePeriodSeconds"),
+        os_name=(spec["os"].get("name") or "") if spec.get("os") is not None else None,
+        options=options,
+    )
+
+
+def _validate_all_containers(spec: Json, path: Path, context: PodContext) -> Errors:
+    regular, init = spec.get("containers") or (), spec.get("initContainers") or ()
+    yield from validate_containers(regular, path.child("containers"), context)
+    if init:
+        yield from validate_init_containers(init, regular, path.child("initContainers"), context)
+    if ephemeral := spec.get("ephemeralContainers"):
+        at = path.child("ephemeralContainers")
+        yield from validate_ephemeral_containers(ephemeral, (*regular, *init), at, context)
+
+
+def _validate_running(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
+    if spec.get("hostNetwork"):
+        yield from networking.validate_host_network_ports(spec, path, options)
+    yield from required_one_of(spec.get("restartPolicy") or "", path.child("restartPolicy"), _RESTART_POLICIES)
+    yield from required_one_of(spec.get("dnsPolicy") or "", path.child("dnsPolicy"), _DNS_POLICIES)
+    if selector := spec.get("nodeSelector"):
+        yield from validate_labels(dict(sorted(selector.items())), path.child("nodeSelector"))
+    yield from validate_pod_security_context(spec, path.child("securityContext"), options)
+
+
+def _validate_placement(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
+    if affinity := spec.get("affinity"):
+        yield from validate_affinity(affinity, path.child("affinity"), options)
+    if spec.get("dnsConfig") is not None or spec.get("dnsPolicy") == "None":
+        yield from networking.validate_dns_config(spec, path.child("dnsConfig"))
+    if gates := spec.get("readinessGates"):
+        yield from claims.validate_readiness_gates(gates, path.child("readinessGates"))
+    if gates := spec.get("schedulingGates"):
+        yield from claims.validate_scheduling_gates(gates, path.child("schedulingGates"))
+    if constraints := spec.get("topologySpreadConstraints"):
+        yield from validate_topology_spread(constraints, path.child("topologySpreadConstraints"), options)
+
+
+def _validate_host(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
+    yield from validate_host_processes(spec, path)
+    if spec.get("hostUsers") is False:
+        yield from networking.validate_host_users(spec, path, options)
+    if spec.get("hostnameOverride") is not None:
+        yield from networking.validate_hostname_override(spec, path.child("hostnameOverride"))
+
+
+def _validate_names(spec: Json, path: Path) -> Errors:
+    for name in ("serviceAccountName", "nodeName"):
+        if value := spec.get(name):
+            yield from follow(name_is_dns_subdomain, value, path.child(name))
+    deadline = spec.get("activeDeadlineSeconds")
+    if deadline is not None and not 1 <= deadline <= MAX_INT32:
+        yield invalid(path.child("activeDeadlineSeconds"), deadline, inclusive_range_error(1, MAX_INT32))
+    for name in ("hostname", "subdomain"):
+        if value := spec.get(name):
+            yield from dns_label(value, path.child(name))
+
+
+def _validate_rest(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
+    if tolerations := spec.get("tolerations"):
+        allow = options.allow_comparing_tolerations
+        yield from validate_tolerations(tolerations, path.child("tolerations"), allow_comparisons=allow)
+    if aliases := spec.get("hostAliases"):
+        yield from networking.validate_host_aliases(aliases, path.child("hostAliases"))
+    for name in ("priorityClassName", "runtimeClassName"):
+        value = spec.get(name)
+        if value or (value is not None and name == "runtimeClassName"):
+            yield from follow(name_is_dns_subdomain, value, path.child(name))
+    if (policy := spec.get("preemptionPolicy")) is not None:
+        yield from required_one_of(policy, path.child("preemptionPolicy"), _PREEMPTION_POLICIES)
+    if overhead := spec.get("overhead"):
+        yield from validate_overhead(overhead, path.child("overhead"), options)
+    if spec.get("os") is not None:
+        yield from validate_os(spec, path)
+    if (group := spec.get("schedulingGroup")) is not None:
+        yield from claims.validate_scheduling_group(group, path.child("schedulingGroup"))
+
+
+def _validate_file_references(spec: Json, path: Path) -> Errors:
+    """A variable that is read from a file needs a volume that lives as long as the pod does."""
+    volumes = {volume.get("name"): volume for volume in spec.get("volumes") or ()}
+    for at, container in containers_with_path(spec, path):
+        for position, variable in enumerate(container.get("env") or ()):
+            reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
+            if reference is None:
+                continue
+            name = reference.get("volumeName") or ""
+            name_path = at.child("env").index(position).child("valueFrom", "fileKeyRef", "volumeName")
+            if name not in volumes:
+                yield not_found(name_path, name)
+            elif volumes[name].get("emptyDir") is None:
+                yield invalid(name_path, name, "referenced volume must be of type emptyDir")

@@ -1,0 +1,101 @@
+"""The options for an update: what the stored pod or template had already is tolerated in the new one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilothouse.kube.core.pods.containers import all_containers
+from pilothouse.kube.core.pods.resource_totals import is_sidecar
+from pilothouse.kube.core.pods.validation.affinity import (
+    PREFERRED,
+    REQUIRED,
+    validate_label_keys,
+    validate_term_selectors,
+)
+from pilothouse.kube.core.pods.validation.annotations import has_valid_deletion_cost
+from pilothouse.kube.core.pods.validation.container_resources import is_divisible
+from pilothouse.kube.core.pods.validation.options import NEW_TEMPLATE, PodValidationOptions
+from pilothouse.kube.core.pods.validation.security_context import host_sysctl_problem
+from pilothouse.kube.validation.node_selectors import has_invalid_values
+from pilothouse.kube.validation.paths import local_non_reserved_path
+from pilothouse.kube.validation.resource_names import is_huge_page
+from pilothouse.machinery.field import Path
+from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.validation.labels import validate_label_selector
+
+
+def options_for_template(old: Json | None) -> PodValidationOptions:
+    return NEW_TEMPLATE if old is None else _options(old, resource_is_pod=False)
+
+
+def options_for_pod(old: Json) -> PodValidationOptions:
+    return _options(old, resource_is_pod=True)
+
+
+def _options(old: Json, *, resource_is_pod: bool) -> PodValidationOptions:
+    spec = old.get("spec") or {}
+    context, constraints = spec.get("securityContext") or {}, spec.get("topologySpreadConstraints") or ()
+    affinity = spec.get("affinity") or {}
+    has_own_users = spec.get("hostUsers") is False
+    return PodValidationOptions(
+        resource_is_pod=resource_is_pod,
+        allow_invalid_deletion_cost=not has_valid_deletion_cost(annotations_of(old)),
+        allow_invalid_selector_values=any(map(_has_bad_selectors, _pod_affinity_terms(affinity))),
+        allow_invalid_node_affinity_values=has_invalid_values((affinity.get("nodeAffinity") or {}).get(REQUIRED)),
+        allow_invalid_topology_spread_selector=any(
+            any(validate_label_selector(each.get("labelSelector"), Path())) for each in constraints
+        ),
+        allow_legacy_match_label_keys=any(map(_has_bad_label_keys, constraints)),
+        allow_indivisible_huge_pages=any(map(_has_indivisible_huge_pages, all_containers(spec))),
+        allow_non_local_token_path=any(map(_leads_elsewhere, _token_paths(spec))),
+        allow_namespaced_sysctls_on_host=any(
+            host_sysctl_problem(each.get("name") or "", spec) for each in context.get("sysctls") or ()
+        ),
+        allow_any_selinux_change_policy=context.get("seLinuxChangePolicy") is not None,
+        allow_restart_container_for_init=any(map(_restarts_for_resize, spec.get("initContainers") or ())),
+        allow_user_namespaces_with_devices=has_own_users
+        and any(each.get("volumeDevices") for each in all_containers(spec)),
+        allow_user_namespaces_on_host_network=has_own_users and bool(spec.get("hostNetwork")),
+        allow_comparing_tolerations=any(each.get("operator") in ("Lt", "Gt") for each in spec.get("tolerations") or ()),
+    )
+
+
+def _pod_affinity_terms(affinity: Json) -> Iterator[Json]:
+    for kind in ("podAffinity", "podAntiAffinity"):
+        pods = affinity.get(kind) or {}
+        yield from pods.get(REQUIRED) or ()
+        yield from (weighted.get("podAffinityTerm") or {} for weighted in pods.get(PREFERRED) or ())
+
+
+def _has_bad_selectors(term: Json) -> bool:
+    return any(True for _ in validate_term_selectors(term, Path(), allow_invalid_values=False))
+
+
+def _has_bad_label_keys(constraint: Json) -> bool:
+    keys = constraint.get("matchLabelKeys") or ()
+    return any(True for _ in validate_label_keys(Path(), constraint.get("labelSelector"), match=keys))
+
+
+def _has_indivisible_huge_pages(container: Json) -> bool:
+    resources = container.get("resources") or {}
+    return any(
+        is_huge_page(name) and not is_divisible(name, text)
+        for kind in ("limits", "requests")
+        for name, text in (resources.get(kind) or {}).items()
+    )
+
+
+def _token_paths(spec: Json) -> Iterator[str]:
+    for volume in spec.get("volumes") or ():
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            if (token := source.get("serviceAccountToken")) is not None:
+                yield token.get("path") or ""
+
+
+def _leads_elsewhere(path: str) -> bool:
+    return any(True for _ in local_non_reserved_path(path, Path()))
+
+
+def _restarts_for_resize(container: Json) -> bool:
+    policies = container.get("resizePolicy") or ()
+    return not is_sidecar(container) and any(each.get("restartPolicy") == "RestartContainer" for each in policies)

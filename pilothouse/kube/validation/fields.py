@@ -1,0 +1,71 @@
+"""The small checks that nearly every kind's validation is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
+from pilothouse.machinery.quantity import Quantity
+from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain, is_qualified_name
+
+Rule: TypeAlias = Callable[[str], list[str]]
+
+NEGATIVE = "must be greater than or equal to 0"
+NOT_POSITIVE = "must be greater than zero"
+
+
+def follow(rule: Rule, value: str, path: Path) -> Errors:
+    """One error for each complaint of a rule about names."""
+    for message in rule(value):
+        yield invalid(path, value, message)
+
+
+def dns_label(value: str, path: Path) -> Errors:
+    return follow(is_dns1123_label, value, path)
+
+
+def dns_subdomain(value: str, path: Path) -> Errors:
+    return follow(is_dns1123_subdomain, value, path)
+
+
+def qualified_name(value: str, path: Path) -> Errors:
+    return follow(is_qualified_name, value, path)
+
+
+def non_empty(value: object, path: Path, detail: str = "") -> Errors:
+    if not value:
+        yield required(path, detail)
+
+
+def one_of(value: str, path: Path, supported: Iterable[str]) -> Errors:
+    if value not in supported:
+        yield not_supported(path, value, supported)
+
+
+def required_one_of(value: str, path: Path, supported: Iterable[str]) -> Errors:
+    """A choice that must be made, where the empty text is no choice."""
+    if not value:
+        yield required(path)
+    else:
+        yield from one_of(value, path, supported)
+
+
+def nonnegative(value: int, path: Path) -> Errors:
+    if value < 0:
+        yield invalid(path, value, NEGATIVE)
+
+
+def positive(value: int, path: Path) -> Errors:
+    if value <= 0:
+        yield invalid(path, value, NOT_POSITIVE)
+
+
+def nonnegative_quantity(value: Quantity, path: Path) -> Errors:
+    if value.sign < 0:
+        yield invalid(path, str(value), NEGATIVE)
+
+
+def positive_quantity(value: Quantity, path: Path) -> Errors:
+    if value.sign <= 0:
+        yield invalid(path, str(value), NOT_POSITIVE)

@@ -1,0 +1,76 @@
+"""Selectors of nodes: terms of requirements on labels and fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pilothouse.kube.validation.fields import follow
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.labels import validate_label_name
+from pilothouse.machinery.validation.names import is_valid_label_value, name_is_dns_subdomain
+
+_BAD_OPERATOR = "not a valid selector operator"
+_FIELDS: dict[str, Callable[[str], list[str]]] = {"metadata.name": name_is_dns_subdomain}
+
+
+def validate_node_selector(selector: Json, path: Path, *, allow_invalid_values: bool = False) -> Errors:
+    terms = selector.get("nodeSelectorTerms") or ()
+    if not terms:
+        yield required(path.child("nodeSelectorTerms"), "must have at least one node selector term")
+    for position, term in enumerate(terms):
+        at = path.child("nodeSelectorTerms").index(position)
+        yield from validate_node_selector_term(term, at, allow_invalid_values=allow_invalid_values)
+
+
+def validate_node_selector_term(term: Json, path: Path, *, allow_invalid_values: bool = False) -> Errors:
+    for position, requirement in enumerate(term.get("matchExpressions") or ()):
+        at = path.child("matchExpressions").index(position)
+        yield from validate_node_selector_requirement(requirement, at, allow_invalid_values=allow_invalid_values)
+    for position, requirement in enumerate(term.get("matchFields") or ()):
+        yield from _validate_field_requirement(requirement, path.child("matchFields").index(position))
+
+
+def validate_node_selector_requirement(requirement: Json, path: Path, *, allow_invalid_values: bool = False) -> Errors:
+    operator, values = requirement.get("operator") or "", requirement.get("values") or ()
+    if operator in ("In", "NotIn"):
+        if not values:
+            yield required(path.child("values"), "must be specified when `operator` is 'In' or 'NotIn'")
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            yield forbidden(path.child("values"), why)
+    elif operator in ("Gt", "Lt"):
+        if len(values) != 1:
+            yield required(path.child("values"), "must be specified single value when `operator` is 'Lt' or 'Gt'")
+    else:
+        yield invalid(path.child("operator"), operator, _BAD_OPERATOR)
+    yield from validate_label_name(requirement.get("key") or "", path.child("key"))
+    if not allow_invalid_values:
+        for position, value in enumerate(values):
+            yield from follow(is_valid_label_value, value, path.child("values").index(position))
+
+
+def has_invalid_values(selector: Json | None) -> bool:
+    """Whether a stored selector breaks the rule for values already, which an update of it may then do as well."""
+    return any(
+        is_valid_label_value(value)
+        for term in (selector or {}).get("nodeSelectorTerms") or ()
+        for requirement in term.get("matchExpressions") or ()
+        for value in requirement.get("values") or ()
+    )
+
+
+def _validate_field_requirement(requirement: Json, path: Path) -> Errors:
+    operator, values = requirement.get("operator") or "", requirement.get("values") or ()
+    if operator not in ("In", "NotIn"):
+        yield invalid(path.child("operator"), operator, _BAD_OPERATOR)
+    elif len(values) != 1:
+        why = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+        yield required(path.child("values"), why)
+    rule = _FIELDS.get(requirement.get("key") or "")
+    if rule is None:
+        yield invalid(path.child("key"), requirement.get("key") or "", "not a valid field selector key")
+        return
+    for position, value in enumerate(values):
+        yield from follow(rule, value, path.child("values").index(position))

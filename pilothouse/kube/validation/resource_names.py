@@ -1,0 +1,82 @@
+"""Which names a resource may have, and what each name implies for its amounts."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from pilothouse.machinery.quantity import QuantityError, parse_quantity
+from pilothouse.machinery.validation.names import is_qualified_name
+
+HUGE_PAGES_PREFIX = "hugepages-"
+REQUESTS_PREFIX = "requests."
+
+_NATIVE_DOMAIN = "kubernetes.io/"
+_CONTAINER_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
+_COUNTED_RESOURCES = frozenset(
+    {
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "configmaps",
+        "persistentvolumeclaims",
+        "services.nodeports",
+        "services.loadbalancers",
+    }
+)
+_STANDARD_RESOURCES = (
+    _COUNTED_RESOURCES
+    | _CONTAINER_RESOURCES
+    | {f"requests.{name}" for name in _CONTAINER_RESOURCES}
+    | {f"limits.{name}" for name in _CONTAINER_RESOURCES}
+    | {"storage", "requests.storage"}
+)
+
+
+def is_huge_page(name: str) -> bool:
+    return name.startswith(HUGE_PAGES_PREFIX)
+
+
+def is_quota_huge_page(name: str) -> bool:
+    return name.startswith((HUGE_PAGES_PREFIX, REQUESTS_PREFIX + HUGE_PAGES_PREFIX))
+
+
+def is_native(name: str) -> bool:
+    """Kubernetes' own: without a domain, or in its domain."""
+    return "/" not in name or _NATIVE_DOMAIN in name
+
+
+def is_overcommit_allowed(name: str) -> bool:
+    """Whether the limit may be above the request."""
+    return is_native(name) and not is_huge_page(name)
+
+
+def is_standard(name: str) -> bool:
+    return name in _STANDARD_RESOURCES or is_quota_huge_page(name)
+
+
+def is_standard_for_containers(name: str) -> bool:
+    return name in _CONTAINER_RESOURCES or is_huge_page(name)
+
+
+@lru_cache(maxsize=1024)
+def is_extended(name: str) -> bool:
+    """A vendor's resource, with a domain of its own. Its name must also do as that of a quota."""
+    if is_native(name) or name.startswith(REQUESTS_PREFIX):
+        return False
+    return not is_qualified_name(REQUESTS_PREFIX + name)
+
+
+def is_integer(name: str) -> bool:
+    """Whether fractions of the resource make no sense."""
+    return name in _COUNTED_RESOURCES or is_extended(name)
+
+
+def huge_page_size(name: str) -> int | None:
+    """The page size that the name of a huge page resource gives; None when it gives none that there can be."""
+    try:
+        size = parse_quantity(name.removeprefix(HUGE_PAGES_PREFIX))
+    except QuantityError:
+        return None
+    return size.value() if size.sign > 0 and size.milli_value() % 1000 == 0 else None

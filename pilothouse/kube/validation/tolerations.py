@@ -1,0 +1,66 @@
+"""Tolerations: which taints of nodes a pod puts up with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pilothouse.kube.validation.fields import one_of
+from pilothouse.machinery.field import Errors, Path, invalid, not_supported
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.format import EMPTY_ERROR
+from pilothouse.machinery.validation.labels import validate_label_name
+from pilothouse.machinery.validation.names import is_valid_label_value
+
+TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+_OPERATORS = ("Equal", "Exists")
+_COMPARISONS = ("Lt", "Gt")
+_INTEGER = re.compile("-?[1-9][0-9]*|0")
+_INT64 = range(-(2**63), 2**63)
+
+
+def validate_tolerations(tolerations: Sequence[Json], path: Path, *, allow_comparisons: bool = False) -> Errors:
+    """With `allow_comparisons`, values may also be compared as numbers."""
+    for position, toleration in enumerate(tolerations):
+        at = path.index(position)
+        key, operator = toleration.get("key") or "", toleration.get("operator") or ""
+        if key:
+            yield from validate_label_name(key, at.child("key"))
+        elif operator != "Exists":
+            why = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+            yield invalid(at.child("operator"), operator, why)
+        effect = toleration.get("effect") or ""
+        if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
+            why = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+            yield invalid(at.child("effect"), effect, why)
+        yield from _validate_value(toleration, operator, at, allow_comparisons)
+        if effect:
+            yield from one_of(effect, at.child("effect"), TAINT_EFFECTS)
+
+
+def _validate_value(toleration: Json, operator: str, path: Path, allow_comparisons: bool) -> Errors:
+    value = toleration.get("value") or ""
+    if operator in ("Equal", ""):
+        if messages := is_valid_label_value(value):
+            yield invalid(path.child("operator"), value, ";".join(messages))
+    elif operator == "Exists":
+        if value:
+            yield invalid(path.child("operator"), value, "value must be empty when `operator` is 'Exists'")
+    elif operator not in _COMPARISONS:
+        yield not_supported(path.child("operator"), operator, _OPERATORS)
+    elif not allow_comparisons:
+        yield not_supported(path.child("operator"), operator, _OPERATORS + _COMPARISONS)
+    else:
+        yield from _validate_integer(value, path.child("value"))
+
+
+def _validate_integer(value: str, path: Path) -> Errors:
+    if not _INTEGER.fullmatch(value):
+        yield invalid(path, value, "must be a valid decimal integer in canonical form" if value else EMPTY_ERROR)
+    digits = value.removeprefix("-") if value.startswith("-") else value.removeprefix("+")
+    if not digits.isascii() or not digits.isdigit():
+        yield invalid(path, value, f"strconv.ParseInt: parsing {quote(value)}: invalid syntax")
+    elif len(digits.lstrip("0")) > 19 or int(value) not in _INT64:
+        yield invalid(path, value, f"strconv.ParseInt: parsing {quote(value)}: value out of range")
