@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from pilothouse.apiserver.endpoints import transform
+from pilothouse.apiserver.endpoints.metrics import WATCH_EVENT_SIZES, WATCH_EVENTS
 from pilothouse.apiserver.endpoints.negotiation import Output, negotiate_stream
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
@@ -20,6 +21,7 @@ from pilothouse.apiserver.registry.interface import Watcher
 from pilothouse.apiserver.registry.options import ListOptions
 from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
 from pilothouse.apiserver.storage.cacher.watcher import Watcher as CacheWatcher
+from pilothouse.apiserver.tallies import Labels
 from pilothouse.machinery.errors import Expired
 from pilothouse.machinery.objects import Json, metadata
 
@@ -38,7 +40,8 @@ async def watch_response(
         )
     except Expired as error:
         return Response(200, _only(serializer.event("ERROR", serializer.encode(error.status))), headers)
-    return Response(200, _stream(watcher, encode, timeout), headers)
+    labels = (scope.resource.group, scope.resource.version, scope.resource.resource)
+    return Response(200, _stream(watcher, encode, timeout, labels), headers)
 
 
 def _timeout(scope: RequestScope, options: ListOptions) -> float:
@@ -52,12 +55,17 @@ async def _only(frame: bytes) -> AsyncIterator[bytes]:
     yield frame
 
 
-async def _stream(watcher: CacheWatcher, encode: Callable[[WatchEvent], bytes], timeout: float) -> AsyncIterator[bytes]:
+async def _stream(
+    watcher: CacheWatcher, encode: Callable[[WatchEvent], bytes], timeout: float, labels: Labels
+) -> AsyncIterator[bytes]:
     expiry = asyncio.get_running_loop().call_later(timeout, watcher.close)
     try:
         async for event in watcher:
             frames = [encode(event)]
             frames.extend(map(encode, watcher.drain()))
+            for frame in frames:
+                WATCH_EVENTS.inc(labels)
+                WATCH_EVENT_SIZES.observe(labels, len(frame))
             yield b"".join(frames)
     finally:
         expiry.cancel()

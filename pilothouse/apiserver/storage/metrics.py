@@ -5,27 +5,32 @@ The caller of a store reports its requests, because only it knows the resource b
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Gauge
 
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.storage.errors import Unavailable
+from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 
 _REQUEST = ("operation", "group", "resource")
 
-_DURATION = Histogram(
+_DURATION = HistogramTally(
     "etcd_request_duration_seconds",
     "Store request latency in seconds for each operation and resource.",
     _REQUEST,
-    buckets=(
+    bounds=(
         *(0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2),
         *(3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60),
     ),
     registry=REGISTRY,
 )
-_REQUESTS = Counter("etcd_requests", "Store requests for each operation and resource.", _REQUEST, registry=REGISTRY)
-_ERRORS = Counter(
+_REQUESTS = CounterTally(
+    "etcd_requests", "Store requests for each operation and resource.", _REQUEST, registry=REGISTRY
+)
+_ERRORS = CounterTally(
     "etcd_request_errors", "Failed store requests for each operation and resource.", _REQUEST, registry=REGISTRY
 )
 _SIZE = Gauge(
@@ -37,19 +42,28 @@ _SIZE = Gauge(
 
 
 class RequestMetrics:
-    """Counts one operation on one resource. Made once and kept: finding the series is what costs."""
+    """Counts one operation on one resource."""
 
     def __init__(self, operation: str, *, group: str, resource: str) -> None:
-        labels = (operation, group, resource)
-        self._duration = _DURATION.labels(*labels)
-        self._requests = _REQUESTS.labels(*labels)
-        self._errors = _ERRORS.labels(*labels)
+        self._labels = (operation, group, resource)
 
     def observe(self, seconds: float, *, failed: bool = False) -> None:
-        self._duration.observe(seconds)
-        self._requests.inc()
+        _DURATION.observe(self._labels, seconds)
+        _REQUESTS.inc(self._labels)
         if failed:
-            self._errors.inc()
+            _ERRORS.inc(self._labels)
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """What happens inside is one request. An answer that says no, such as a conflict, is no failure."""
+        start, failed = time.perf_counter(), False
+        try:
+            yield
+        except Unavailable:
+            failed = True
+            raise
+        finally:
+            self.observe(time.perf_counter() - start, failed=failed)
 
 
 def report_size(cluster: str, size: Callable[[], float]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from prometheus_client import Counter, Gauge, Histogram
 
 from pilothouse.apiserver.metrics import REGISTRY
@@ -34,6 +36,7 @@ CONSISTENT_READS = _counter(
 CAPACITY_INCREASES = _counter("watch_cache_capacity_increase_total", "Times that the window of changes was widened.")
 CAPACITY_DECREASES = _counter("watch_cache_capacity_decrease_total", "Times that the window of changes was narrowed.")
 CAPACITY = Gauge("watch_cache_capacity", "Changes that the window can hold.", _LABELS, registry=REGISTRY)
+OBJECTS = Gauge("apiserver_storage_objects", "Objects stored, as the watch cache knows.", _LABELS, registry=REGISTRY)
 RESOURCE_VERSION = Gauge(
     "apiserver_watch_cache_resource_version",
     "Revision that the watch cache has reached, its 15 least significant digits.",
@@ -69,6 +72,12 @@ class CacheMetrics:
         self._increases = CAPACITY_INCREASES.labels(*labels)
         self._decreases = CAPACITY_DECREASES.labels(*labels)
         self._revision = RESOURCE_VERSION.labels(*labels)
+
+        self._objects = OBJECTS.labels(*labels)
+
+    def count_objects(self, count: Callable[[], float]) -> None:
+        """Shows how many there are from now on, counted anew at each scrape."""
+        self._objects.set_function(count)
 
     def listed(self, *, fetched: int, returned: int) -> None:
         self._lists.inc()

@@ -19,6 +19,9 @@ class State:
         self._codec = codec
         self.replace(())
 
+    def __len__(self) -> int:
+        return len(self._objects)
+
     def replace(self, entries: Iterable[Entry]) -> None:
         self._sorted = SortedDict((entry.key, StoredObject(entry, self._codec)) for entry in entries)
         self._objects = self._sorted
