@@ -56,6 +56,7 @@ def _kube(options: CompletedOptions, generic: GenericConfig) -> KubeConfig:
 
 
 def _chain(options: CompletedOptions, generic: GenericConfig) -> ChainConfig:
+    send_retry_after = options.generic.shutdown_send_retry_after
     return ChainConfig(
         authenticator=build_authenticator(options.authentication),
         authorizer=generic.authorizer,
@@ -64,5 +65,5 @@ def _chain(options: CompletedOptions, generic: GenericConfig) -> ChainConfig:
         max_requests_inflight=options.generic.max_requests_inflight,
         max_mutating_requests_inflight=options.generic.max_mutating_requests_inflight,
         cors_origins=options.generic.cors_allowed_origins,
-        is_terminating=lambda: generic.lifecycle.not_accepting_new_request.signaled,
+        is_terminating=lambda: send_retry_after and generic.lifecycle.not_accepting_new_request.signaled,
     )

@@ -18,6 +18,7 @@ from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
 from pilothouse.apiserver.filters.panic_recovery import with_panic_recovery
 from pilothouse.apiserver.filters.request_info import with_request_info
 from pilothouse.apiserver.filters.request_metrics import with_request_metrics
+from pilothouse.apiserver.filters.retry_after import with_retry_after
 from pilothouse.apiserver.filters.status_errors import with_status_errors
 from pilothouse.apiserver.filters.timeout import with_timeout
 from pilothouse.apiserver.filters.wait_group import WaitGroup, with_wait_group
@@ -36,6 +37,7 @@ class ChainConfig:
     cors_origins: Sequence[str] = ()
     in_flight: WaitGroup = field(default_factory=WaitGroup)
     is_terminating: Callable[[], bool] = lambda: False
+    """Whether requests are to be turned away with 429 by now: --shutdown-send-retry-after."""
 
 
 def handler_chain(api: Handler, config: ChainConfig) -> Handler:
@@ -50,6 +52,7 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
         with_warnings,
         with_status_errors,
         with_request_info,
+        with_retry_after(config.is_terminating),
         with_request_metrics,
         with_wait_group(config.in_flight),
         with_timeout(config.request_timeout),
@@ -70,6 +73,7 @@ def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
         with_warnings,
         with_status_errors,
         with_request_info,
+        with_retry_after(config.is_terminating),
         with_request_metrics,
         with_wait_group(config.in_flight),
         with_timeout(config.request_timeout),

@@ -20,6 +20,7 @@ from pilothouse.apiserver.filters.cache_control import with_cache_control
 from pilothouse.apiserver.filters.cors import with_cors
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
 from pilothouse.apiserver.filters.panic_recovery import with_panic_recovery
+from pilothouse.apiserver.filters.retry_after import with_retry_after
 from pilothouse.apiserver.filters.status_errors import with_status_errors
 from pilothouse.apiserver.filters.timeout import with_timeout
 from pilothouse.apiserver.filters.wait_group import WaitGroup, with_wait_group
@@ -226,3 +227,13 @@ async def test_masters_are_allowed_before_any_other_authorizer_is_asked(make_req
         await handler(make_request())
     allow = with_authorization(UnionAuthorizer([PrivilegedGroup(), AlwaysAllow()]))(answer_ok)
     assert (await allow(make_request())).status == 200
+
+
+async def test_a_terminating_server_turns_requests_away_but_still_tells_its_health(make_request: MakeRequest) -> None:
+    terminating = False
+    handler = with_retry_after(lambda: terminating)(answer_ok)
+    assert (await handler(make_request())).status == 200
+    terminating = True
+    refused = await handler(make_request())
+    assert (refused.status, header(refused, "retry-after")) == (429, ["5"])
+    assert (await handler(make_request("/readyz"))).status == 200

@@ -1,0 +1,25 @@
+"""Retry after: once the server takes in no more, new requests are told to come again, elsewhere if they can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pilothouse.apiserver.http import Filter, Handler, Request, Response, text
+
+_SECONDS = 5
+_HEALTH = ("/readyz", "/livez", "/healthz")
+
+
+def with_retry_after(is_terminating: Callable[[], bool]) -> Filter:
+    """Health is still told: whoever watches over the server must see it end."""
+
+    def wrap(handler: Handler) -> Handler:
+        async def turn_away(request: Request) -> Response:
+            if not is_terminating() or request.path.startswith(_HEALTH):
+                return await handler(request)
+            message = "The apiserver is shutting down, please try again later."
+            return text(429, message, retry_after=_SECONDS, connection="close")
+
+        return turn_away
+
+    return wrap
