@@ -40,7 +40,7 @@ _NameRule: TypeAlias = Callable[[str, Path], Errors]
 def validate_container_resources(
     resources: Json, path: Path, claim_names: Set[str], options: PodValidationOptions
 ) -> Errors:
-    yield from _validate_requirements(resources, _validate_container_resource_name, path, options)
+    yield from _validate_requirements(resources, validate_container_resource_name, path, options)
     yield from _validate_claims(resources.get("claims") or (), claim_names, path.child("claims"))
 
 
@@ -103,7 +103,7 @@ def is_divisible(name: str, text: str) -> bool:
     return size is not None and parse_quantity(text).value() % size == 0
 
 
-def _validate_container_resource_name(name: str, path: Path) -> Errors:
+def validate_container_resource_name(name: str, path: Path) -> Errors:
     yield from validate_resource_name(name, path)
     if "/" not in name:
         if not is_standard_for_containers(name):

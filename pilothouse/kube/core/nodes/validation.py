@@ -1,0 +1,115 @@
+"""What a node must look like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pilothouse.kube.core.nodes.config_sources import validate_spec_source, validate_status_sources
+from pilothouse.kube.core.nodes.taints import validate_annotations, validate_taints
+from pilothouse.kube.parts import items, part, text
+from pilothouse.kube.validation.addresses import cidr_family
+from pilothouse.kube.validation.fields import positive
+from pilothouse.kube.validation.quantities import validate_resource_amount
+from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, internal, invalid, root
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.validation.addresses import is_valid_cidr_for_legacy_field, parse_cidr_sloppy
+
+_META = root("metadata")
+_POD_CIDRS = root("spec", "podCIDRs")
+_FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
+_MAX_FEATURE = 253
+
+
+def validate_node(node: Json) -> Errors:
+    """All but the metadata that every object has."""
+    yield from validate_annotations(annotations_of(node), _META.child("annotations"))
+    yield from validate_taints(items(node, "spec", "taints"), _META.child("taints"))
+    yield from _validate_resources(node)
+    swap = part(node, "status", "nodeInfo", "swap")
+    if swap.get("capacity") is not None:
+        yield from positive(swap["capacity"], _META.child("nodeSwapStatus", "capacity"))
+    yield from _validate_features(items(node, "status", "declaredFeatures"), root("status", "declaredFeatures"))
+    yield from _validate_pod_cidrs(items(node, "spec", "podCIDRs"))
+
+
+def validate_node_update(node: Json, old: Json) -> Errors:
+    """All but the metadata that every object has."""
+    yield from validate_annotations(annotations_of(node), _META.child("annotations"))
+    yield from _validate_resources(node)
+    yield from _validate_features(items(node, "status", "declaredFeatures"), root("status", "declaredFeatures"))
+    yield from _validate_addresses(items(node, "status", "addresses"), root("status", "addresses"))
+    yield from _validate_same_pod_cidrs(items(node, "spec", "podCIDRs"), items(old, "spec", "podCIDRs"))
+    if text(old, "spec", "providerID") not in ("", text(node, "spec", "providerID")):
+        why = 'node updates may not change providerID except from "" to valid'
+        yield forbidden(root("spec", "providerID"), why)
+    if part(node, "spec").get("configSource") is not None:
+        yield from validate_spec_source(node["spec"]["configSource"], root("spec", "configSource"))
+    yield from validate_status_sources(part(node, "status", "config"), root("status", "config"))
+    yield from validate_taints(items(node, "spec", "taints"), _META.child("taints"))
+    if text(node, "spec", "externalID") != text(old, "spec", "externalID"):
+        yield forbidden(root("spec", "externalID"), "may not be updated")
+
+
+def _validate_resources(node: Json) -> Errors:
+    for field in ("capacity", "allocatable"):
+        for name, amount in sorted(part(node, "status", field).items()):
+            yield from validate_resource_amount(name, amount, root("status", field, name))
+
+
+def _validate_features(features: Sequence[str], path: Path) -> Errors:
+    for position, feature in enumerate(features):
+        if problem := _feature_problem(feature):
+            yield invalid(path.index(position), feature, f"invalid feature name {quote(feature)}: {problem}")
+        if position + 1 == len(features):
+            return
+        following, at = features[position + 1], path.index(position + 1)
+        if feature == following:
+            yield duplicate(at, following)
+        elif feature > following:
+            yield invalid(at, following, "list must be sorted alphabetically")
+
+
+def _feature_problem(feature: str) -> str:
+    if len(feature) > _MAX_FEATURE:
+        return f"must be no more than {_MAX_FEATURE} characters"
+    if _FEATURE.fullmatch(feature):
+        return ""
+    return (
+        "must start with an UpperCamelCase segment, with subsequent segments separated by '/' "
+        "(e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+    )
+
+
+def _validate_pod_cidrs(cidrs: list[str]) -> Errors:
+    for position, cidr in enumerate(cidrs):
+        yield from is_valid_cidr_for_legacy_field(_POD_CIDRS.index(position), cidr)
+    if len(cidrs) < 2:
+        return
+    broken = next((cidr for cidr in cidrs if parse_cidr_sloppy(cidr) is None), None)
+    if broken is not None:
+        why = "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{}]: <nil> ({})"
+        reason = f"invalid CIDR address: {broken}"
+        yield internal(_POD_CIDRS, why.format(cidrs.index(broken), reason))
+    if len(cidrs) > 2 or broken is not None or len(set(map(cidr_family, cidrs))) < 2:
+        yield invalid(_POD_CIDRS, cidrs, "may specify no more than one CIDR for each IP family")
+
+
+def _validate_addresses(addresses: Sequence[Json], path: Path) -> Errors:
+    seen: set[tuple[str, str]] = set()
+    for position, address in enumerate(addresses):
+        key = (address.get("type") or "", address.get("address") or "")
+        if key in seen:
+            yield duplicate(path.index(position), {"Type": key[0], "Address": key[1]})
+        seen.add(key)
+
+
+def _validate_same_pod_cidrs(cidrs: Sequence[str], old: Sequence[str]) -> Errors:
+    why = 'node updates may not change podCIDR except from "" to valid'
+    if old and len(old) != len(cidrs):
+        yield forbidden(_POD_CIDRS, why)
+        return
+    for new, before in zip(cidrs, old, strict=False):
+        if new != before:
+            yield forbidden(_POD_CIDRS, why)
