@@ -143,6 +143,14 @@ async def test_a_certificate_that_a_plugin_renews_is_used_for_new_connections(
         await maps.list()
 
 
+async def test_a_proxy_from_the_environment_is_used_unless_the_host_is_exempt(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("https_proxy", "http://proxy:3128")
+    monkeypatch.setenv("no_proxy", "near.example.com")
+    assert HttpTransport(ClientConfig(host="https://far.example.com:6443"))._proxy == "http://proxy:3128"
+    assert HttpTransport(ClientConfig(host="https://near.example.com:6443"))._proxy is None
+    assert HttpTransport(ClientConfig(host="http://far.example.com"))._proxy is None
+
+
 async def test_requests_go_through_a_proxy_and_only_http_ones_are_known(server: ApiServer):
     seen: list[bytes] = []
 

@@ -9,6 +9,8 @@ import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.config.credentials import credential_source
@@ -39,6 +41,7 @@ class HttpTransport:
         self._session: aiohttp.ClientSession | None = None
         self._session_for: Credentials | None = None  # whose certificate the session's connections show
         self._fixed_headers = _fixed_headers(config)
+        self._proxy = config.proxy_url or _proxy_from_environment(config.host)
 
     async def send(self, request: HttpRequest) -> HttpTransportResponse:
         credentials = await self._source.get()
@@ -50,7 +53,7 @@ class HttpTransport:
                 headers=self._headers(request.headers, credentials),
                 data=request.body or None,
                 timeout=_timeout(request.timeout),
-                proxy=self._config.proxy_url or None,
+                proxy=self._proxy,
                 allow_redirects=False,
                 **self._tls_options(),
             )
@@ -100,7 +103,6 @@ class HttpTransport:
         )
         return aiohttp.ClientSession(
             connector=connector,
-            trust_env=not self._config.proxy_url,
             read_bufsize=_BUFFER,
             cookie_jar=aiohttp.DummyCookieJar(),
         )
@@ -165,6 +167,14 @@ def _fixed_headers(config: ClientConfig) -> list[tuple[str, str]]:
         basic = base64.b64encode(f"{config.username}:{config.password}".encode()).decode()
         headers.append(("authorization", f"Basic {basic}"))
     return headers
+
+
+def _proxy_from_environment(host: str) -> str | None:
+    """HTTP_PROXY, HTTPS_PROXY and NO_PROXY as usual. aiohttp would look at them, and for a .netrc, on every request."""
+    url = urlsplit(host)
+    if url.hostname is None or proxy_bypass(url.netloc):
+        return None
+    return getproxies().get(url.scheme)
 
 
 def _keepalive_socket(address: Any) -> socket.socket:
