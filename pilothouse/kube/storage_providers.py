@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pilothouse.kube.apps.storage_provider import AppsStorageProvider
 from pilothouse.kube.coordination.storage_provider import CoordinationStorageProvider
 from pilothouse.kube.discovery.storage_provider import DiscoveryStorageProvider
+from pilothouse.kube.flowcontrol.storage_provider import FlowControlStorageProvider
 from pilothouse.kube.networking.storage_provider import NetworkingStorageProvider
 from pilothouse.kube.rbac.storage_provider import RBACStorageProvider
 from pilothouse.kube.scheduling.storage_provider import SchedulingStorageProvider
 from pilothouse.kube.served import RESTStorageProvider
 
 STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
+    AppsStorageProvider(),
     CoordinationStorageProvider(),
     DiscoveryStorageProvider(),
+    FlowControlStorageProvider(),
     NetworkingStorageProvider(),
     RBACStorageProvider(),
     SchedulingStorageProvider(),

@@ -1,0 +1,1 @@
+"""flowcontrol.apiserver.k8s.io: which requests share which part of the server's concurrency."""

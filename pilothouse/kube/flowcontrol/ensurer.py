@@ -1,0 +1,167 @@
+"""Keeps the bootstrap configuration in place: at start, and every minute.
+
+missing                        → created
+mandatory                      → always brought back to what it must say
+suggested, still auto-updated  → follows the server's own idea of it
+suggested, edited              → left alone, and marked so
+auto-updated, but unknown      → a leftover of another version: deleted
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from copy import deepcopy
+
+from pilothouse.apiserver.authn.tokens import loopback_user
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import UpdatedObject
+from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.kube.flowcontrol.bootstrap import (
+    AUTO_UPDATE,
+    EXEMPT,
+    MANDATORY_LEVELS,
+    MANDATORY_SCHEMAS,
+    SUGGESTED_LEVELS,
+    SUGGESTED_SCHEMAS,
+)
+from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound, StatusError
+from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, resource_version_of
+from pilothouse.machinery.validation.immutable import semantically_equal
+
+_PERIOD = 60.0
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+_WRITE = WriteOptions(field_manager="api-priority-and-fairness-config-producer-v1")
+_log = logging.getLogger(__name__)
+
+
+class BootstrapConfigurationEnsurer:
+    def __init__(self, levels: RegistryStore, schemas: RegistryStore) -> None:
+        self._levels = levels
+        self._schemas = schemas
+
+    async def start(self, context: HookContext) -> None:
+        await self.ensure()
+        context.spawn(self._keep(), name="priority-and-fairness-config-producer")
+
+    async def _keep(self) -> None:
+        while True:
+            await asyncio.sleep(_PERIOD)
+            try:
+                await self.ensure()
+            except StatusError as error:
+                _log.error("APF bootstrap ensurer ran into error, will retry later: %s", error)
+
+    async def ensure(self) -> None:
+        await _ensure(self._levels, SUGGESTED_LEVELS, mandatory=False)
+        await _ensure(self._schemas, SUGGESTED_SCHEMAS, mandatory=False)
+        await _ensure(self._levels, MANDATORY_LEVELS, mandatory=True)
+        await _ensure(self._schemas, MANDATORY_SCHEMAS, mandatory=True)
+        await _remove_leftovers(self._schemas, {**SUGGESTED_SCHEMAS, **MANDATORY_SCHEMAS})
+        await _remove_leftovers(self._levels, {**SUGGESTED_LEVELS, **MANDATORY_LEVELS})
+
+
+async def _ensure(registry: RegistryStore, specs: Mapping[str, Json], *, mandatory: bool) -> None:
+    for name, spec in specs.items():
+        try:
+            current = await _get(registry, name)
+            if (revised := revise(current, spec, mandatory=mandatory)) is not None:
+                await _update(registry, revised)
+        except NotFound:
+            await _create(registry, name, spec)
+
+
+def revise(current: Json, spec: Json, *, mandatory: bool) -> Json | None:
+    """What the stored object should become; None where it may stay as it is."""
+    follows = mandatory or _follows_server(current)
+    marked = _flag(annotations_of(current).get(AUTO_UPDATE)) is follows
+    differs = follows and not _says(current, spec)
+    if marked and not differs:
+        return None
+    revised = deepcopy(current)
+    if differs:
+        revised["spec"] = deepcopy(spec)
+    if not marked:
+        metadata(revised).setdefault("annotations", {})[AUTO_UPDATE] = "true" if follows else "false"
+    return revised
+
+
+def _follows_server(current: Json) -> bool:
+    """Without a mark, an object that nobody has edited since it was created."""
+    flag = _flag(annotations_of(current).get(AUTO_UPDATE))
+    return metadata(current).get("generation") == 1 if flag is None else flag
+
+
+def _says(current: Json, spec: Json) -> bool:
+    if name_of(current) == EXEMPT and "exempt" in spec:
+        # The exempt level's own numbers belong to the operator.
+        return "exempt" in current["spec"] and semantically_equal(current["spec"] | {"exempt": spec["exempt"]}, spec)
+    return semantically_equal(current["spec"], spec)
+
+
+def _flag(text: str | None) -> bool | None:
+    return True if text in _TRUE else False if text in _FALSE else None
+
+
+async def _remove_leftovers(registry: RegistryStore, wanted: Mapping[str, Json]) -> None:
+    for stored in (await registry.list(_context(registry), ListOptions())).objects:
+        name = name_of(obj := stored.parse())
+        if name not in wanted and _flag(annotations_of(obj).get(AUTO_UPDATE)):
+            try:
+                await registry.delete(_context(registry), name, options=DeleteOptions(), validate=_allow)
+            except NotFound:
+                continue
+
+
+async def _get(registry: RegistryStore, name: str) -> Json:
+    found = await registry.get(_context(registry), name, GetOptions())
+    return found.parse() if isinstance(found, StoredObject) else found
+
+
+async def _create(registry: RegistryStore, name: str, spec: Json) -> None:
+    kind = registry.resource.kind
+    obj: Json = {
+        "kind": kind.kind,
+        "apiVersion": kind.api_version,
+        "metadata": {"name": name, "annotations": {AUTO_UPDATE: "true"}},
+        "spec": deepcopy(spec),
+    }
+    try:
+        await registry.create(_context(registry), obj, options=_WRITE, validate=_allow)
+    except AlreadyExists:
+        # Another server was faster; the next round looks at what it made.
+        return
+
+
+async def _update(registry: RegistryStore, revised: Json) -> None:
+    async def make(current: Json | None) -> Json:
+        return deepcopy(revised)
+
+    try:
+        await registry.update(
+            _context(registry),
+            name_of(revised),
+            UpdatedObject(make),
+            options=_WRITE,
+            validate_create=_allow,
+            validate_update=_allow_update,
+        )
+    except Conflict:
+        _log.info("%s was updated by somebody else: revision %s", name_of(revised), resource_version_of(revised))
+
+
+def _context(registry: RegistryStore) -> RequestContext:
+    return RequestContext("", registry.resource.group_resource, loopback_user(), warn=_log.warning)
+
+
+async def _allow(_: Json) -> None:
+    """The server's own configuration needs nobody's admission."""
+
+
+async def _allow_update(_: Json, __: Json) -> None:
+    """The same for updates."""

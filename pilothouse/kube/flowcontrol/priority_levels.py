@@ -1,0 +1,210 @@
+"""PriorityLevelConfigurations: how much of the server a level may use, and what happens to the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.flowcontrol.bootstrap import EXEMPT, GROUP, MANDATORY_LEVELS
+from pilothouse.kube.flowcontrol.status import FlowControlStatus, validate_status
+from pilothouse.kube.parts import number, part, text
+from pilothouse.kube.spec_and_status import SpecAndStatusStrategy
+from pilothouse.kube.validation.fields import required_one_of
+from pilothouse.kube.validation.internal_structs import ANY, NUMBER, TEXT, pointer, struct
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required, root
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json, annotations_of, name_of
+from pilothouse.machinery.validation.immutable import semantically_equal
+
+_KEEPS_ZERO = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
+_DEFAULT_SHARES = 30
+_QUEUING_DEFAULTS = {"handSize": 8, "queues": 64, "queueLengthLimit": 50}
+_MAX_QUEUES = 10_000_000
+_MAX_HASH_BITS = 60
+
+_shown_spec = struct(
+    Type=TEXT,
+    Limited=pointer(
+        struct(
+            NominalConcurrencyShares=NUMBER,
+            LimitResponse=struct(
+                Type=TEXT, Queuing=pointer(struct(Queues=NUMBER, HandSize=NUMBER, QueueLengthLimit=NUMBER))
+            ),
+            LendablePercent=ANY,
+            BorrowingLimitPercent=ANY,
+        )
+    ),
+    Exempt=pointer(struct(NominalConcurrencyShares=ANY, LendablePercent=ANY)),
+)
+
+
+class PriorityLevelStrategy(SpecAndStatusStrategy):
+    kind = GroupVersionKind(GROUP, "v1", "PriorityLevelConfiguration")
+    namespaced = False
+
+    def default(self, obj: Json) -> None:
+        spec = part(obj, "spec")
+        if (limited := spec.get("limited")) is not None:
+            _default_shares(limited, _DEFAULT_SHARES)
+            queuing = part(limited, "limitResponse").get("queuing")
+            if queuing is not None:
+                queuing |= {name: queuing.get(name) or value for name, value in _QUEUING_DEFAULTS.items()}
+        if (exempt := spec.get("exempt")) is not None:
+            _default_shares(exempt, 0)
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        if _KEEPS_ZERO in annotations_of(obj):
+            yield forbidden(root("metadata", "annotations"), f"annotation '{_KEEPS_ZERO}' is forbidden")
+        spec, name = part(obj, "spec"), name_of(obj)
+        yield from _validate_spec(spec, name, root("spec"))
+        yield from _validate_mandatory(spec, name, root("spec"))
+        yield from validate_status(obj)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        return self.validate(obj)
+
+
+class PriorityLevelStatusStrategy(FlowControlStatus, PriorityLevelStrategy):
+    pass
+
+
+def _default_shares(level: Json, shares: int) -> None:
+    for field, value in (("nominalConcurrencyShares", shares), ("lendablePercent", 0)):
+        if level.get(field) is None:
+            level[field] = value
+
+
+def _validate_spec(spec: Json, name: str, path: Path) -> Errors:
+    kind, limited, exempt = text(spec, "type"), spec.get("limited"), spec.get("exempt")
+    if (name == EXEMPT) != (kind == "Exempt"):
+        yield invalid(path.child("type"), kind, "must be 'Exempt' if and only if `name` is 'exempt'")
+    if kind == "Exempt":
+        if limited is not None:
+            yield forbidden(path.child("limited"), "must be nil if the type is not Limited")
+        if exempt is not None:
+            yield from _validate_exempt(exempt, path.child("exempt"))
+    elif kind == "Limited":
+        if exempt is not None:
+            yield forbidden(path.child("exempt"), "must be nil if the type is Limited")
+        if limited is None:
+            yield required(path.child("limited"), "must not be empty when type is Limited")
+        else:
+            yield from _validate_limited(limited, path.child("limited"))
+    else:
+        yield from required_one_of(kind, path.child("type"), ("Exempt", "Limited"))
+
+
+def _validate_exempt(exempt: Json, path: Path) -> Errors:
+    if (shares := number(exempt, "nominalConcurrencyShares")) < 0:
+        yield invalid(path.child("nominalConcurrencyShares"), shares, "must be a non-negative integer")
+    yield from _validate_lendable(exempt, path)
+
+
+def _validate_limited(limited: Json, path: Path) -> Errors:
+    if (shares := number(limited, "nominalConcurrencyShares")) < 0:
+        yield invalid(path.child("nominalConcurrencyShares"), shares, "must be a non-negative integer")
+    yield from _validate_response(part(limited, "limitResponse"), path.child("limitResponse"))
+    yield from _validate_lendable(limited, path)
+    if (limit := number(limited, "borrowingLimitPercent")) < 0:
+        yield invalid(path.child("borrowingLimitPercent"), limit, "if specified, must be a non-negative integer")
+
+
+def _validate_lendable(level: Json, path: Path) -> Errors:
+    percent = number(level, "lendablePercent")
+    if not 0 <= percent <= 100:
+        yield invalid(path.child("lendablePercent"), percent, "must be between 0 and 100, inclusive")
+
+
+def _validate_response(response: Json, path: Path) -> Errors:
+    kind, queuing = text(response, "type"), response.get("queuing")
+    if kind == "Reject":
+        if queuing is not None:
+            yield forbidden(path.child("queuing"), "must be nil if limited.limitResponse.type is not Limited")
+    elif kind != "Queue":
+        yield from required_one_of(kind, path.child("type"), ("Queue", "Reject"))
+    elif queuing is None:
+        yield required(path.child("queuing"), "must not be empty if limited.limitResponse.type is Limited")
+    else:
+        yield from _validate_queuing(queuing, path.child("queuing"))
+
+
+def _validate_queuing(queuing: Json, path: Path) -> Errors:
+    length, queues, hand = (number(queuing, name) for name in ("queueLengthLimit", "queues", "handSize"))
+    if length <= 0:
+        yield invalid(path.child("queueLengthLimit"), length, "must be positive")
+    if queues <= 0:
+        yield invalid(path.child("queues"), queues, "must be positive")
+    elif queues > _MAX_QUEUES:
+        yield invalid(path.child("queues"), queues, f"must not be greater than {_MAX_QUEUES}")
+    if problem := _hand_problem(hand, queues):
+        yield invalid(path.child("handSize"), hand, problem)
+
+
+def _hand_problem(hand: int, queues: int) -> str:
+    """Dealing a hand must not take more bits than a hash has to give."""
+    if hand <= 0:
+        return "must be positive"
+    if hand > queues:
+        return f"should not be greater than queues ({queues})"
+    if math.ceil(math.log2(queues) * hand) <= _MAX_HASH_BITS:
+        return ""
+    deck = f"deckSize {queues} and handSize {hand}"
+    return f"required entropy bits of {deck} should not be greater than {_MAX_HASH_BITS}"
+
+
+def _validate_mandatory(spec: Json, name: str, path: Path) -> Errors:
+    fixed = MANDATORY_LEVELS.get(name)
+    if fixed is None:
+        return
+    if name == EXEMPT:
+        # Operators may tune the exempt level itself, and nothing else.
+        spec_to_compare, what = spec | {"exempt": fixed["exempt"]}, " except the 'spec.exempt' field"
+    else:
+        spec_to_compare, what = spec, ""
+    if not semantically_equal(spec_to_compare, fixed):
+        yield invalid(path, _shown_spec(spec), f"spec of '{name}'{what} must equal the fixed value")
+
+
+def _shares(obj: Json) -> Any:
+    limited = part(obj, "spec").get("limited")
+    return "<none>" if limited is None else number(limited, "nominalConcurrencyShares")
+
+
+def _queuing(field: str) -> Callable[[Json], Any]:
+    def cell(obj: Json) -> Any:
+        queuing = part(obj, "spec", "limited", "limitResponse").get("queuing")
+        return "<none>" if queuing is None else number(queuing, field)
+
+    return cell
+
+
+_TYPES = "io.k8s.api.flowcontrol.v1."
+_QUEUING = _TYPES + "QueuingConfiguration"
+_SHARES = "nominalConcurrencyShares"
+
+PRIORITY_LEVELS = Resource(
+    names=Names("prioritylevelconfigurations", kind="PriorityLevelConfiguration"),
+    strategy=PriorityLevelStrategy(),
+    group=GROUP,
+    columns=[
+        NAME,
+        Column(
+            "Type",
+            lambda obj: text(obj, "spec", "type"),
+            documented=(_TYPES + "PriorityLevelConfigurationSpec", "type"),
+        ),
+        Column(
+            "NominalConcurrencyShares",
+            _shares,
+            documented=(_TYPES + "LimitedPriorityLevelConfiguration", _SHARES),
+        ),
+        Column("Queues", _queuing("queues"), documented=(_QUEUING, "queues")),
+        Column("HandSize", _queuing("handSize"), documented=(_QUEUING, "handSize")),
+        Column("QueueLengthLimit", _queuing("queueLengthLimit"), documented=(_QUEUING, "queueLengthLimit")),
+        AGE,
+    ],
+)

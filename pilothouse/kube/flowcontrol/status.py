@@ -1,0 +1,37 @@
+"""What the statuses of both kinds of the group have in common."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pilothouse.kube.parts import items, text
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.machinery.field import Errors, duplicate, required, root
+from pilothouse.machinery.objects import Json, metadata
+
+
+class FlowControlStatus(KubeStrategy):
+    """Stands before a kind's own strategy: a write of the status changes neither metadata nor spec."""
+
+    reset_fields: ClassVar[tuple[str, ...]] = ("metadata", "spec")
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        managed = metadata(obj).get("managedFields")
+        obj["metadata"] = {key: value for key, value in metadata(old).items() if key != "managedFields"}
+        if managed is not None:
+            obj["metadata"]["managedFields"] = managed
+        obj["spec"] = old["spec"]
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        return validate_status(obj)
+
+
+def validate_status(obj: Json) -> Errors:
+    seen: set[str] = set()
+    for position, condition in enumerate(items(obj, "status", "conditions")):
+        path, kind = root("status", "conditions").index(position).child("type"), text(condition, "type")
+        if kind in seen:
+            yield duplicate(path, kind)
+        seen.add(kind)
+        if not kind:
+            yield required(path)

@@ -1,0 +1,45 @@
+"""Values as upstream prints its internal structs in messages: Go's field names, in order, with nothing left out.
+
+shown = struct(Type=TEXT, Limits=pointer(struct(APIGroups=ANY)))
+shown({"type": "x"})  → {"Type": "x", "Limits": None}
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+Shape: TypeAlias = Callable[[Any], Any]
+"""From the JSON form of a field, None where it is missing, to what is printed."""
+
+_LEADING_CAPITALS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]")
+
+
+def _plain(zero: Any) -> Shape:
+    return lambda value: zero if value is None else value
+
+
+TEXT, NUMBER, FLAG, ANY = _plain(""), _plain(0), _plain(False), _plain(None)
+
+
+def struct(**fields: Shape) -> Shape:
+    named = [(name, _json_name(name), shape) for name, shape in fields.items()]
+
+    def show(value: Any) -> Any:
+        return {name: shape((value or {}).get(key)) for name, key, shape in named}
+
+    return show
+
+
+def pointer(shape: Shape) -> Shape:
+    return lambda value: None if value is None else shape(value)
+
+
+def slice_of(shape: Shape) -> Shape:
+    return lambda values: None if values is None else [shape(value) for value in values]
+
+
+def _json_name(name: str) -> str:
+    """APIGroups → apiGroups, Type → type."""
+    return _LEADING_CAPITALS.sub(lambda found: found[0].lower(), name, count=1)
