@@ -106,14 +106,14 @@ class Client:
         raise failure.error
 
     async def answer(self, call: Awaitable[Message]) -> Message:
-        """Waits for a call. Raises AioRpcError, and Unavailable where closing the store has cut it off."""
+        """Waits for a call. Raises AioRpcError, and Unavailable where hanging up has cut it off."""
         try:
             return await call
         except asyncio.CancelledError:
-            # Closing a channel cancels its calls but not the tasks that wait for them.
-            if self._closed and not _is_being_cancelled():
-                raise Unavailable("the store was closed", uncertain=True) from None
-            raise
+            # Hanging up cancels the calls, but not the tasks that wait for them.
+            if _is_being_cancelled():
+                raise
+            raise Unavailable("the connection to etcd was closed", uncertain=True) from None
 
     def _by_preference(self) -> Iterator[Endpoint]:
         first = self._preferred

@@ -75,13 +75,15 @@ class Feed:
             await asyncio.sleep(delay)
         return Batch(batch.revision, tuple(event for event in batch.events if event.key.startswith(prefix)))
 
-    async def expect_current(self, watcher: Watcher) -> None:
-        """Tells the watcher when the feed has come to the revision that is current now. Raises Unavailable."""
-        current = await self._revisions.current()
-        if self.reached >= current:
+    async def current_revision(self) -> Revision:
+        return await self._revisions.current()
+
+    async def expect(self, revision: Revision, watcher: Watcher) -> None:
+        """Tells the watcher when the feed has come to the revision."""
+        if self.reached >= revision:
             watcher.tell_progress()
             return
-        self._expecting[watcher] = max(current, self._expecting.get(watcher, 0))
+        self._expecting[watcher] = max(revision, self._expecting.get(watcher, 0))
         if self._stream is not None and self._stream.answers_progress:
             await self._stream.request_progress()
 
@@ -97,6 +99,16 @@ class Feed:
         self._task = asyncio.create_task(self._run(), name="etcd watch")
 
     async def _run(self) -> None:
+        try:
+            await self._follow_forever()
+        except StorageError as error:
+            log.warning("the watches end: %s", error)
+            self._fail(error)
+        except Exception as error:
+            log.exception("unexpected failure, the watches end")
+            self._fail(Unavailable(f"the watch failed: {error}"))
+
+    async def _follow_forever(self) -> None:
         waits = delays()
         while True:
             before = self.reached
@@ -104,10 +116,6 @@ class Feed:
                 await self._follow()
             except Unavailable as error:
                 log.warning("lost the watch, resuming behind revision %d: %s", self.reached, error)
-            except StorageError as error:
-                log.warning("the watches end: %s", error)
-                self._fail(error)
-                return
             if self.reached > before:
                 waits = delays()
             await asyncio.sleep(next(waits))

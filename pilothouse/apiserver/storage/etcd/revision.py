@@ -2,7 +2,7 @@
 
 An answer is shared only by those who asked before its read began: it may be older than a write that returned later.
 
-    a asks → read 1 begins      b and c ask → they wait for read 1 to end, then share read 2
+    a asks → read 1 begins      b asks → read 2 begins      c and d ask → they share read 3, when 1 or 2 has ended
 """
 
 from __future__ import annotations
@@ -12,25 +12,24 @@ from collections.abc import Awaitable, Callable
 
 from pilothouse.apiserver.storage.interface import Revision
 
+_AT_A_TIME = 2
+
 
 class RevisionReader:
-    _latest: asyncio.Task[Revision] | None  # the read begun last, or to begin next
-    _waiting: bool  # whether it has yet to begin, and may be shared
+    _next: asyncio.Task[Revision] | None  # has not begun to read
 
     def __init__(self, read: Callable[[], Awaitable[Revision]]) -> None:
         self._read = read
-        self._latest = None
-        self._waiting = False
+        self._next = None
+        self._turns = asyncio.Semaphore(_AT_A_TIME)
 
     async def current(self) -> Revision:
-        if self._latest is None or not self._waiting:
-            self._waiting = True
-            self._latest = asyncio.create_task(self._read_after(self._latest))
+        if self._next is None:
+            self._next = asyncio.create_task(self._read_in_turn())
         # One caller that gives up must not take the answer from the others.
-        return await asyncio.shield(self._latest)
+        return await asyncio.shield(self._next)
 
-    async def _read_after(self, earlier: asyncio.Task[Revision] | None) -> Revision:
-        if earlier is not None and not earlier.done():
-            await asyncio.wait([earlier])
-        self._waiting = False
-        return await self._read()
+    async def _read_in_turn(self) -> Revision:
+        async with self._turns:
+            self._next = None
+            return await self._read()

@@ -14,7 +14,7 @@ from contextlib import suppress
 import grpc
 from aetcd import rpc
 
-from pilothouse.apiserver.storage.errors import Compacted, Unavailable
+from pilothouse.apiserver.storage.errors import Compacted, StorageError, Unavailable
 from pilothouse.apiserver.storage.etcd import messages
 from pilothouse.apiserver.storage.etcd.client import REQUEST_TIMEOUT, Client, Message
 from pilothouse.apiserver.storage.etcd.endpoint import Endpoint
@@ -63,9 +63,9 @@ class ServerWatch:
 
     async def request_progress(self) -> None:
         """Asks for a batch that says how far the watch has come, of a member that `answers_progress`."""
-        with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # the reader learns of it
+        with suppress(StorageError, asyncio.InvalidStateError):  # the reader learns of it
             if self._call is not None:
-                await self._call.write(messages.progress())
+                await self._write(messages.progress())
 
     def close(self) -> None:
         if self._call is not None:
@@ -86,6 +86,7 @@ class ServerWatch:
         # A member that answers can be asked about a few keys; otherwise only events tell how far the watch has come,
         # and every revision is told only to those who watch all keys.
         keys = KeyRange.under(self._own if self.answers_progress else "")
+        self._client.ensure_open()
         self._call = self._endpoint.watch(metadata=_REQUIRE_LEADER)
         await self._write(messages.watch(keys, start=max(start, 1)))
         created = await self._response()

@@ -53,10 +53,15 @@ class EtcdWatch:
         return self._take()
 
     async def request_progress(self) -> None:
-        """Raises Unavailable."""
-        if self._live and self._feed.is_current:
+        """What this process knows to be current may be told at once; what is current in etcd follows, if it is more.
+        Raises Unavailable."""
+        told = 0
+        if self._live and self._feed.is_current and self._feed.reached > self._reached:
+            told = self._feed.reached
             self.tell_progress()
-        await self._feed.expect_current(self)
+        current = await self._feed.current_revision()
+        if told < current:
+            await self._feed.expect(current, self)
 
     async def aclose(self) -> None:
         self._queue.clear()
@@ -114,7 +119,7 @@ class EtcdWatch:
 
     async def _replay(self) -> None:
         replaying = asyncio.create_task(self._feed.replay(self.prefix, self._reached))
-        replaying.add_done_callback(lambda _: self._wake())
+        replaying.add_done_callback(self._replayed)
         try:
             while not replaying.done() and self._ended is None:
                 await self._wait()
@@ -124,6 +129,11 @@ class EtcdWatch:
             batch = replaying.result()
             self._queue.extend(batch.events)
             self._reached = batch.revision
+
+    def _replayed(self, replaying: asyncio.Task[Batch]) -> None:
+        if not replaying.cancelled():
+            replaying.exception()  # of no interest if the watch has ended meanwhile
+        self._wake()
 
     def _fall_behind(self, reached: Revision) -> None:
         self._reached = max(self._reached, reached)

@@ -1,0 +1,104 @@
+"""Several servers compact one etcd: once an interval, and only what is older than one."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from etcd_backend import connect
+from etcd_process import EtcdProcess
+from store_reading import next_events
+
+from pilothouse.apiserver.storage.errors import Compacted
+from pilothouse.apiserver.storage.etcd.client import Client
+from pilothouse.apiserver.storage.etcd.compactor import Compactor
+from pilothouse.apiserver.storage.etcd.endpoint import Endpoint, TlsFiles
+from pilothouse.apiserver.storage.etcd.store import EtcdStore
+
+
+async def _is_readable(store: EtcdStore, revision: int) -> bool:
+    try:
+        await store.list("/registry/", at=revision)
+    except Compacted:
+        return False
+    return True
+
+
+async def test_only_what_is_older_than_an_interval_is_compacted(etcd_store: EtcdStore, client: Client) -> None:
+    old = await etcd_store.create("/registry/old", b"")
+    compactor = Compactor(client)
+    await compactor.compact_once()
+    recent = await etcd_store.create("/registry/recent", b"")
+    assert await _is_readable(etcd_store, old.modified)
+    await compactor.compact_once()
+    assert not await _is_readable(etcd_store, old.modified)
+    assert await _is_readable(etcd_store, recent.modified)
+
+
+async def test_of_two_servers_only_one_compacts_in_an_interval(etcd_store: EtcdStore, client: Client) -> None:
+    first, second = Compactor(client), Compactor(client)
+    await first.compact_once()
+    await second.compact_once()
+    noted_by_first = (await etcd_store.create("/registry/a", b"")).modified - 1
+    noted_by_second = (await etcd_store.create("/registry/b", b"")).modified
+    await first.compact_once()
+    await second.compact_once()
+    assert await etcd_store.get("compact_rev_key") is not None
+    assert not await _is_readable(etcd_store, noted_by_first - 1)
+    assert await _is_readable(etcd_store, noted_by_second)
+
+
+async def test_a_server_takes_over_when_the_other_is_gone(etcd_store: EtcdStore, client: Client) -> None:
+    first, second = Compactor(client), Compactor(client)
+    await first.compact_once()
+    await second.compact_once()
+    old = await etcd_store.create("/registry/a", b"")
+    await second.compact_once()
+    await etcd_store.create("/registry/b", b"")
+    await second.compact_once()
+    assert not await _is_readable(etcd_store, old.modified)
+
+
+async def test_the_key_is_the_one_that_kube_apiserver_uses(etcd_store: EtcdStore, client: Client) -> None:
+    """Its value is the revision compacted to, and its version counts."""
+    compactor = Compactor(client)
+    await compactor.compact_once()
+    noted = await etcd_store.current_revision()
+    await compactor.compact_once()
+    entry = await etcd_store.get("compact_rev_key")
+    assert entry is not None
+    assert entry.value == b"%d" % noted
+
+
+async def test_a_compaction_that_fails_is_tried_again_an_interval_later(etcd: EtcdProcess) -> None:
+    store = await connect(etcd.url)
+    old = await store.create("/registry/old", b"")
+    compacting = Client([Endpoint(etcd.url, TlsFiles())])
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        """etcd is away at the end of the second interval."""
+        slept.append(seconds)
+        if len(slept) == 2:
+            etcd.stop()
+        elif len(slept) == 3:
+            etcd.start()
+            await (await connect(etcd.url)).close()
+        elif len(slept) > 3 and not await _is_readable(store, old.modified):
+            raise asyncio.CancelledError
+
+    async with asyncio.timeout(20):
+        with pytest.raises(asyncio.CancelledError):
+            await Compactor(compacting).run(300, sleep=sleep)
+    assert set(slept) == {300}
+    await compacting.close()
+    await store.close()
+
+
+async def test_a_store_compacts_itself_when_it_is_given_an_interval(shared: str) -> None:
+    store = await EtcdStore.connect([shared], compaction_interval=0.02)
+    watch = store.watch("compact_rev_key", after=await store.current_revision())
+    old = await store.create("/registry/old", b"")
+    await next_events(watch, 4)
+    assert not await _is_readable(store, old.modified)
+    await store.close()
