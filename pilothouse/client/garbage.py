@@ -16,6 +16,7 @@ FULL_COLLECTION_EVERY = 1 << 28  # bytes of JSON; some 200,000 pods
 
 class _Tally:
     parsed = 0  # bytes of JSON since the last full collection
+    frozen = False  # the process has frozen objects of its own, which takes long to find out and does not change
 
 
 @contextmanager
@@ -24,7 +25,8 @@ def paused(size: int) -> Iterator[None]:
 
     Does nothing in a process that has switched the collector off or froze objects of its own.
     """
-    if not gc.isenabled() or gc.get_freeze_count():
+    _Tally.frozen = _Tally.frozen or gc.get_freeze_count() > 0
+    if not gc.isenabled() or _Tally.frozen:
         yield
         return
     gc.disable()

@@ -50,7 +50,8 @@ def test_the_collector_comes_back_after_an_error():
     assert gc.isenabled()
 
 
-def test_a_process_with_a_policy_of_its_own_is_left_alone():
+def test_a_process_with_a_policy_of_its_own_is_left_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(garbage._Tally, "frozen", False)
     gc.disable()
     try:
         with garbage.paused(1):
