@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.kube.apps.storage_provider import AppsStorageProvider
+from pilothouse.kube.batch.storage_provider import BatchStorageProvider
 from pilothouse.kube.coordination.storage_provider import CoordinationStorageProvider
 from pilothouse.kube.discovery.storage_provider import DiscoveryStorageProvider
 from pilothouse.kube.flowcontrol.storage_provider import FlowControlStorageProvider
@@ -13,6 +14,7 @@ from pilothouse.kube.served import RESTStorageProvider
 
 STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
     AppsStorageProvider(),
+    BatchStorageProvider(),
     CoordinationStorageProvider(),
     DiscoveryStorageProvider(),
     FlowControlStorageProvider(),

@@ -14,7 +14,13 @@ from pilothouse.kube.core.namespaces import (
     NamespaceStatusStrategy,
     NamespaceStorage,
 )
+from pilothouse.kube.core.replicationcontrollers import (
+    REPLICATION_CONTROLLER_SCALING,
+    REPLICATION_CONTROLLERS,
+    ReplicationControllerStatusStrategy,
+)
 from pilothouse.kube.core.secrets import SECRETS
+from pilothouse.kube.scale import served_scale
 from pilothouse.kube.served import Registries, served
 from pilothouse.machinery.names import GroupVersion
 
@@ -41,6 +47,7 @@ class LegacyRESTStorageProvider:
             served(registries.open(CONFIG_MAPS)),
             served(registries.open(SECRETS)),
             *_namespaces(namespaces),
+            *_replication_controllers(registries.open(REPLICATION_CONTROLLERS)),
         ]
         group = APIGroup("", [APIVersion(GroupVersion("", "v1"), resources)])
         return LegacyRESTStorage(group, namespaces)
@@ -52,4 +59,12 @@ def _namespaces(storage: NamespaceStorage) -> list[ServedResource]:
         served(registry, storage),
         served(registry, StatusStore(registry, NamespaceStatusStrategy()), subresource="status"),
         served(registry, UpdateOnly(registry, NamespaceFinalizeStrategy()), subresource="finalize"),
+    ]
+
+
+def _replication_controllers(registry: RegistryStore) -> list[ServedResource]:
+    return [
+        served(registry),
+        served(registry, StatusStore(registry, ReplicationControllerStatusStrategy()), subresource="status"),
+        served_scale(registry, REPLICATION_CONTROLLER_SCALING),
     ]

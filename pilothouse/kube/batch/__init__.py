@@ -1,0 +1,1 @@
+"""batch: jobs, and the cron jobs that make them."""

@@ -1,0 +1,110 @@
+"""CronJobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.batch.cronjob_validation import validate_cron_job_spec
+from pilothouse.kube.batch.job_defaults import default_job_template
+from pilothouse.kube.batch.job_warnings import job_warnings
+from pilothouse.kube.parts import items, part
+from pilothouse.kube.pod_names import pod_name_warnings
+from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource, generation_of
+from pilothouse.kube.template_columns import container_columns, selector_column
+from pilothouse.machinery.durations import age
+from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.selectors.label_selector import format_label_selector
+
+MAX_NAME_LENGTH = 52
+"""The controller appends eleven characters to make the name of a job, which may have 63."""
+
+_JOB = root("spec", "jobTemplate", "spec")
+_API = "io.k8s.api.batch.v1."
+_TIME_ZONE_IN_SCHEDULE = (
+    "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, "
+    "see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
+)
+
+
+class CronJobStrategy(SpecAndStatusStrategy):
+    kind = GroupVersionKind("batch", "v1", "CronJob")
+
+    def default(self, obj: Json) -> None:
+        spec = obj["spec"]
+        spec["concurrencyPolicy"] = spec.get("concurrencyPolicy") or "Allow"
+        spec.setdefault("suspend", False)
+        spec.setdefault("successfulJobsHistoryLimit", 3)
+        spec.setdefault("failedJobsHistoryLimit", 1)
+        default_job_template(spec["jobTemplate"]["spec"])
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from validate_cron_job_spec(obj["spec"], root("spec"))
+        if len(name_of(obj)) > MAX_NAME_LENGTH:
+            why = f"must be no more than {MAX_NAME_LENGTH} characters"
+            yield invalid(root("metadata", "name"), name_of(obj), why)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_cron_job_spec(obj["spec"], root("spec"), old["spec"])
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        yield from pod_name_warnings(obj)
+        yield from job_warnings(_job_spec(obj), _JOB)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        if generation_of(obj) != generation_of(old):
+            yield from job_warnings(_job_spec(obj), _JOB, _job_spec(old))
+        if "TZ" in obj["spec"]["schedule"]:
+            yield _TIME_ZONE_IN_SCHEDULE
+
+
+class CronJobStatusStrategy(StatusSubresource, CronJobStrategy):
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        """Whatever controllers report is taken."""
+        yield from ()
+
+
+def _job_spec(obj: Json) -> Json:
+    return part(obj, "spec", "jobTemplate", "spec")
+
+
+def _suspend(obj: Json) -> str:
+    suspend = part(obj, "spec").get("suspend")
+    return "<unset>" if suspend is None else str(suspend)
+
+
+def _last_schedule(obj: Json) -> str:
+    time = part(obj, "status").get("lastScheduleTime")
+    return age(time) if time else "<none>"
+
+
+CRON_JOBS = Resource(
+    names=Names("cronjobs", kind="CronJob", short=["cj"], categories=["all"]),
+    strategy=CronJobStrategy(),
+    group="batch",
+    columns=[
+        NAME,
+        Column("Schedule", lambda obj: obj["spec"]["schedule"], documented=(f"{_API}CronJobSpec", "schedule")),
+        Column(
+            "Timezone",
+            lambda obj: part(obj, "spec").get("timeZone", "<none>"),
+            documented=(f"{_API}CronJobSpec", "timeZone"),
+        ),
+        Column("Suspend", _suspend, type="boolean", documented=(f"{_API}CronJobSpec", "suspend")),
+        Column(
+            "Active",
+            lambda obj: len(items(obj, "status", "active")),
+            type="integer",
+            documented=(f"{_API}CronJobStatus", "active"),
+        ),
+        Column("Last Schedule", _last_schedule, documented=(f"{_API}CronJobStatus", "lastScheduleTime")),
+        AGE,
+        *container_columns(lambda obj: part(_job_spec(obj), "template")),
+        selector_column(f"{_API}JobSpec", lambda obj: format_label_selector(_job_spec(obj).get("selector"))),
+    ],
+)

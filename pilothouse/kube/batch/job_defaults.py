@@ -1,0 +1,55 @@
+"""Defaults of jobs, and the labels and selector that the server makes for them."""
+
+from __future__ import annotations
+
+from pilothouse.kube.parts import items
+from pilothouse.kube.pod_templates import default_pod_template
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, uid_of
+
+JOB_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
+CONTROLLER_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
+CONTROLLER_UID = CONTROLLER_UID_LABELS[1]
+
+_BACKOFF_LIMIT, _NO_BACKOFF_LIMIT = 6, 2**31 - 1
+
+
+def default_job(job: Json) -> None:
+    spec = job["spec"]
+    if spec.get("completions") is None and spec.get("parallelism") is None:
+        spec["completions"] = 1
+    spec.setdefault("parallelism", 1)
+    per_index = spec.get("backoffLimitPerIndex") is not None
+    spec.setdefault("backoffLimit", _NO_BACKOFF_LIMIT if per_index else _BACKOFF_LIMIT)
+    default_labels(job)
+    spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("suspend", False)
+    has_policy = spec.get("podFailurePolicy") is not None
+    spec.setdefault("podReplacementPolicy", "Failed" if has_policy else "TerminatingOrFailed")
+    spec.setdefault("manualSelector", False)
+    default_job_template(spec)
+
+
+def default_job_template(spec: Json) -> None:
+    """What is filled in wherever the spec of a job stands."""
+    for rule in items(spec, "podFailurePolicy", "rules"):
+        for pattern in rule.get("onPodConditions") or ():
+            pattern["status"] = pattern.get("status") or "True"
+    default_pod_template(spec["template"])
+
+
+def default_labels(job: Json) -> None:
+    """A job without labels has those of its template: the very same ones, which get the generated labels too."""
+    labels = labels_of(job["spec"]["template"])
+    if labels and not labels_of(job):
+        metadata(job)["labels"] = labels
+
+
+def generate_selector(job: Json) -> None:
+    """Makes the job select its own pods and no others. Labels that the user set stay, and may be refused later."""
+    labels = metadata(job["spec"]["template"]).setdefault("labels", {})
+    for key in JOB_NAME_LABELS:
+        labels.setdefault(key, name_of(job))
+    for key in CONTROLLER_UID_LABELS:
+        labels.setdefault(key, uid_of(job))
+    selector = job["spec"].setdefault("selector", {})
+    selector.setdefault("matchLabels", {}).setdefault(CONTROLLER_UID, uid_of(job))

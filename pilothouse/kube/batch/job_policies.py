@@ -1,0 +1,177 @@
+"""When the pods of a job make it fail, succeed or start new pods."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from pilothouse.kube.batch.job_indexes import IndexesError, count_indexes
+from pilothouse.kube.parts import items, text
+from pilothouse.kube.validation.fields import nonnegative, one_of, qualified_name
+from pilothouse.machinery.field import (
+    OMIT_VALUE,
+    Errors,
+    Path,
+    duplicate,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+    too_many,
+)
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+
+_ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
+_OPERATORS = ("In", "NotIn")
+_STATUSES = ("False", "True", "Unknown")
+_REPLACEMENTS = ("Failed", "TerminatingOrFailed")
+_MAX_RULES = 20
+_MAX_PATTERNS = 20
+_MAX_EXIT_CODES = 255
+_MAX_INDEXES_LENGTH = 64 * 1024
+
+
+def validate_failure_policy(spec: Json, path: Path) -> Errors:
+    rules = items(spec, "podFailurePolicy", "rules")
+    if len(rules) > _MAX_RULES:
+        yield too_many(path.child("rules"), len(rules), _MAX_RULES)
+    pod = spec["template"].get("spec") or {}
+    names = {text(each, "name") for kind in ("containers", "initContainers") for each in pod.get(kind) or ()}
+    per_index = spec.get("backoffLimitPerIndex") is not None
+    for position, rule in enumerate(rules):
+        rule_path = path.child("rules").index(position)
+        yield from _validate_action(text(rule, "action"), rule_path.child("action"), per_index=per_index)
+        yield from _validate_requirements(rule, rule_path, names)
+
+
+def validate_replacement_policy(spec: Json, path: Path) -> Errors:
+    if (policy := spec.get("podReplacementPolicy")) is not None:
+        supported = _REPLACEMENTS if spec.get("podFailurePolicy") is None else ("Failed",)
+        yield from one_of(policy, path, supported)
+
+
+def validate_success_policy(spec: Json, path: Path) -> Errors:
+    rules = items(spec, "successPolicy", "rules")
+    path = path.child("rules")
+    if not rules:
+        yield required(path, "at least one rules must be specified when the successPolicy is specified")
+    if len(rules) > _MAX_RULES:
+        yield too_many(path, len(rules), _MAX_RULES)
+    for position, rule in enumerate(rules):
+        yield from _validate_success_rule(rule, path.index(position), spec.get("completions") or 0)
+
+
+def shown_failure_policy(policy: Json | None) -> Json | None:
+    """The policy as upstream's server prints it."""
+    return policy and {"Rules": [_shown_rule(rule) for rule in policy.get("rules") or ()]}
+
+
+def shown_success_policy(policy: Json | None) -> Json | None:
+    if policy is None:
+        return None
+    rules = policy.get("rules")
+    fields = ("SucceededIndexes", "SucceededCount")
+    shown = rules and [{name: rule.get(name[0].lower() + name[1:]) for name in fields} for rule in rules]
+    return {"Rules": shown}
+
+
+def _validate_action(action: str, path: Path, *, per_index: bool) -> Errors:
+    if not action:
+        yield required(path, _valid_values(_ACTIONS))
+    elif action == "FailIndex":
+        if not per_index:
+            yield invalid(path, action, "requires the backoffLimitPerIndex to be set")
+    else:
+        yield from one_of(action, path, _ACTIONS)
+
+
+def _validate_requirements(rule: Json, path: Path, names: Collection[str]) -> Errors:
+    codes, conditions = rule.get("onExitCodes"), items(rule, "onPodConditions")
+    if codes is not None:
+        yield from _validate_exit_codes(codes, path.child("onExitCodes"), names)
+    yield from _validate_pod_conditions(conditions, path.child("onPodConditions"))
+    if codes is not None and conditions:
+        yield invalid(path, OMIT_VALUE, "specifying both OnExitCodes and OnPodConditions is not supported")
+    if codes is None and not conditions:
+        yield invalid(path, OMIT_VALUE, "specifying one of OnExitCodes and OnPodConditions is required")
+
+
+def _validate_pod_conditions(patterns: list[Json], path: Path) -> Errors:
+    if len(patterns) > _MAX_PATTERNS:
+        yield too_many(path, len(patterns), _MAX_PATTERNS)
+    for position, pattern in enumerate(patterns):
+        yield from qualified_name(text(pattern, "type"), path.index(position).child("type"))
+        yield from one_of(text(pattern, "status"), path.index(position).child("status"), _STATUSES)
+
+
+def _validate_exit_codes(requirement: Json, path: Path, names: Collection[str]) -> Errors:
+    operator = text(requirement, "operator")
+    if not operator:
+        yield required(path.child("operator"), _valid_values(_OPERATORS))
+    elif operator not in _OPERATORS:
+        yield not_supported(path.child("operator"), operator, _OPERATORS)
+    name = requirement.get("containerName")
+    if name is not None and name not in names:
+        why = "must be one of the container or initContainer names in the pod template"
+        yield invalid(path.child("containerName"), name, why)
+    yield from _validate_codes(requirement.get("values"), path.child("values"), operator)
+
+
+def _validate_codes(codes: list[int] | None, path: Path, operator: str) -> Errors:
+    if not codes:
+        yield invalid(path, codes, "at least one value is required")
+        return
+    if len(codes) > _MAX_EXIT_CODES:
+        yield too_many(path, len(codes), _MAX_EXIT_CODES)
+    for position, code in enumerate(codes):
+        if operator == "In" and code == 0:
+            yield invalid(path.index(position), code, "must not be 0 for the In operator")
+        if code in codes[:position]:
+            yield duplicate(path.index(position), code)
+    if sorted(codes) != codes:
+        yield invalid(path, codes, "must be ordered")
+
+
+def _validate_success_rule(rule: Json, path: Path, completions: int) -> Errors:
+    count, indexes = rule.get("succeededCount"), rule.get("succeededIndexes")
+    if count is None and indexes is None:
+        yield required(path, "at least one of succeededCount or succeededIndexes must be specified")
+    total = 0
+    if indexes is not None:
+        if len(indexes) > _MAX_INDEXES_LENGTH:
+            yield too_long(path.child("succeededIndexes"), _MAX_INDEXES_LENGTH)
+        try:
+            total = count_indexes(indexes, completions)
+        except IndexesError as error:
+            yield invalid(path.child("succeededIndexes"), indexes, f"error parsing succeededIndexes: {error}")
+    if count is not None:
+        yield from _validate_succeeded_count(count, path.child("succeededCount"), completions)
+    if count is not None and indexes is not None and count > total:
+        why = f"must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
+        yield invalid(path.child("succeededCount"), count, why)
+
+
+def _validate_succeeded_count(count: int, path: Path, completions: int) -> Errors:
+    yield from nonnegative(count, path)
+    if count > completions:
+        why = f"must be less than or equal to {completions} (the number of specified completions)"
+        yield invalid(path, count, why)
+
+
+def _valid_values(values: Iterable[str]) -> str:
+    return f"valid values: [{' '.join(map(quote, values))}]"
+
+
+def _shown_rule(rule: Json) -> Json:
+    codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions")
+    return {
+        "Action": text(rule, "action"),
+        "OnExitCodes": codes
+        and {
+            "ContainerName": codes.get("containerName"),
+            "Operator": text(codes, "operator"),
+            "Values": codes.get("values"),
+        },
+        "OnPodConditions": conditions
+        and [{"Type": text(each, "type"), "Status": text(each, "status")} for each in conditions],
+    }

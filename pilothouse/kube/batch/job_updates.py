@@ -1,0 +1,119 @@
+"""What an update may change in a job: little, and more while it is suspended and has no pods."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from pilothouse.kube.batch.job_policies import shown_failure_policy, shown_success_policy
+from pilothouse.kube.batch.job_status import is_condition_true
+from pilothouse.kube.batch.job_validation import INDEXED, validate_job_spec
+from pilothouse.kube.core.pods.internal_form import internal_pod_spec
+from pilothouse.kube.parts import items, number, part
+from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
+from pilothouse.machinery.field import Errors, Path, invalid
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
+
+_TEMPLATE_METADATA = (
+    "name",
+    "generateName",
+    "namespace",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """A field that never changes, and how messages show it."""
+
+    name: str
+    new: Any
+    old: Any
+    shown: Any
+
+    def validate(self, path: Path) -> Errors:
+        if not semantically_equal(self.new, self.old):
+            yield invalid(path.child(self.name), self.shown, FIELD_IMMUTABLE)
+
+
+def validate_job_update(job: Json, old: Json, path: Path) -> Errors:
+    spec, before = job["spec"], old["spec"]
+    yield from validate_job_spec(spec, path, before)
+    yield from _validate_completions(spec, before, path)
+    yield from validate_selector_unchanged(spec.get("selector"), before.get("selector"), path.child("selector"))
+    yield from _validate_template(job, old, path)
+    shown = {
+        "completionMode": spec.get("completionMode"),
+        "podFailurePolicy": shown_failure_policy(spec.get("podFailurePolicy")),
+        "backoffLimitPerIndex": spec.get("backoffLimitPerIndex"),
+        "managedBy": spec.get("managedBy"),
+        "successPolicy": shown_success_policy(spec.get("successPolicy")),
+    }
+    for name, value in shown.items():
+        yield from _Fixed(name, spec.get(name), before.get(name), value).validate(path)
+
+
+def _validate_completions(spec: Json, old: Json, path: Path) -> Errors:
+    """Indexed jobs are scaled by changing completions and parallelism together."""
+    completions = spec.get("completions")
+    if spec.get("completionMode") != INDEXED:
+        yield from _Fixed("completions", completions, old.get("completions"), completions).validate(path)
+    elif completions not in (None, old.get("completions"), spec.get("parallelism")):
+        why = "can only be modified in tandem with spec.parallelism"
+        yield invalid(path.child("completions"), completions, why)
+
+
+def _validate_template(job: Json, old: Json, path: Path) -> Errors:
+    template, before = job["spec"]["template"], deepcopy(old["spec"]["template"])
+    if not _may_change_template(old):
+        yield from _Fixed("template", template, before, _shown_template(template)).validate(path)
+        return
+    _accept_scheduling(before, template)
+    _accept_resources(before["spec"], template["spec"])
+    shown = internal_pod_spec(template["spec"])
+    yield from _Fixed("template.spec", template["spec"], before["spec"], shown).validate(path)
+
+
+def _may_change_template(job: Json) -> bool:
+    """A suspended job that has no pods and did not start, or says that it is suspended."""
+    status = part(job, "status")
+    idle = not status.get("startTime") or is_condition_true(job, "Suspended")
+    return bool(job["spec"].get("suspend")) and idle and number(status, "active") == 0
+
+
+def _accept_scheduling(before: Json, template: Json) -> None:
+    """Where pods may run, and what they are labelled with, can be decided while the job waits."""
+    _accept_node_affinity(before["spec"], template["spec"])
+    for name in ("nodeSelector", "tolerations", "schedulingGates"):
+        before["spec"][name] = template["spec"].get(name)
+
+
+def _accept_node_affinity(before: Json, spec: Json) -> None:
+    affinity, old = spec.get("affinity"), before.get("affinity")
+    if affinity is None and old is not None:
+        old.pop("nodeAffinity", None)
+        before["affinity"] = old or None
+    elif affinity is not None:
+        before["affinity"] = (old or {}) | {"nodeAffinity": affinity.get("nodeAffinity")}
+
+
+def _accept_resources(before: Json, spec: Json) -> None:
+    for kind in ("containers", "initContainers"):
+        old, new = items(before, kind), items(spec, kind)
+        if len(old) != len(new):
+            continue
+        for container, given in zip(old, new, strict=True):
+            if container.get("name") == given.get("name"):
+                container["resources"] = given.get("resources")
+
+
+def _shown_template(template: Json) -> Json:
+    """As upstream's server prints it: the metadata's fields stand beside the spec."""
+    meta = {name: template["metadata"][name] for name in _TEMPLATE_METADATA if template["metadata"].get(name)}
+    sorted_maps = {name: dict(sorted(meta[name].items())) for name in ("labels", "annotations") if name in meta}
+    return meta | sorted_maps | {"Spec": internal_pod_spec(template["spec"])}

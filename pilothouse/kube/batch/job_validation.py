@@ -1,0 +1,134 @@
+"""What the spec of a job must be, in a job and in the template of one."""
+
+from __future__ import annotations
+
+from pilothouse.kube.batch.job_policies import (
+    shown_success_policy,
+    validate_failure_policy,
+    validate_replacement_policy,
+    validate_success_policy,
+)
+from pilothouse.kube.parts import text
+from pilothouse.kube.pod_templates import validate_template
+from pilothouse.kube.validation.domains import domain_prefixed_path
+from pilothouse.kube.validation.fields import nonnegative, one_of
+from pilothouse.kube.validation.label_selectors import selector_of
+from pilothouse.kube.validation.replicated_templates import validate_labels_match
+from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, too_long
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.labels import LabelSelectorRules, has_invalid_value, validate_label_selector
+
+INDEXED = "Indexed"
+COMPLETIONS_SOFT_LIMIT = 100_000
+PARALLELISM_SOFT_LIMIT = 10_000
+
+_COUNTS = (
+    "parallelism",
+    "completions",
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex",
+    "maxFailedIndexes",
+)
+_MAX_PARALLELISM = 100_000
+_MAX_FAILED_INDEXES = 100_000
+_MAX_MANAGED_BY = 63
+
+
+def validate_job_spec(spec: Json, path: Path, old: Json | None = None) -> Errors:
+    """The spec of a job, with its selector."""
+    yield from validate_job_template_spec(spec, path, old)
+    selector = spec.get("selector")
+    if selector is None:
+        yield required(path.child("selector"))
+    rules = LabelSelectorRules(allow_invalid_values=has_invalid_value((old or {}).get("selector")))
+    yield from validate_label_selector(selector, path.child("selector"), rules)
+    if (found := selector_of(selector)) is not None:
+        yield from validate_labels_match(spec["template"], found, path.child("template"))
+
+
+def validate_job_template_spec(spec: Json, path: Path, old: Json | None = None) -> Errors:
+    """All but the selector, which templates of jobs do not have."""
+    yield from _validate_counts(spec, path)
+    if (manager := spec.get("managedBy")) is not None:
+        yield from domain_prefixed_path(manager, path.child("managedBy"))
+        if len(manager.encode()) > _MAX_MANAGED_BY:
+            yield too_long(path.child("managedBy"), _MAX_MANAGED_BY)
+    yield from _validate_completion_mode(spec, path)
+    if spec.get("podFailurePolicy") is not None:
+        yield from validate_failure_policy(spec, path.child("podFailurePolicy"))
+    yield from _validate_success(spec, path.child("successPolicy"))
+    yield from validate_replacement_policy(spec, path.child("podReplacementPolicy"))
+    yield from validate_template(spec["template"], path.child("template"), old and old["template"])
+    yield from _validate_restart_policy(spec, path.child("template", "spec", "restartPolicy"))
+
+
+def _validate_counts(spec: Json, path: Path) -> Errors:
+    for name in _COUNTS:
+        yield from nonnegative(spec.get(name) or 0, path.child(name))
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        yield required(path.child("backoffLimitPerIndex"), "when maxFailedIndexes is specified")
+
+
+def _validate_completion_mode(spec: Json, path: Path) -> Errors:
+    mode = spec.get("completionMode")
+    if mode is not None:
+        yield from one_of(mode, path.child("completionMode"), ("NonIndexed", INDEXED))
+    if mode == INDEXED:
+        yield from _validate_indexed(spec, path)
+    elif mode in (None, "NonIndexed"):
+        for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
+            if spec.get(name) is not None:
+                yield invalid(path.child(name), spec[name], "requires indexed completion mode")
+
+
+def _validate_indexed(spec: Json, path: Path) -> Errors:
+    completions, parallelism = spec.get("completions"), spec.get("parallelism") or 0
+    failures = spec.get("maxFailedIndexes")
+    if completions is None:
+        yield required(path.child("completions"), f"when completion mode is {INDEXED}")
+    if parallelism > _MAX_PARALLELISM:
+        why = f"must be less than or equal to {_MAX_PARALLELISM} when completion mode is {INDEXED}"
+        yield invalid(path.child("parallelism"), parallelism, why)
+    if completions is not None and failures is not None and failures > completions:
+        yield invalid(path.child("maxFailedIndexes"), failures, "must be less than or equal to completions")
+    if failures is not None and failures > _MAX_FAILED_INDEXES:
+        yield invalid(path.child("maxFailedIndexes"), failures, f"must be less than or equal to {_MAX_FAILED_INDEXES}")
+    if (completions or 0) > COMPLETIONS_SOFT_LIMIT and spec.get("backoffLimitPerIndex") is not None:
+        yield from _validate_many_completions(spec, path)
+
+
+def _validate_many_completions(spec: Json, path: Path) -> Errors:
+    limit = PARALLELISM_SOFT_LIMIT
+    why = (
+        f"must be less than or equal to {limit} when completions are above {COMPLETIONS_SOFT_LIMIT} "
+        "and used with backoff limit per index"
+    )
+    if spec.get("maxFailedIndexes") is None:
+        when = f"must be specified when completions is above {COMPLETIONS_SOFT_LIMIT}"
+        yield required(path.child("maxFailedIndexes"), when)
+    for name in ("parallelism", "maxFailedIndexes"):
+        if (spec.get(name) or 0) > limit:
+            yield invalid(path.child(name), spec[name], why)
+
+
+def _validate_success(spec: Json, path: Path) -> Errors:
+    policy = spec.get("successPolicy")
+    if policy is None:
+        return
+    if spec.get("completionMode") != INDEXED:
+        yield invalid(path, shown_success_policy(policy), "requires indexed completion mode")
+    else:
+        yield from validate_success_policy(spec, path)
+
+
+def _validate_restart_policy(spec: Json, path: Path) -> Errors:
+    """Jobs end: their pods do not restart for ever. Always is what an unset policy became."""
+    policy = text(spec, "template", "spec", "restartPolicy")
+    if policy in ("", "Always"):
+        yield required(path, 'valid values: "OnFailure", "Never"')
+    elif policy not in ("OnFailure", "Never"):
+        yield not_supported(path, policy, ("OnFailure", "Never"))
+    elif spec.get("podFailurePolicy") is not None and policy != "Never":
+        yield invalid(path, policy, 'only "Never" is supported when podFailurePolicy is specified')

@@ -1,0 +1,136 @@
+"""Jobs. The server labels their pods and makes a selector for them, unless the user insists on another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
+from pilothouse.apiserver.registry.strategy import GarbageCollection
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.storage.object import Fields
+from pilothouse.kube.batch.generated_selectors import has_prefixed_labels, validate_generated_selector
+from pilothouse.kube.batch.job_defaults import default_job, default_labels, generate_selector
+from pilothouse.kube.batch.job_status import JobStatusUpdate
+from pilothouse.kube.batch.job_updates import validate_job_update
+from pilothouse.kube.batch.job_validation import INDEXED, validate_job_spec
+from pilothouse.kube.batch.job_warnings import job_warnings
+from pilothouse.kube.parts import items, number, part
+from pilothouse.kube.pod_names import pod_name_warnings
+from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource, generation_of
+from pilothouse.kube.template_columns import container_columns, selector_column
+from pilothouse.machinery.durations import age, human_duration
+from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.times import parse_time
+from pilothouse.machinery.validation.names import is_dns1123_label
+
+_SPEC = root("spec")
+
+
+class JobStrategy(SpecAndStatusStrategy):
+    kind = GroupVersionKind("batch", "v1", "Job")
+    garbage_collection = GarbageCollection.ORPHAN_DEPENDENTS
+
+    def default(self, obj: Json) -> None:
+        default_job(obj)
+
+    def prepare_for_create(self, obj: Json) -> None:
+        if not obj["spec"]["manualSelector"]:
+            generate_selector(obj)
+        super().prepare_for_create(obj)
+
+    def canonicalize(self, obj: Json) -> None:
+        # Here too, because the generated labels were not there when defaults were filled in.
+        default_labels(obj)
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self._validate_job(obj)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self._validate_job(obj, old)
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_job_update(obj, old, _SPEC)
+
+    def _validate_job(self, obj: Json, old: Json | None = None) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from validate_generated_selector(obj, prefixed=old is None or has_prefixed_labels(old))
+        yield from validate_job_spec(obj["spec"], _SPEC, old and old["spec"])
+        yield from _validate_hostnames(obj)
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        yield from pod_name_warnings(obj)
+        yield from job_warnings(obj["spec"], _SPEC)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        if generation_of(obj) == generation_of(old):
+            return ()
+        return job_warnings(obj["spec"], _SPEC, old["spec"])
+
+
+class JobStatusStrategy(StatusSubresource, JobStrategy):
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from JobStatusUpdate(obj, old, root("status")).validate()
+
+
+def _validate_hostnames(job: Json) -> Errors:
+    """The pods of an indexed job are named after it and their index."""
+    completions = number(job, "spec", "completions")
+    if job["spec"].get("completionMode") != INDEXED or completions <= 0:
+        return
+    longest = f"{name_of(job)}-{completions - 1}"
+    if is_dns1123_label(longest):
+        why = f"will not able to create pod with invalid DNS label: {longest}"
+        yield invalid(root("metadata", "name"), name_of(job), why)
+
+
+_STATUS_ORDER = ("Complete", "Failed", "Terminating", "Suspended", "FailureTarget", "SuccessCriteriaMet")
+
+
+def _status(job: Json) -> str:
+    holds = {"Terminating": bool(metadata(job).get("deletionTimestamp"))}
+    for condition in items(job, "status", "conditions"):
+        holds.setdefault(condition.get("type") or "", condition.get("status") == "True")
+    return next((status for status in _STATUS_ORDER if holds.get(status)), "Running")
+
+
+def _completions(job: Json) -> str:
+    succeeded, wanted = number(job, "status", "succeeded"), part(job, "spec").get("completions")
+    if wanted is not None:
+        return f"{succeeded}/{wanted}"
+    parallelism = number(job, "spec", "parallelism")
+    return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
+
+
+def _duration(job: Json) -> str:
+    status = part(job, "status")
+    start, completion = status.get("startTime"), status.get("completionTime")
+    if not start:
+        return ""
+    if not completion:
+        return age(start)
+    began, ended = parse_time(start), parse_time(completion)
+    return human_duration(ended - began if ended and began else timedelta())
+
+
+def _fields(obj: Json) -> Fields:
+    return metadata_fields(obj) | {"status.successful": str(number(obj, "status", "succeeded"))}
+
+
+JOBS = Resource(
+    names=Names("jobs", kind="Job", categories=["all"]),
+    strategy=JobStrategy(),
+    group="batch",
+    fields=_fields,
+    columns=[
+        NAME,
+        Column("Status", _status, description="Status of the job."),
+        Column("Completions", _completions, documented=("io.k8s.api.batch.v1.JobStatus", "succeeded")),
+        Column("Duration", _duration, description="Time required to complete the job."),
+        AGE,
+        *container_columns(),
+        selector_column("io.k8s.api.batch.v1.JobSpec"),
+    ],
+)

@@ -1,0 +1,133 @@
+"""ReplicationControllers, the forerunners of replica sets. They select by plain labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
+from pilothouse.apiserver.registry.scale import Scaling
+from pilothouse.apiserver.registry.strategy import GarbageCollection
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.storage.object import Fields
+from pilothouse.kube.parts import number, part
+from pilothouse.kube.pod_names import pod_name_warnings
+from pilothouse.kube.pod_templates import default_pod_template, template_warnings
+from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource, generation_of
+from pilothouse.kube.strategy import validate_kube_finalizer
+from pilothouse.kube.template_columns import container_columns, selector_column
+from pilothouse.kube.validation.fields import nonnegative
+from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
+from pilothouse.kube.validation.replicated_templates import validate_replicated_template
+from pilothouse.machinery.field import Errors, ErrorType, FieldError, invalid, required, root
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata
+from pilothouse.machinery.selectors.labels import format_labels, from_set
+from pilothouse.machinery.validation.object_meta import validate_object_meta
+
+_SPEC, _STATUS = root("spec"), root("status")
+_TEMPLATE = root("spec", "template")
+_API = "io.k8s.api.core.v1."
+_PARTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+_NOT_CONVERTIBLE = "non-convertible.kubernetes.io"
+
+
+class ReplicationControllerStrategy(SpecAndStatusStrategy):
+    kind = GroupVersionKind("", "v1", "ReplicationController")
+    garbage_collection = GarbageCollection.ORPHAN_DEPENDENTS
+
+    def default(self, obj: Json) -> None:
+        spec = obj["spec"]
+        spec.setdefault("replicas", 1)
+        if spec.get("template") is None:
+            return
+        if labels := labels_of(spec["template"]):
+            spec["selector"] = spec.get("selector") or dict(labels)
+            metadata(obj)["labels"] = labels_of(obj) or dict(labels)
+        default_pod_template(spec["template"])
+
+    def validate_metadata(self, obj: Json) -> Errors:
+        yield from validate_object_meta(metadata(obj), namespaced=True, name_rule=self.name_rule, prefix_rule=False)
+        for position, name in enumerate(metadata(obj).get("finalizers") or ()):
+            yield from validate_kube_finalizer(name, root("metadata", "finalizers").index(position))
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from _validate_spec(obj["spec"])
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from _validate_spec(obj["spec"], old["spec"])
+        yield from _validate_convertible(obj, old)
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        yield from pod_name_warnings(obj)
+        yield from template_warnings(obj["spec"]["template"], _TEMPLATE)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        if generation_of(obj) == generation_of(old):
+            return ()
+        # Upstream mistakes the old template for the new one here, and its users see the warnings of the old.
+        return template_warnings(old["spec"]["template"], _TEMPLATE, obj["spec"]["template"])
+
+
+class ReplicationControllerStatusStrategy(StatusSubresource, ReplicationControllerStrategy):
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        status = part(obj, "status")
+        yield from validate_counts(status, _STATUS, "replicas", *_PARTS, "observedGeneration")
+        yield from validate_parts_of_replicas(status, _STATUS, _PARTS)
+
+
+def _validate_spec(spec: Json, old: Json | None = None) -> Errors:
+    yield from nonnegative(number(spec, "minReadySeconds"), _SPEC.child("minReadySeconds"))
+    if not spec.get("selector"):
+        yield required(_SPEC.child("selector"))
+    yield from nonnegative(number(spec, "replicas"), _SPEC.child("replicas"))
+    if spec.get("template") is None:
+        yield required(_TEMPLATE)
+        return
+    selector, before = from_set(spec.get("selector") or {}), (old or {}).get("template")
+    yield from validate_replicated_template(
+        spec["template"], selector, _TEMPLATE, owner="ReplicationController", old=before
+    )
+
+
+def _validate_convertible(obj: Json, old: Json) -> Errors:
+    """Fields that an older version could not express are noted in annotations, and must stay as they are."""
+    for key, value in sorted(annotations_of(old).items()):
+        name, slash, broken = key.partition("/")
+        if not name.startswith(_NOT_CONVERTIBLE) or not slash or "/" in broken:
+            continue
+        if "selector" not in broken:
+            yield FieldError(ErrorType.NOT_FOUND, broken, value, "unknown non-convertible field")
+        elif obj["spec"].get("selector") != old["spec"].get("selector"):
+            why = "cannot update non-convertible selector"
+            yield invalid(_SPEC.child("selector"), obj["spec"].get("selector"), why)
+
+
+def _fields(obj: Json) -> Fields:
+    return metadata_fields(obj) | {"status.replicas": str(number(obj, "status", "replicas"))}
+
+
+def _count(name: str, holder: str, field: str) -> Column:
+    definition = f"{_API}ReplicationController{holder.capitalize()}"
+    return Column(name, lambda obj: number(obj, holder, field), type="integer", documented=(definition, field))
+
+
+REPLICATION_CONTROLLER_SCALING = Scaling(selector=lambda obj: str(from_set(part(obj, "spec", "selector"))))
+
+REPLICATION_CONTROLLERS = Resource(
+    names=Names("replicationcontrollers", kind="ReplicationController", short=["rc"], categories=["all"]),
+    strategy=ReplicationControllerStrategy(),
+    storage_path="controllers",
+    fields=_fields,
+    columns=[
+        NAME,
+        _count("Desired", "spec", "replicas"),
+        _count("Current", "status", "replicas"),
+        _count("Ready", "status", "readyReplicas"),
+        AGE,
+        *container_columns(),
+        selector_column(f"{_API}ReplicationControllerSpec", lambda obj: format_labels(part(obj, "spec", "selector"))),
+    ],
+)
