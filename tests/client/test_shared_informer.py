@@ -279,6 +279,23 @@ async def test_the_watch_error_handler_hears_of_failures(server: ApiServer, clie
     assert "injected 500" in str(error)
 
 
+async def test_a_watch_error_handler_that_fails_does_not_stop_the_informer(server: ApiServer, client: RESTClient):
+    clock = FakeClock()
+    for _ in range(2):
+        server.faults.fail(500)
+    informer = new_informer(client, clock=clock)
+
+    def broken(name: str, error: Exception) -> None:
+        raise RuntimeError(name)
+
+    informer.set_watch_error_handler(broken)
+    async with running(informer):
+        await clock.wait_for_timers(2)
+        clock.advance(5)
+        async with asyncio.timeout(10):
+            await informer.wait_synced()
+
+
 async def test_what_must_be_set_before_the_start_is_refused_after_it(server: ApiServer, client: RESTClient):
     informer = new_informer(client)
     async with running(informer):

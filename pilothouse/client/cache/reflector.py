@@ -88,7 +88,7 @@ class Reflector:
             try:
                 await self.list_and_watch()
             except Exception as error:
-                self._on_watch_error(self.name, error)
+                self._report(error)
             await self._clock.sleep(self._delay())
 
     async def list_and_watch(self) -> None:
@@ -101,6 +101,12 @@ class Reflector:
             await self._watch(watch)
         finally:
             resync.cancel()
+
+    def _report(self, error: Exception) -> None:
+        try:
+            self._on_watch_error(self.name, error)
+        except Exception:
+            logger.exception("%s: the watch error handler failed", self.name)
 
     async def _list(self) -> None:
         version = self._position.for_list
