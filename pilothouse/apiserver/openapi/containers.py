@@ -1,4 +1,7 @@
-"""The route containers of what a generic server has: groups, their versions, and the paths that tell of them."""
+"""The route containers of what a generic server has: groups, their versions, and the paths that tell of them.
+
+Servers make them when they start, so what makes the routes is imported when the routes are.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,6 @@ from collections.abc import Iterator
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, media_types
 from pilothouse.apiserver.openapi.definition_names import META
-from pilothouse.apiserver.openapi.definitions import PACKAGED
-from pilothouse.apiserver.openapi.resource_routes import resource_routes
 from pilothouse.apiserver.openapi.route import Route, RouteContainer
 
 
@@ -17,11 +18,13 @@ def version_container(group: APIGroup, version: APIVersion) -> RouteContainer:
     path = f"{group.root}/{version.group_version.version}"
 
     def routes() -> Iterator[Route]:
+        from pilothouse.apiserver.openapi.resource_routes import resource_routes
+
         yield _discovery(path, "getAPIResources", "get available resources", "APIResourceList")
         for served in version.resources:
             yield from resource_routes(version, served)
 
-    return RouteContainer(path[1:], routes, PACKAGED, version.group_version)
+    return RouteContainer(path[1:], routes, group_version=version.group_version)
 
 
 def group_container(group: APIGroup) -> RouteContainer:
@@ -50,7 +53,7 @@ def server_version_container() -> RouteContainer:
 
 
 def _single(route: Route) -> RouteContainer:
-    return RouteContainer(route.path.strip("/"), lambda: (route,), PACKAGED)
+    return RouteContainer(route.path.strip("/"), lambda: (route,))
 
 
 def _discovery(path: str, operation: str, description: str, kind: str) -> Route:

@@ -70,7 +70,8 @@ class RouteContainer:
 
     path: str
     routes: Callable[[], Iterable[Route]]
-    definitions: Definitions
+    definitions: Definitions | None = None
+    """None for the packaged ones alone."""
     group_version: GroupVersion | None = None
     """Whose kinds these are; None where the routes serve no resources."""
     info: Info = field(default_factory=Info)

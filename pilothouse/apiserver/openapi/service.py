@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 import orjson
 
-from pilothouse.apiserver.openapi import v2, v3
 from pilothouse.apiserver.openapi.document import Document
 from pilothouse.apiserver.openapi.lazy import Lazy
 from pilothouse.apiserver.openapi.route import RouteContainer
@@ -29,7 +28,7 @@ class Entry:
 
     @classmethod
     def of(cls, container: RouteContainer) -> Entry:
-        return cls(container, Lazy.in_thread(lambda: Document.of(v3.document(container))))
+        return cls(container, Lazy.in_thread(lambda: _make_v3(container)))
 
 
 class OpenAPIService:
@@ -74,7 +73,7 @@ class Merged:
     @cached_property
     def v2(self) -> Lazy[Document]:
         containers = [entry.container for entry in self.entries]
-        return Lazy.in_thread(lambda: Document.of(v2.document(containers)))
+        return Lazy.in_thread(lambda: _make_v2(containers))
 
     @cached_property
     def v2_protobuf(self) -> Lazy[Document]:
@@ -87,7 +86,7 @@ class Merged:
 
     async def _v2_protobuf(self) -> Document:
         document = await self.v2.get()
-        return await asyncio.to_thread(_as_protobuf, document)
+        return await asyncio.to_thread(_make_protobuf, document)
 
     async def _v3_index(self) -> Document:
         documents = {entry.container.path: await entry.v3.get() for entry in self.entries}
@@ -100,7 +99,19 @@ def v3_url(path: str, document: Document) -> str:
     return f"/openapi/v3/{quote(path)}?hash={document.etag}"
 
 
-def _as_protobuf(document: Document) -> Document:
+def _make_v3(container: RouteContainer) -> Document:
+    from pilothouse.apiserver.openapi import v3
+
+    return Document.of(v3.document(container))
+
+
+def _make_v2(containers: list[RouteContainer]) -> Document:
+    from pilothouse.apiserver.openapi import v2
+
+    return Document.of(v2.document(containers))
+
+
+def _make_protobuf(document: Document) -> Document:
     from pilothouse.apiserver.openapi.gnostic.document import encode_document
 
     return Document.of(encode_document(orjson.loads(document.plain())), etag=document.etag)

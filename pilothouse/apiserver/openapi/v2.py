@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import orjson
 
-from pilothouse.apiserver.openapi.definitions import V2_REFERENCE, Definition, reachable
+from pilothouse.apiserver.openapi.definitions import PACKAGED, V2_REFERENCE, Definition, reachable
 from pilothouse.apiserver.openapi.operation import SECURITY, Answer, answers, extensions
 from pilothouse.apiserver.openapi.operation_id import operation_id, tags
 from pilothouse.apiserver.openapi.paths import PathRoutes, by_path, definitions_named
@@ -26,7 +26,7 @@ def document(containers: Iterable[RouteContainer]) -> bytes:
     shared = SharedParameters()
     for container in containers:
         routes = tuple(container.routes())
-        schemas = reachable(definitions_named(routes), container.definitions.v2) | schemas
+        schemas = reachable(definitions_named(routes), (container.definitions or PACKAGED).v2) | schemas
         paths = {there.path: _path_item(there, shared) for there in by_path(routes)} | paths
     info = Info()
     return orjson.dumps(

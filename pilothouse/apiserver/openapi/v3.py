@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import orjson
 
 from pilothouse.apiserver.openapi.definition_names import META
-from pilothouse.apiserver.openapi.definitions import V3_REFERENCE, Definition, reachable
+from pilothouse.apiserver.openapi.definitions import PACKAGED, V3_REFERENCE, Definition, reachable
 from pilothouse.apiserver.openapi.operation import SECURITY, Answer, answers, extensions
 from pilothouse.apiserver.openapi.operation_id import operation_id, tags
 from pilothouse.apiserver.openapi.paths import PathRoutes, by_path, definitions_named
@@ -22,7 +22,7 @@ _IN_EVERY_GROUP = (f"{META}.DeleteOptions", f"{META}.WatchEvent")
 def document(container: RouteContainer) -> bytes:
     """Raises KeyError when a route speaks of a definition that there is not."""
     routes = tuple(container.routes())
-    schemas = reachable(definitions_named(routes), container.definitions.v3)
+    schemas = reachable(definitions_named(routes), (container.definitions or PACKAGED).v3)
     components: Json = {"securitySchemes": SECURITY}
     if schemas:
         components["schemas"] = _schemas(schemas, container.group_version)

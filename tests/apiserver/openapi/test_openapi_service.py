@@ -9,7 +9,6 @@ from collections.abc import Iterable
 import orjson
 import pytest
 
-from pilothouse.apiserver.openapi.definitions import PACKAGED
 from pilothouse.apiserver.openapi.document import Document
 from pilothouse.apiserver.openapi.lazy import Lazy
 from pilothouse.apiserver.openapi.route import STRING, Route, RouteContainer
@@ -29,7 +28,7 @@ def route(path: str, description: str = "get it") -> Route:
 
 
 def container(path: str, description: str = "get it") -> RouteContainer:
-    return RouteContainer(path, lambda: [route(path, description)], PACKAGED)
+    return RouteContainer(path, lambda: [route(path, description)])
 
 
 def parsed(document: Document | None) -> Json:
@@ -60,7 +59,7 @@ class Counted:
 
 async def test_nothing_is_made_before_somebody_asks_and_then_once() -> None:
     service, routes = OpenAPIService(), Counted()
-    service.update(RouteContainer("counted", routes, PACKAGED))
+    service.update(RouteContainer("counted", routes))
     assert routes.times == 0
     documents = await asyncio.gather(*(service.v3("counted") for _ in range(5)))
     assert routes.times == 1
