@@ -15,7 +15,7 @@ from pilothouse.apiserver.openapi.paths import PathRoutes, by_path, definitions_
 from pilothouse.apiserver.openapi.route import STRING, Body, Info, Parameter, Route, RouteContainer
 from pilothouse.machinery.objects import Json
 
-# kubectl before 1.28 looks for these in each operation to find out what the server can do.
+# Older kubectls look for the last two in each operation to find out what the server can do; names tell the kind.
 _NEVER_SHARED = frozenset({"name", "fieldValidation", "dryRun"})
 
 
