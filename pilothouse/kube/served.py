@@ -25,6 +25,8 @@ class Registries:
 
     store: Store
     root: str = "/registry"
+    event_ttl: int = 3600
+    """Seconds that events are kept."""
     opened: list[RegistryStore] = field(default_factory=list)
 
     def open(self, resource: Resource) -> RegistryStore:

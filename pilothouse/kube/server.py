@@ -40,7 +40,9 @@ class KubeServer:
     def __init__(self, config: KubeConfig, *, delegate: Handler) -> None:
         self.config = config
         self.generic = config.generic.new_server("kube-apiserver", delegate)
-        self.registries = Registries(config.generic.store, root=config.generic.key_prefix)
+        self.registries = Registries(
+            config.generic.store, root=config.generic.key_prefix, event_ttl=int(config.event_ttl)
+        )
         legacy = LegacyRESTStorageProvider().open(self.registries)
         admission = AdmissionChain([NamespaceLifecycle(legacy.namespace_phase)])
         installer = Installer(admission, config.generic.authorizer, config.generic.min_request_timeout)

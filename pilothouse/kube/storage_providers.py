@@ -6,6 +6,7 @@ from pilothouse.kube.apps.storage_provider import AppsStorageProvider
 from pilothouse.kube.batch.storage_provider import BatchStorageProvider
 from pilothouse.kube.coordination.storage_provider import CoordinationStorageProvider
 from pilothouse.kube.discovery.storage_provider import DiscoveryStorageProvider
+from pilothouse.kube.events.storage_provider import EventsStorageProvider
 from pilothouse.kube.flowcontrol.storage_provider import FlowControlStorageProvider
 from pilothouse.kube.networking.storage_provider import NetworkingStorageProvider
 from pilothouse.kube.rbac.storage_provider import RBACStorageProvider
@@ -17,6 +18,7 @@ STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
     BatchStorageProvider(),
     CoordinationStorageProvider(),
     DiscoveryStorageProvider(),
+    EventsStorageProvider(),
     FlowControlStorageProvider(),
     NetworkingStorageProvider(),
     RBACStorageProvider(),

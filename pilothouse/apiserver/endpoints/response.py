@@ -57,7 +57,8 @@ def encoded(request: Request, output: Output, obj: Json, *, status: int = 200) -
 
 
 def list_metadata(result: ListResult) -> Json:
-    meta: Json = {"resourceVersion": str(result.revision)}
+    """A list that comes from no store has no revision."""
+    meta: Json = {"resourceVersion": str(result.revision)} if result.revision else {}
     if result.continue_token:
         meta["continue"] = result.continue_token
     if result.remaining:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore, UpdateOnly
+from pilothouse.kube.core.cluster_storages import cluster_storages
 from pilothouse.kube.core.configmaps import CONFIG_MAPS
 from pilothouse.kube.core.namespaces import (
     NAMESPACES,
@@ -47,6 +48,7 @@ class LegacyRESTStorageProvider:
             served(registries.open(CONFIG_MAPS)),
             served(registries.open(SECRETS)),
             *_namespaces(namespaces),
+            *cluster_storages(registries),
             *_replication_controllers(registries.open(REPLICATION_CONTROLLERS)),
         ]
         group = APIGroup("", [APIVersion(GroupVersion("", "v1"), resources)])

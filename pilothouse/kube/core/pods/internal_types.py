@@ -1,4 +1,4 @@
-"""How upstream's server holds the parts of a pod in memory: the fields of each type, in order.
+"""How upstream's server holds the parts of pods and volumes in memory: the fields of each type, in order.
 
 Some messages print those types, so that what people see depends on them.
     Name:kind         the field's name in the type; in JSON the same with a small first letter
@@ -203,4 +203,47 @@ TYPES: dict[str, str] = {
     "WindowsSecurityContextOptions": (
         "GMSACredentialSpecName=gmsaCredentialSpecName GMSACredentialSpec=gmsaCredentialSpec RunAsUserName HostProcess"
     ),
+    "PersistentVolumeSource": (
+        "GCEPersistentDisk=gcePersistentDisk:*GCEPersistentDiskVolumeSource "
+        "AWSElasticBlockStore=awsElasticBlockStore:*AWSElasticBlockStoreVolumeSource HostPath:*HostPathVolumeSource "
+        "Glusterfs:*GlusterfsPersistentVolumeSource NFS=nfs:*NFSVolumeSource RBD=rbd:*RBDPersistentVolumeSource "
+        "Quobyte:*QuobyteVolumeSource ISCSI=iscsi:*ISCSIPersistentVolumeSource FlexVolume:*FlexPersistentVolumeSource "
+        "Cinder:*CinderPersistentVolumeSource CephFS=cephfs:*CephFSPersistentVolumeSource FC=fc:*FCVolumeSource "
+        "Flocker:*FlockerVolumeSource AzureFile:*AzureFilePersistentVolumeSource "
+        "VsphereVolume:*VsphereVirtualDiskVolumeSource AzureDisk:*AzureDiskVolumeSource "
+        "PhotonPersistentDisk:*PhotonPersistentDiskVolumeSource PortworxVolume:*PortworxVolumeSource "
+        "ScaleIO:*ScaleIOPersistentVolumeSource Local:*LocalVolumeSource "
+        "StorageOS=storageos:*StorageOSPersistentVolumeSource CSI=csi:*CSIPersistentVolumeSource"
+    ),
+    "GlusterfsPersistentVolumeSource": "EndpointsName=endpoints:s Path:s ReadOnly:b EndpointsNamespace",
+    "RBDPersistentVolumeSource": (
+        "CephMonitors=monitors RBDImage=image:s FSType=fsType:s RBDPool=pool:s RadosUser=user:s Keyring:s "
+        "SecretRef:*SecretReference ReadOnly:b"
+    ),
+    "CephFSPersistentVolumeSource": "Monitors Path:s User:s SecretFile:s SecretRef:*SecretReference ReadOnly:b",
+    "ISCSIPersistentVolumeSource": (
+        "TargetPortal:s IQN=iqn:s Lun:i ISCSIInterface=iscsiInterface:s FSType=fsType:s ReadOnly:b Portals "
+        "DiscoveryCHAPAuth=chapAuthDiscovery:b SessionCHAPAuth=chapAuthSession:b SecretRef:*SecretReference "
+        "InitiatorName"
+    ),
+    "CinderPersistentVolumeSource": "VolumeID:s FSType=fsType:s ReadOnly:b SecretRef:*SecretReference",
+    "FlexPersistentVolumeSource": "Driver:s FSType=fsType:s SecretRef:*SecretReference ReadOnly:b Options",
+    "AzureFilePersistentVolumeSource": "SecretName:s ShareName:s ReadOnly:b SecretNamespace",
+    "ScaleIOPersistentVolumeSource": (
+        "Gateway:s System:s SecretRef:*SecretReference SSLEnabled=sslEnabled:b ProtectionDomain:s StoragePool:s "
+        "StorageMode:s VolumeName:s FSType=fsType:s ReadOnly:b"
+    ),
+    "LocalVolumeSource": "Path:s FSType=fsType",
+    "StorageOSPersistentVolumeSource": (
+        "VolumeName:s VolumeNamespace:s FSType=fsType:s ReadOnly:b SecretRef:*ObjectReference"
+    ),
+    "CSIPersistentVolumeSource": (
+        "Driver:s VolumeHandle:s ReadOnly:b FSType=fsType:s VolumeAttributes "
+        "ControllerPublishSecretRef:*SecretReference NodeStageSecretRef:*SecretReference "
+        "NodePublishSecretRef:*SecretReference ControllerExpandSecretRef:*SecretReference "
+        "NodeExpandSecretRef:*SecretReference"
+    ),
+    "SecretReference": "Name:s Namespace:s",
+    "ObjectReference": "Kind:s Namespace:s Name:s UID=uid:s APIVersion=apiVersion:s ResourceVersion:s FieldPath:s",
+    "VolumeNodeAffinity": "Required:*NodeSelector",
 }

@@ -73,7 +73,7 @@ def _required(*fields: str) -> SourceRule:
     return _simple(validate)
 
 
-def _validate_host_path(source: Json, path: Path) -> Errors:
+def validate_host_path(source: Json, path: Path) -> Errors:
     if not source.get("path"):
         yield required(path.child("path"))
         return
@@ -129,7 +129,7 @@ def _validate_csi(source: Json, path: Path) -> Errors:
 
 
 SOURCES: dict[str, SourceRule] = {
-    "hostPath": _simple(_validate_host_path),
+    "hostPath": _simple(validate_host_path),
     "gitRepo": _simple(_validate_git_repo),
     "gcePersistentDisk": _simple(provider_volumes.validate_gce_disk, shown_as="persistentDisk"),
     "awsElasticBlockStore": _simple(provider_volumes.validate_aws_disk),

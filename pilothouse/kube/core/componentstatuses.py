@@ -1,0 +1,149 @@
+"""ComponentStatuses: how the parts of the control plane feel. Nothing is stored; each is asked when somebody asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pilothouse.apiserver.endpoints.deprecation import Deprecation
+from pilothouse.apiserver.endpoints.groups import ServedResource
+from pilothouse.apiserver.endpoints.options import metadata_fields_only
+from pilothouse.apiserver.endpoints.typed import TypedDecoder
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import ListResult, Result
+from pilothouse.apiserver.registry.listing import predicate
+from pilothouse.apiserver.registry.options import GetOptions, ListOptions
+from pilothouse.apiserver.registry.resource import Names, metadata_fields
+from pilothouse.apiserver.registry.table import NAME, Column
+from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.apiserver.storage.interface import Entry, Store
+from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
+from pilothouse.kube.parts import items
+from pilothouse.kube.served import Registries
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.names import GroupResource, GroupVersionKind
+from pilothouse.machinery.objects import Json, metadata
+
+KIND = GroupVersionKind("", "v1", "ComponentStatus")
+CONTROLLER_MANAGER_PORT = 10257
+SCHEDULER_PORT = 10259
+
+_TIMEOUT = 20.0
+_SHOWN = {"True": "Healthy"}
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """`status` is True, False or Unknown."""
+
+    status: str
+    message: str = ""
+    error: str = ""
+
+
+Check: TypeAlias = Callable[[], Awaitable[Health]]
+
+
+def check_store(store: Store) -> Check:
+    async def check() -> Health:
+        try:
+            await asyncio.wait_for(store.ping(), _TIMEOUT)
+        except (StorageError, TimeoutError) as error:
+            return Health("False", error=str(error) or "context deadline exceeded")
+        return Health("True", "ok")
+
+    return check
+
+
+def check_port(port: int) -> Check:
+    """Asks a component on this machine for its health, as upstream does: over TLS, without checking who answers."""
+    url = f"https://127.0.0.1:{port}/healthz"
+
+    async def check() -> Health:
+        import aiohttp
+
+        limit = aiohttp.ClientTimeout(total=_TIMEOUT)
+        try:
+            async with aiohttp.ClientSession(timeout=limit) as session, session.get(url, ssl=False) as response:
+                body = await response.text()
+        except (OSError, aiohttp.ClientError):
+            return Health("False", f'Get "{url}": dial tcp 127.0.0.1:{port}: connect: connection refused')
+        if 200 <= response.status < 400:
+            return Health("True", body)
+        return Health("False", f"HTTP probe failed with statuscode: {response.status}")
+
+    return check
+
+
+class ComponentStatuses:
+    def __init__(self, checks: dict[str, Check]) -> None:
+        self._checks = checks
+        self._codec = ObjectCodec(KIND.kind, KIND.api_version, metadata_fields)
+
+    async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> Result:
+        if name not in self._checks:
+            raise NotFound.of(GroupResource("", "componentstatus"), name)
+        return await self._status(name)
+
+    async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
+        found = await asyncio.gather(*map(self._status, self._checks))
+        matches = predicate(options)
+        objects = [self._shown(obj) for obj in found]
+        return ListResult([each for each in objects if matches is None or matches(each)], revision=0)
+
+    async def _status(self, name: str) -> Json:
+        health = await self._checks[name]()
+        condition = {"type": "Healthy", "status": health.status, "message": health.message, "error": health.error}
+        present = {field: value for field, value in condition.items() if value}
+        return {
+            "kind": KIND.kind,
+            "apiVersion": KIND.api_version,
+            "metadata": {"name": name},
+            "conditions": [present],
+        }
+
+    def _shown(self, obj: Json) -> StoredObject:
+        return StoredObject(Entry("", self._codec.encode(obj), 0, 0), self._codec)
+
+
+def _without_version(obj: Json) -> Json:
+    metadata(obj).pop("resourceVersion", None)
+    return obj
+
+
+def _of_health(field: str) -> Callable[[Json], str]:
+    def cell(obj: Json) -> str:
+        healthy = next((each for each in items(obj, "conditions") if each.get("type") == "Healthy"), None)
+        if field == "status":
+            return "Unknown" if healthy is None else _SHOWN.get(healthy.get("status") or "", "Unhealthy")
+        return (healthy or {}).get(field) or ""
+
+    return cell
+
+
+def component_status_storages(registries: Registries) -> list[ServedResource]:
+    checks = {
+        "controller-manager": check_port(CONTROLLER_MANAGER_PORT),
+        "scheduler": check_port(SCHEDULER_PORT),
+        "etcd-0": check_store(registries.store),
+    }
+    return [
+        ServedResource(
+            names=Names("componentstatuses", kind=KIND.kind, short=["cs"]),
+            namespaced=False,
+            storage=ComponentStatuses(checks),
+            kind=KIND,
+            decoder=TypedDecoder(KIND),
+            from_stored=_without_version,
+            convert_field=metadata_fields_only,
+            deprecation=Deprecation("1.19"),
+            columns=[
+                NAME,
+                Column("Status", _of_health("status"), description="Status of the component conditions"),
+                Column("Message", _of_health("message"), description="Message of the component conditions"),
+                Column("Error", _of_health("error"), description="Error of the component conditions"),
+            ],
+        )
+    ]

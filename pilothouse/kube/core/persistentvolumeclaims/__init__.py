@@ -1,0 +1,1 @@
+"""PersistentVolumeClaims: what users ask of storage."""

@@ -1,0 +1,88 @@
+"""The rules of claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilothouse.kube.core.persistentvolumeclaims.data_sources import mirror_data_source, settle_data_sources
+from pilothouse.kube.core.persistentvolumeclaims.status import validate_claim_status
+from pilothouse.kube.core.persistentvolumeclaims.updates import validate_claim_update
+from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS
+from pilothouse.kube.core.pods.defaults.resources import round_up
+from pilothouse.kube.core.pods.defaults.volumes import default_claim_spec
+from pilothouse.kube.parts import part, text
+from pilothouse.kube.spec_and_status import carry_over
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.volume_claims import NEW_CLAIM, ClaimRules, validate_claim_spec
+from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.validation.labels import validate_label_selector
+
+
+class PersistentVolumeClaimStrategy(KubeStrategy):
+    reset_fields = ("status",)
+
+    def default(self, obj: Json) -> None:
+        default_claim_spec(obj["spec"])
+        status = obj["status"]
+        status["phase"] = text(status, "phase") or "Pending"
+        round_up(status.get("capacity"))
+        round_up(status.get("allocatedResources"))
+
+    def prepare_for_create(self, obj: Json) -> None:
+        obj["status"] = {"phase": "Pending"}
+        settle_data_sources(obj["spec"], None)
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        carry_over(obj, old, "status")
+        settle_data_sources(obj["spec"], old["spec"])
+        mirror_data_source(old["spec"])
+
+    def validate(self, obj: Json) -> Errors:
+        return self._validate_claim(obj, NEW_CLAIM)
+
+    def _validate_claim(self, obj: Json, rules: ClaimRules) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from validate_claim_spec(obj["spec"], root("spec"), rules)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from self._validate_claim(obj, _rules_for(old["spec"]))
+        yield from validate_claim_update(obj, old)
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        if BETA_STORAGE_CLASS in annotations_of(obj):
+            why = 'deprecated since v1.8; use "storageClassName" attribute instead'
+            yield f"metadata.annotations[{BETA_STORAGE_CLASS}]: {why}"
+        for field in ("requests", "limits"):
+            amount = parse_quantity(part(obj, "spec", "resources", field).get("storage") or "0")
+            if amount.milli_value() % 1000:
+                why = f"fractional byte value {quote(str(amount))} is invalid, must be an integer"
+                yield f"spec.resources.{field}[storage]: {why}"
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return self.warnings_on_create(obj)
+
+
+class PersistentVolumeClaimStatusStrategy(PersistentVolumeClaimStrategy):
+    reset_fields = ("spec",)
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        carry_over(obj, old, "spec")
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_claim_status(obj)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return ()
+
+
+def _rules_for(old: Json) -> ClaimRules:
+    sources = (old.get("dataSource"), old.get("dataSourceRef"))
+    return ClaimRules(
+        allow_invalid_selector_values=any(validate_label_selector(old.get("selector"), root("selector"))),
+        allow_invalid_data_source_group=any((each or {}).get("apiGroup") is not None for each in sources),
+    )

@@ -1,0 +1,1 @@
+"""PersistentVolumes: pieces of storage that outlive the pods that use them."""

@@ -1,0 +1,178 @@
+"""The sources of persistent volumes, in the order in which they are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from pilothouse.kube.core.pods.validation import network_volumes, provider_volumes
+from pilothouse.kube.core.pods.validation.volume_sources import validate_host_path
+from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow, non_empty
+from pilothouse.kube.validation.paths import no_backsteps
+from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, required
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.names import name_is_dns_label
+
+Validate: TypeAlias = Callable[[Json, Path], Errors]
+
+_MAX_ISCSI_NAME = 64
+_BAD_FORMAT = "must be valid format"
+_CSI_SECRETS = (
+    "controllerPublishSecretRef",
+    "controllerExpandSecretRef",
+    "nodePublishSecretRef",
+    "nodeExpandSecretRef",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRule:
+    """`shown_as` and `refused_as` are upstream's spellings in errors, where they are not the field's name."""
+
+    validate: Validate
+    shown_as: str = ""
+    refused_as: str = ""
+    beside_others: bool = False
+    """Upstream lets this source stand beside another one."""
+
+
+def _required(*fields: str) -> Validate:
+    def validate(source: Json, path: Path) -> Errors:
+        for name in fields:
+            yield from non_empty(source.get(name), path.child(name))
+
+    return validate
+
+
+def _glusterfs(source: Json, path: Path) -> Errors:
+    yield from _required("endpoints", "path")(source, path)
+    namespace, at = source.get("endpointsNamespace"), path.child("endpointsNamespace")
+    if namespace == "":
+        yield invalid(at, namespace, "if the endpointnamespace is set, it must be a valid namespace name")
+    elif namespace is not None:
+        yield from follow(name_is_dns_label, namespace, at)
+
+
+def _iscsi(source: Json, path: Path) -> Errors:
+    """As in pods, with a word less, and a secret that must have a name."""
+    initiator = str(path.child("initiatorname"))
+    errors = [_terse(error) for error in network_volumes.validate_iscsi(source, path)]
+    yield from (error for error in errors if error.field != initiator)
+    secret = source.get("secretRef")
+    if secret is not None and not secret.get("name"):
+        yield required(path.child("secretRef", "name"))
+    yield from (error for error in errors if error.field == initiator)
+
+
+def _terse(error: FieldError) -> FieldError:
+    return replace(error, detail=_BAD_FORMAT) if error.detail.startswith(_BAD_FORMAT) else error
+
+
+def _cinder(source: Json, path: Path) -> Errors:
+    yield from non_empty(source.get("volumeID"), path.child("volumeID"))
+    yield from _validate_secret(source, path)
+
+
+def _storage_os(source: Json, path: Path) -> Errors:
+    yield from provider_volumes.validate_storage_os(source, path)
+    secret = source.get("secretRef")
+    if secret is not None:
+        yield from non_empty(secret.get("namespace"), path.child("secretRef", "namespace"))
+
+
+def _validate_secret(source: Json, path: Path) -> Errors:
+    secret = source.get("secretRef")
+    if secret is not None:
+        for name in ("name", "namespace"):
+            yield from non_empty(secret.get(name), path.child("secretRef", name))
+
+
+def _azure_file(source: Json, path: Path) -> Errors:
+    yield from _required("secretName", "shareName")(source, path)
+    if source.get("secretNamespace") == "":
+        yield required(path.child("secretNamespace"))
+
+
+def _local(source: Json, path: Path) -> Errors:
+    if not source.get("path"):
+        yield required(path.child("path"))
+    else:
+        yield from no_backsteps(source["path"], path.child("path"))
+
+
+def _csi(source: Json, path: Path) -> Errors:
+    yield from provider_volumes.validate_csi_driver_name(source.get("driver") or "", path.child("driver"))
+    yield from non_empty(source.get("volumeHandle"), path.child("volumeHandle"))
+    for name in _CSI_SECRETS:
+        if source.get(name) is not None:
+            yield from _validate_csi_secret(source[name], path.child(name))
+
+
+def _validate_csi_secret(secret: Json, path: Path) -> Errors:
+    for name, rule in (("name", dns_subdomain), ("namespace", dns_label)):
+        if not secret.get(name):
+            yield required(path.child(name))
+        else:
+            yield from rule(secret[name], path.child(name))
+
+
+SOURCES: dict[str, SourceRule] = {
+    "hostPath": SourceRule(validate_host_path),
+    "gcePersistentDisk": SourceRule(provider_volumes.validate_gce_disk, shown_as="persistentDisk"),
+    "awsElasticBlockStore": SourceRule(provider_volumes.validate_aws_disk),
+    "glusterfs": SourceRule(_glusterfs),
+    "flocker": SourceRule(provider_volumes.validate_flocker),
+    "nfs": SourceRule(network_volumes.validate_nfs),
+    "rbd": SourceRule(_required("monitors", "image")),
+    "quobyte": SourceRule(network_volumes.validate_quobyte),
+    "cephfs": SourceRule(_required("monitors"), refused_as="cephFS"),
+    "iscsi": SourceRule(_iscsi),
+    "cinder": SourceRule(_cinder),
+    "fc": SourceRule(network_volumes.validate_fibre_channel),
+    "flexVolume": SourceRule(provider_volumes.validate_flex_volume, beside_others=True),
+    "azureFile": SourceRule(_azure_file),
+    "vsphereVolume": SourceRule(_required("volumePath")),
+    "photonPersistentDisk": SourceRule(_required("pdID")),
+    "portworxVolume": SourceRule(_required("volumeID")),
+    "azureDisk": SourceRule(provider_volumes.validate_azure_disk),
+    "scaleIO": SourceRule(_required("gateway", "system", "volumeName")),
+    "local": SourceRule(_local),
+    "storageos": SourceRule(_storage_os),
+    "csi": SourceRule(_csi),
+}
+
+
+def validate_sources(spec: Json, volume_name: str, path: Path) -> Errors:
+    """Exactly one source."""
+    found = 0
+    for name, rule in SOURCES.items():
+        source = spec.get(name)
+        if source is None:
+            continue
+        if found and not rule.beside_others:
+            yield forbidden(path.child(rule.refused_as or name), "may not specify more than 1 volume type")
+            continue
+        found += 1
+        yield from rule.validate(source, path.child(rule.shown_as or name))
+        yield from _validate_beside(spec, name, volume_name, path)
+    if not found:
+        yield required(path, "must specify a volume type")
+
+
+def _validate_beside(spec: Json, name: str, volume_name: str, path: Path) -> Errors:
+    """What depends on more than the source alone."""
+    if name == "local" and spec.get("nodeAffinity") is None:
+        yield required(path.child("nodeAffinity"), "Local volume requires node affinity")
+    if name == "iscsi" and spec["iscsi"].get("initiatorName") is not None:
+        portal = spec["iscsi"].get("targetPortal") or ""
+        if len(f"{volume_name}:{portal}".encode()) > _MAX_ISCSI_NAME:
+            why = (
+                "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
+                "if iscsi.initiatorName is specified."
+            )
+            yield invalid(path.child("iscsi", "targetportal"), portal, why)
+
+
+def source_of(spec: Json) -> Json:
+    return {name: spec[name] for name in SOURCES if spec.get(name) is not None}
