@@ -15,6 +15,7 @@ from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.kube.core.services.storage import ServiceNetwork
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTStorageProvider
 from pilothouse.kube.core.system_namespaces import SystemNamespaces
 from pilothouse.kube.enabled import only_enabled
@@ -43,17 +44,23 @@ class KubeServer:
         self.registries = Registries(
             config.generic.store, root=config.generic.key_prefix, event_ttl=int(config.event_ttl)
         )
-        legacy = LegacyRESTStorageProvider().open(self.registries)
+        legacy = LegacyRESTStorageProvider(self._service_network).open(self.registries)
         admission = AdmissionChain([NamespaceLifecycle(legacy.namespace_phase)])
         installer = Installer(admission, config.generic.authorizer, config.generic.min_request_timeout)
         self._install_legacy_api(legacy, installer)
         self._install_apis(installer)
         self._keep_caches()
 
+    @property
+    def _service_network(self) -> ServiceNetwork:
+        return ServiceNetwork(self.config.service_cluster_ip_ranges, self.config.service_node_ports)
+
     def _install_legacy_api(self, legacy: LegacyRESTStorage, installer: Installer) -> None:
         group = only_enabled(legacy.group, self.config.generic.resources)
         if group.versions:
             install_legacy_api_group(self.generic, group, installer, lambda: self.config.advertise_address)
+        for name, hook in group.post_start_hooks.items():
+            self.generic.add_post_start_hook(name, hook)
         namespaces = SystemNamespaces(legacy.namespaces)
         self.generic.add_post_start_hook("start-system-namespaces-controller", namespaces.start)
 

@@ -9,6 +9,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore, UpdateOnly
 from pilothouse.kube.core.cluster_storages import cluster_storages
 from pilothouse.kube.core.configmaps import CONFIG_MAPS
+from pilothouse.kube.core.endpoints import ENDPOINTS_DEPRECATION
 from pilothouse.kube.core.namespaces import (
     NAMESPACES,
     NamespaceFinalizeStrategy,
@@ -21,6 +22,7 @@ from pilothouse.kube.core.replicationcontrollers import (
     ReplicationControllerStatusStrategy,
 )
 from pilothouse.kube.core.secrets import SECRETS
+from pilothouse.kube.core.services.storage import ServiceNetwork, ServiceStorage
 from pilothouse.kube.scale import served_scale
 from pilothouse.kube.served import Registries, served
 from pilothouse.machinery.names import GroupVersion
@@ -32,6 +34,7 @@ class LegacyRESTStorage:
 
     group: APIGroup
     namespaces: NamespaceStorage
+    services: ServiceStorage
 
     async def namespace_phase(self, name: str) -> str | None:
         """A namespace's phase as far as the cache knows; the store is asked about one that the cache does not have."""
@@ -41,18 +44,31 @@ class LegacyRESTStorage:
         return None if found is None else found.fields["status.phase"]
 
 
+@dataclass(frozen=True, slots=True)
 class LegacyRESTStorageProvider:
+    network: ServiceNetwork
+
     def open(self, registries: Registries) -> LegacyRESTStorage:
         namespaces = NamespaceStorage(registries.open(NAMESPACES))
+        services = ServiceStorage.open(registries, self.network)
         resources = [
             served(registries.open(CONFIG_MAPS)),
             served(registries.open(SECRETS)),
             *_namespaces(namespaces),
+            *_services(services),
             *cluster_storages(registries),
             *_replication_controllers(registries.open(REPLICATION_CONTROLLERS)),
         ]
-        group = APIGroup("", [APIVersion(GroupVersion("", "v1"), resources)])
-        return LegacyRESTStorage(group, namespaces)
+        group = APIGroup("", [APIVersion(GroupVersion("", "v1"), resources)], services.post_start_hooks)
+        return LegacyRESTStorage(group, namespaces, services)
+
+
+def _services(storage: ServiceStorage) -> list[ServedResource]:
+    return [
+        served(storage.registry),
+        served(storage.registry, storage.status, subresource="status"),
+        served(storage.endpoints, deprecation=ENDPOINTS_DEPRECATION),
+    ]
 
 
 def _namespaces(storage: NamespaceStorage) -> list[ServedResource]:

@@ -1,0 +1,1 @@
+"""What a write of a service takes from the pools, gives back, and undoes when it fails."""

@@ -1,0 +1,130 @@
+"""The cluster IPs that one write of a service takes, and those that it gives back.
+
+created                       takes one for each family
+ExternalName → another type   takes one for each family
+another type → ExternalName   gives all back
+one stack → two               takes the second
+two stacks → one              gives the second back
+"""
+
+from __future__ import annotations
+
+from pilothouse.kube.core.services.allocation.ip_families import keeps_dual_stack_preference
+from pilothouse.kube.core.services.ipallocator.allocator import ServiceIPAllocator
+from pilothouse.kube.core.services.ipallocator.errors import AllocationError, RangeFull
+from pilothouse.kube.core.services.traits import (
+    EXTERNAL_NAME,
+    NO_ADDRESS,
+    cluster_ips_of,
+    ip_families_of,
+    type_of,
+)
+from pilothouse.machinery.errors import InternalError, Invalid
+from pilothouse.machinery.field import invalid, root
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.validation.addresses import format_ip, parse_ip_sloppy
+
+
+class ClusterIPOperation:
+    """Addresses are taken at once. `commit` gives back what the service gave up, `revert` what was taken."""
+
+    def __init__(self, allocator: ServiceIPAllocator, *, dry_run: bool) -> None:
+        self._allocator = allocator
+        self._dry_run = dry_run
+        self._taken: list[str] = []
+        self._given_up: list[str] = []
+
+    async def create(self, service: Json) -> None:
+        """Raises Invalid, InternalError."""
+        if type_of(service) == EXTERNAL_NAME or _is_headless(service):
+            return
+        await self._take(service, range(len(ip_families_of(service))))
+
+    async def update(self, service: Json, old: Json) -> None:
+        """Raises Invalid, InternalError."""
+        if keeps_dual_stack_preference(service, old):
+            return
+        if type_of(old) == EXTERNAL_NAME:
+            await self.create(service)
+        elif _is_headless(old):
+            return
+        elif type_of(service) == EXTERNAL_NAME:
+            self._given_up += cluster_ips_of(old)
+        else:
+            await self._change_stacks(service, old)
+
+    async def commit(self) -> None:
+        await self._release(self._given_up)
+
+    async def revert(self) -> None:
+        await self._release(self._taken)
+
+    async def _change_stacks(self, service: Json, old: Json) -> None:
+        families, before = len(ip_families_of(service)), len(ip_families_of(old))
+        if (before, families) == (1, 2):
+            await self._take(service, range(1, 2))
+        elif (before, families) == (2, 1):
+            self._given_up += cluster_ips_of(old)[1:]
+
+    async def _take(self, service: Json, positions: range) -> None:
+        """Takes the addresses at these positions of clusterIPs: those that are named, and others for the rest."""
+        families, wanted = ip_families_of(service), list(cluster_ips_of(service))
+        wanted += [""] * (len(families) - len(wanted))
+        for position in positions:
+            wanted[position] = await self._take_one(service, families[position], wanted[position])
+        service["spec"]["clusterIPs"] = wanted
+        service["spec"]["clusterIP"] = wanted[0]
+
+    async def _take_one(self, service: Json, family: str, ip: str) -> str:
+        """The address is kept as it was written, but taken under its canonical name."""
+        try:
+            taken = await (self._named(service, ip) if ip else self._next(service, family))
+        except RangeFull as error:
+            why = f"failed to allocate a serviceIP for Service {quote(name_of(service))}: {error}"
+            raise InternalError.of(why) from None
+        except AllocationError as error:
+            why = f"failed to allocate IP {ip}: {error}" if ip else f"failed to allocate IP: {error}"
+            raise _refusal(service, why) from None
+        if not self._dry_run:
+            self._taken.append(taken)
+        return ip or taken
+
+    async def _named(self, service: Json, ip: str) -> str:
+        address = parse_ip_sloppy(ip)
+        if address is None:
+            raise InternalError.of(f"failed to parse service IP {quote(ip)}")
+        if self._dry_run:
+            await self._allocator.try_allocate(address)
+        else:
+            await self._allocator.allocate(service, address)
+        return format_ip(address)
+
+    async def _next(self, service: Json, family: str) -> str:
+        if self._dry_run:
+            return await self._allocator.try_allocate_next(family)
+        return await self._allocator.allocate_next(service, family)
+
+    async def _release(self, ips: list[str]) -> None:
+        if self._dry_run:
+            return
+        for ip in ips:
+            await self._allocator.release(canonical(ip))
+
+
+def canonical(ip: str) -> str:
+    """The name of the IPAddress that stands for an address, however the service writes it."""
+    address = parse_ip_sloppy(ip)
+    return ip if address is None else format_ip(address)
+
+
+def _is_headless(service: Json) -> bool:
+    return cluster_ips_of(service)[:1] == [NO_ADDRESS]
+
+
+def _refusal(service: Json, why: str) -> Invalid:
+    """Upstream shows an empty string for each address that is still to be allocated."""
+    shown = list(cluster_ips_of(service))
+    shown += [""] * (len(ip_families_of(service)) - len(shown))
+    return Invalid.of(GroupKind("", "Service"), name_of(service), [invalid(root("spec", "clusterIPs"), shown, why)])

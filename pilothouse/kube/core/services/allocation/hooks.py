@@ -1,0 +1,117 @@
+"""Around the writes of services: addresses and ports are allocated before the service is checked and stored.
+
+When the write fails, what it took is given back. When nobody knows what became of it, because the request was
+cancelled in the middle, nothing is given back: an address that two services have is worse than one that none has,
+and the repair finds the latter.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from pilothouse.apiserver.registry.hooks import Hooks
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.kube.core.services.allocation.cluster_ips import ClusterIPOperation, canonical
+from pilothouse.kube.core.services.allocation.ip_families import ClusterFamilies, init_ip_families
+from pilothouse.kube.core.services.allocation.node_ports import allocate_for_create, allocate_for_update
+from pilothouse.kube.core.services.inference import default_on_read, normalize_cluster_ips, patch_allocated_values
+from pilothouse.kube.core.services.ipallocator.allocator import ServiceIPAllocator
+from pilothouse.kube.core.services.portallocator.allocator import PortAllocator
+from pilothouse.kube.core.services.portallocator.operation import PortOperation, release_ports
+from pilothouse.kube.core.services.traits import (
+    NO_ADDRESS,
+    cluster_ips_of,
+    health_check_port_of,
+    needs_cluster_ip,
+    needs_health_check,
+    node_ports_of,
+)
+from pilothouse.kube.own_access import OwnAccess
+from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.objects import Json, name_of, namespace_of
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    """What one write takes and gives back."""
+
+    ips: ClusterIPOperation
+    ports: PortOperation
+
+
+class ReleaseHooks(Hooks):
+    """Gives back what a service had when it is gone: all that a write of its status can lead to."""
+
+    def __init__(
+        self, families: ClusterFamilies, ips: ServiceIPAllocator, ports: PortAllocator, endpoints: RegistryStore
+    ) -> None:
+        self.families = families
+        self.ips = ips
+        self.ports = ports
+        self._endpoints = OwnAccess(endpoints)
+
+    async def after_delete(self, deleted: StoredObject, *, dry_run: bool) -> None:
+        if dry_run:
+            return
+        service = deleted.parse()
+        default_on_read(service, self.families.default)
+        await self._delete_endpoints(service)
+        await self._release(service)
+
+    async def _delete_endpoints(self, service: Json) -> None:
+        """So that a new service of the same name does not begin with the old one's endpoints."""
+        try:
+            await self._endpoints.delete(name_of(service), namespace=namespace_of(service))
+        except StatusError as error:
+            _log.error("delete service endpoints %s/%s failed: %s", namespace_of(service), name_of(service), error)
+
+    async def _release(self, service: Json) -> None:
+        if needs_cluster_ip(service) and cluster_ips_of(service)[:1] != [NO_ADDRESS]:
+            for ip in cluster_ips_of(service):
+                await self.ips.release(canonical(ip))
+        ports = node_ports_of(service)
+        if needs_health_check(service) and health_check_port_of(service):
+            ports.append(health_check_port_of(service))
+        await release_ports(self.ports, ports)
+
+
+class AllocationHooks(ReleaseHooks):
+    """Allocates for creates and updates, too."""
+
+    @asynccontextmanager
+    async def around_create(self, obj: Json, *, dry_run: bool) -> AsyncIterator[None]:
+        normalize_cluster_ips(obj, None)
+        init_ip_families(obj, None, self.families)
+        async with self._operation(dry_run=dry_run) as operation:
+            await operation.ips.create(obj)
+            await allocate_for_create(obj, operation.ports)
+            yield
+
+    @asynccontextmanager
+    async def around_update(self, obj: Json, old: Json, *, dry_run: bool) -> AsyncIterator[None]:
+        default_on_read(old, self.families.default)
+        patch_allocated_values(obj, old)
+        normalize_cluster_ips(obj, old)
+        init_ip_families(obj, old, self.families)
+        async with self._operation(dry_run=dry_run) as operation:
+            await operation.ips.update(obj, old)
+            await allocate_for_update(obj, old, operation.ports)
+            yield
+
+    @asynccontextmanager
+    async def _operation(self, *, dry_run: bool) -> AsyncIterator[_Operation]:
+        ips, ports = ClusterIPOperation(self.ips, dry_run=dry_run), PortOperation(self.ports, dry_run=dry_run)
+        try:
+            yield _Operation(ips, ports)
+        except Exception:
+            await ips.revert()
+            await ports.revert()
+            raise
+        await ips.commit()
+        await ports.commit()

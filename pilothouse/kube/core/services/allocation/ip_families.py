@@ -1,0 +1,132 @@
+"""Which IP families a service gets: what it asks for, what it had, and what the cluster has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pilothouse.kube.core.services.inference import other_family
+from pilothouse.kube.core.services.traits import (
+    EXTERNAL_NAME,
+    NO_ADDRESS,
+    PREFER_DUAL_STACK,
+    REQUIRE_DUAL_STACK,
+    SINGLE_STACK,
+    cluster_ips_of,
+    ip_families_of,
+    ip_family_policy_of,
+    is_selectorless_headless,
+    type_of,
+)
+from pilothouse.kube.core.services.validation.cluster_ips import validate_cluster_ips
+from pilothouse.kube.validation.addresses import cidr_family, ip_family
+from pilothouse.machinery.errors import Invalid
+from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.objects import Json, name_of
+
+_POLICY = root("spec", "ipFamilyPolicy")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFamilies:
+    """The families that the cluster has addresses of, the default one first."""
+
+    configured: tuple[str, ...]
+
+    @classmethod
+    def of(cls, cidrs: tuple[str, ...]) -> ClusterFamilies:
+        return cls(tuple(cidr_family(cidr) for cidr in cidrs))
+
+    @property
+    def default(self) -> str:
+        return self.configured[0]
+
+
+def keeps_dual_stack_preference(service: Json, old: Json | None) -> bool:
+    """A service that prefers two stacks and does not change keeps the addresses it has, whatever became of the
+    cluster's stacks since."""
+    return (
+        old is not None
+        and type_of(service) == type_of(old) != EXTERNAL_NAME
+        and ip_family_policy_of(service) == PREFER_DUAL_STACK
+        and ip_family_policy_of(old) in ("", PREFER_DUAL_STACK)
+        and cluster_ips_of(service) == cluster_ips_of(old)
+        and ip_families_of(service) == ip_families_of(old)
+    )
+
+
+def init_ip_families(service: Json, old: Json | None, cluster: ClusterFamilies) -> None:
+    """Fills in ipFamilyPolicy and ipFamilies. Raises Invalid when they cannot be had."""
+    if type_of(service) == EXTERNAL_NAME or keeps_dual_stack_preference(service, old):
+        return
+    spec = service["spec"]
+    spec["ipFamilyPolicy"] = ip_family_policy_of(service) or _inferred_policy(service, old)
+    _refuse(service, validate_cluster_ips(service, old))
+    reduced = list(_reduce(service, old)) if old is not None else []
+    _refuse(service, iter([*reduced, *_single_stack_errors(service), *_infer_families(service, cluster)]))
+    if not is_selectorless_headless(service):
+        _refuse(service, _configuration_errors(service, cluster))
+    families = spec["ipFamilies"] = ip_families_of(service) or [cluster.default]
+    may_add = is_selectorless_headless(service) or len(cluster.configured) == 2
+    if spec["ipFamilyPolicy"] != SINGLE_STACK and len(families) == 1 and may_add:
+        families.append(other_family(families[0]))
+
+
+def _inferred_policy(service: Json, old: Json | None) -> str:
+    if old is not None and ip_family_policy_of(old):
+        return ip_family_policy_of(old)
+    return REQUIRE_DUAL_STACK if is_selectorless_headless(service) else SINGLE_STACK
+
+
+def _reduce(service: Json, old: Json) -> Errors:
+    """To ask for one stack drops the second address and family; to leave them out while asking for two is an error."""
+    spec, policy = service["spec"], ip_family_policy_of(service)
+    parts = {"clusterIPs": "cluster IP", "ipFamilies": "IP family"}
+    for field, what in parts.items():
+        values, before = spec.get(field) or [], old["spec"].get(field) or []
+        if policy == SINGLE_STACK:
+            if values == before and len(values) > 1:
+                spec[field] = values[:1]
+        elif values and len(values) < len(before):
+            yield invalid(_POLICY, policy, f"must be 'SingleStack' to release the secondary {what}")
+
+
+def _single_stack_errors(service: Json) -> Errors:
+    if ip_family_policy_of(service) != SINGLE_STACK:
+        return
+    for values, what in ((cluster_ips_of(service), "cluster IPs"), (ip_families_of(service), "IP families")):
+        if len(values) == 2:
+            why = f"must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified"
+            yield invalid(_POLICY, SINGLE_STACK, why)
+
+
+def _infer_families(service: Json, cluster: ClusterFamilies) -> Errors:
+    """A family for each address that has none yet."""
+    ips, families = cluster_ips_of(service), list(ip_families_of(service))
+    for position, ip in enumerate(ips):
+        if ip == NO_ADDRESS:
+            break
+        if position < len(families):
+            continue
+        family = ip_family(ip)
+        if family not in cluster.configured:
+            yield invalid(
+                root("spec", "clusterIPs").index(position), ips, f"{family} is not configured on this cluster"
+            )
+        else:
+            families.append(family)
+    if families:
+        service["spec"]["ipFamilies"] = families
+
+
+def _configuration_errors(service: Json, cluster: ClusterFamilies) -> Errors:
+    if ip_family_policy_of(service) == REQUIRE_DUAL_STACK and len(cluster.configured) < 2:
+        yield invalid(_POLICY, REQUIRE_DUAL_STACK, "this cluster is not configured for dual-stack services")
+    for position, family in enumerate(ip_families_of(service)):
+        if family not in cluster.configured:
+            yield invalid(root("spec", "ipFamilies").index(position), family, "not configured on this cluster")
+
+
+def _refuse(service: Json, errors: Errors) -> None:
+    if found := list(errors):
+        raise Invalid.of(GroupKind("", "Service"), name_of(service), found)

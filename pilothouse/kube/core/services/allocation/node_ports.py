@@ -1,0 +1,113 @@
+"""The node ports that one write of a service takes, and those that it gives up."""
+
+from __future__ import annotations
+
+from pilothouse.kube.core.services.portallocator.errors import PortAllocationError
+from pilothouse.kube.core.services.portallocator.operation import PortOperation
+from pilothouse.kube.core.services.traits import (
+    gets_node_ports,
+    has_node_ports,
+    health_check_port_of,
+    needs_health_check,
+    node_ports_of,
+    ports_of,
+)
+from pilothouse.machinery.errors import InternalError, Invalid, StatusError
+from pilothouse.machinery.field import invalid, root
+from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.objects import Json, name_of
+
+
+async def allocate_for_create(service: Json, operation: PortOperation) -> None:
+    """Raises Invalid, InternalError."""
+    if has_node_ports(service):
+        await _init_node_ports(service, operation)
+    if needs_health_check(service):
+        await _allocate_health_check(service, operation)
+
+
+async def allocate_for_update(service: Json, old: Json, operation: PortOperation) -> None:
+    """Raises Invalid, InternalError."""
+    if has_node_ports(service):
+        await _update_node_ports(service, old, operation)
+    elif has_node_ports(old):
+        for port in node_ports_of(old):
+            operation.give_up(port)
+    if needs_health_check(service) and not needs_health_check(old):
+        await _allocate_health_check(service, operation)
+    elif needs_health_check(old) and not needs_health_check(service):
+        operation.give_up(health_check_port_of(old))
+
+
+async def _init_node_ports(service: Json, operation: PortOperation) -> None:
+    """Ports with the same number, such as DNS over TCP and UDP, share a node port unless they name others."""
+    chosen: dict[int, int] = {}
+    for position, port in enumerate(ports_of(service)):
+        if not port.get("nodePort") and not gets_node_ports(service):
+            continue
+        number = port.get("port") or 0
+        if number not in chosen:
+            chosen[number] = port["nodePort"] = await _first_node_port(service, position, operation)
+        elif not port.get("nodePort"):
+            port["nodePort"] = chosen[number]
+        elif port["nodePort"] != chosen[number]:
+            await _take(service, position, port["nodePort"], operation)
+
+
+async def _first_node_port(service: Json, position: int, operation: PortOperation) -> int:
+    number = ports_of(service)[position].get("port") or 0
+    named = (port.get("nodePort") or 0 for port in ports_of(service) if (port.get("port") or 0) == number)
+    requested = next(filter(None, named), 0)
+    if not requested:
+        return await _take_any(operation)
+    await _take(service, position, requested, operation)
+    return requested
+
+
+async def _update_node_ports(service: Json, old: Json, operation: PortOperation) -> None:
+    before = node_ports_of(old)
+    taken: set[int] = set(before)
+    seen: set[tuple[str, int]] = set()
+    for position, port in enumerate(ports_of(service)):
+        if not port.get("nodePort") and not gets_node_ports(service):
+            continue
+        if not port.get("nodePort"):
+            port["nodePort"] = await _take_any(operation)
+        elif port["nodePort"] not in taken:
+            await _take(service, position, port["nodePort"], operation)
+            taken.add(port["nodePort"])
+        key = (port.get("protocol") or "", port["nodePort"])
+        if key in seen:
+            raise StatusError(f"duplicate nodePort: {{{key[0]} {key[1]}}}")
+        seen.add(key)
+    for number in before:
+        if number not in node_ports_of(service):
+            operation.give_up(number)
+
+
+async def _allocate_health_check(service: Json, operation: PortOperation) -> None:
+    requested = health_check_port_of(service)
+    try:
+        if requested:
+            await operation.allocate(requested)
+        else:
+            service["spec"]["healthCheckNodePort"] = await operation.allocate_next()
+    except PortAllocationError as error:
+        what = "requested HealthCheck NodePort" if requested else "a HealthCheck NodePort"
+        raise InternalError.of(f"failed to allocate {what} {requested}: {error}") from None
+
+
+async def _take(service: Json, position: int, port: int, operation: PortOperation) -> None:
+    try:
+        await operation.allocate(port)
+    except PortAllocationError as error:
+        path = root("spec", "ports").index(position).child("nodePort")
+        errors = [invalid(path, port, str(error))]
+        raise Invalid.of(GroupKind("", "Service"), name_of(service), errors) from None
+
+
+async def _take_any(operation: PortOperation) -> int:
+    try:
+        return await operation.allocate_next()
+    except PortAllocationError as error:
+        raise InternalError.of(f"failed to allocate a nodePort: {error}") from None

@@ -1,0 +1,86 @@
+"""What a client meant that filled in only some of the fields which go together."""
+
+from __future__ import annotations
+
+from pilothouse.kube.core.services.traits import (
+    EXTERNAL_NAME,
+    NO_ADDRESS,
+    REQUIRE_DUAL_STACK,
+    SINGLE_STACK,
+    cluster_ip_of,
+    cluster_ips_of,
+    gets_node_ports,
+    health_check_port_of,
+    ip_families_of,
+    is_selectorless_headless,
+    needs_cluster_ip,
+    needs_health_check,
+    node_ports_of,
+    ports_of,
+    set_or_drop,
+    type_of,
+)
+from pilothouse.kube.validation.addresses import IPV4, IPV6, ip_family
+from pilothouse.machinery.objects import Json
+
+
+def normalize_cluster_ips(service: Json, old: Json | None) -> None:
+    """Clients that only know clusterIP get clusterIPs filled in, changed or cleared along with it."""
+    spec = service["spec"]
+    single, plural = cluster_ip_of(service), cluster_ips_of(service)
+    if old is None:
+        if single and not plural:
+            spec["clusterIPs"] = [single]
+        return
+    before, plural_before = cluster_ip_of(old), cluster_ips_of(old)
+    if plural_before and not plural and before == single:
+        plural = list(plural_before)
+    if before != single and plural == plural_before:
+        plural = [single] if single else []
+    set_or_drop(spec, "clusterIPs", plural)
+
+
+def patch_allocated_values(service: Json, old: Json) -> None:
+    """Fills in what was allocated before, so that the same file can be sent again and again."""
+    if needs_cluster_ip(old) and needs_cluster_ip(service):
+        set_or_drop(service["spec"], "clusterIP", cluster_ip_of(service) or cluster_ip_of(old))
+        set_or_drop(service["spec"], "clusterIPs", cluster_ips_of(service) or list(cluster_ips_of(old)))
+    if gets_node_ports(old) and gets_node_ports(service):
+        _patch_node_ports(service, old)
+    if needs_health_check(old) and needs_health_check(service):
+        port = health_check_port_of(service) or health_check_port_of(old)
+        set_or_drop(service["spec"], "healthCheckNodePort", port)
+
+
+def _patch_node_ports(service: Json, old: Json) -> None:
+    """By the port's name, for its other properties may have changed."""
+    used = set(node_ports_of(old)) & set(node_ports_of(service))
+    by_name = {port.get("name") or "": port.get("nodePort") or 0 for port in ports_of(old)}
+    for port in ports_of(service):
+        known = by_name.get(port.get("name") or "", 0)
+        if not port.get("nodePort") and known and known not in used:
+            port["nodePort"] = known
+
+
+def default_on_read(service: Json, primary_family: str) -> None:
+    """Completes a service that was stored before clusterIPs and IP families existed."""
+    normalize_cluster_ips(service, None)
+    spec = service["spec"]
+    if type_of(service) == EXTERNAL_NAME:
+        spec.pop("internalTrafficPolicy", None)
+    elif not ip_families_of(service):
+        families = _families(service, primary_family)
+        set_or_drop(spec, "ipFamilies", families)
+        set_or_drop(spec, "ipFamilyPolicy", {1: SINGLE_STACK, 2: REQUIRE_DUAL_STACK}.get(len(families), ""))
+
+
+def _families(service: Json, primary: str) -> list[str]:
+    if is_selectorless_headless(service):
+        return [primary, other_family(primary)]
+    if cluster_ip_of(service) == NO_ADDRESS:
+        return [primary]
+    return [ip_family(ip) or IPV4 for ip in cluster_ips_of(service)]
+
+
+def other_family(family: str) -> str:
+    return IPV6 if family == IPV4 else IPV4

@@ -1,0 +1,119 @@
+"""Hands out the addresses of all ServiceCIDRs. Who creates the IPAddress has the address; who deletes it gives it back.
+
+Guarantees: an address is never handed out twice, by however many servers on one store; the watch cache is only asked
+in order not to try addresses that are taken.
+"""
+
+from __future__ import annotations
+
+import logging
+from random import Random, SystemRandom
+
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.kube.core.services.ipallocator.address_range import AddressRange
+from pilothouse.kube.core.services.ipallocator.errors import (
+    AllocationError,
+    AlreadyAllocated,
+    NetworkMismatch,
+    NotInRange,
+    NotReady,
+    RangeFull,
+)
+from pilothouse.kube.networking.ip_addresses import FAMILY_LABEL, IP_ADDRESSES, MANAGED_BY_LABEL
+from pilothouse.kube.own_access import OwnAccess
+from pilothouse.kube.validation.addresses import ip_family
+from pilothouse.machinery.errors import AlreadyExists, StatusError
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+from pilothouse.machinery.validation.addresses import Address, format_ip
+
+MANAGER = "ipallocator.k8s.io"
+
+_log = logging.getLogger(__name__)
+
+
+class ServiceIPAllocator:
+    def __init__(self, cidrs: RegistryStore, addresses: RegistryStore, *, random: Random | None = None) -> None:
+        self._cidrs = OwnAccess(cidrs)
+        self._addresses = OwnAccess(addresses)
+        self._random = random or SystemRandom()
+
+    async def allocate(self, service: Json, address: Address) -> None:
+        """Raises NetworkMismatch, AlreadyAllocated."""
+        for each in await self._ranges(ip_family(str(address))):
+            if address in each:
+                await self._take(service, format_ip(address))
+                return
+        raise NetworkMismatch
+
+    async def allocate_next(self, service: Json, family: str) -> str:
+        """Raises RangeFull."""
+        for each in await self._ranges(family):
+            for candidate in each.candidates(self._random):
+                if await self._is_known(candidate):
+                    continue
+                try:
+                    await self._take(service, candidate)
+                except AlreadyAllocated:
+                    continue
+                return candidate
+        raise RangeFull
+
+    async def try_allocate(self, address: Address) -> None:
+        """A dry run of `allocate`, which does not look whether the address is free. Raises NotReady, NotInRange."""
+        first = await self._any_range(ip_family(str(address)))
+        if address not in first:
+            raise NotInRange(format_ip(address), first.cidr)
+
+    async def try_allocate_next(self, family: str) -> str:
+        """A dry run of `allocate_next`: an address that nobody will ever get. Raises NotReady."""
+        return (await self._any_range(family)).network_address
+
+    async def release(self, ip: str) -> None:
+        """Giving back what nobody has is fine. A failure is left to the repair."""
+        try:
+            await self._addresses.delete(ip)
+        except StatusError as error:
+            _log.error("error releasing ip %s: %s", ip, error)
+
+    async def _ranges(self, family: str) -> list[AddressRange]:
+        """The ranges of this family that new addresses may come from."""
+        cidrs = await self._cidrs.list()
+        texts = dict.fromkeys(text for cidr in cidrs if _is_ready(cidr) for text in cidr["spec"].get("cidrs") or ())
+        ranges = [AddressRange.of(text) for text in texts]
+        return [each for each in ranges if each is not None and each.family == family]
+
+    async def _any_range(self, family: str) -> AddressRange:
+        for each in await self._ranges(family):
+            return each
+        raise NotReady
+
+    async def _is_known(self, ip: str) -> bool:
+        registry = self._addresses.registry
+        return await registry.cacher.get(registry.keys.object("", ip), not_older_than=0) is not None
+
+    async def _take(self, service: Json, ip: str) -> None:
+        try:
+            await self._addresses.create(new_ip_address(ip, service))
+        except AlreadyExists:
+            raise AlreadyAllocated from None
+        except StatusError as error:
+            raise AllocationError(error.message) from error
+
+
+def new_ip_address(ip: str, service: Json) -> Json:
+    parent = {"resource": "services", "namespace": namespace_of(service), "name": name_of(service)}
+    return {
+        "kind": IP_ADDRESSES.names.kind,
+        "apiVersion": IP_ADDRESSES.kind.api_version,
+        "metadata": {"name": ip, "labels": {FAMILY_LABEL: ip_family(ip), MANAGED_BY_LABEL: MANAGER}},
+        "spec": {"parentRef": parent},
+    }
+
+
+def _is_ready(cidr: Json) -> bool:
+    """One that nobody has judged yet counts as ready, because there may be nobody who does."""
+    if metadata(cidr).get("deletionTimestamp"):
+        return False
+    conditions = (cidr.get("status") or {}).get("conditions") or ()
+    ready = next((each for each in conditions if each.get("type") == "Ready"), {"status": "True"})
+    return bool(ready.get("status") == "True")

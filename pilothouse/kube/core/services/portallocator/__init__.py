@@ -1,0 +1,1 @@
+"""Node ports: one bitmap in the store says which ports of the range are taken."""

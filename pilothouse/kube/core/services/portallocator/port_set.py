@@ -1,0 +1,85 @@
+"""Which ports of a range are taken: a bitmap, and its form in the store.
+
+Ports that nobody names come from the upper part of the range for as long as it has some, which leaves the lower part
+to clients that name one.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from itertools import chain
+from random import Random
+
+import orjson
+
+from pilothouse.kube.core.services.portallocator.errors import RangeMismatch
+
+_LEAST_OFFSET, _MOST_OFFSET, _OFFSET_STEP = 16, 128, 32
+
+
+class PortSet:
+    """A set of ports out of `ports`, which must not be empty."""
+
+    __slots__ = ("_bits", "ports")
+
+    def __init__(self, ports: range, bits: int = 0) -> None:
+        self.ports = ports
+        self._bits = bits  # bit n stands for the n-th port of the range
+
+    @property
+    def range_text(self) -> str:
+        return f"{self.ports[0]}-{self.ports[-1]}"
+
+    def __contains__(self, port: int) -> bool:
+        return port in self.ports and bool(self._bits >> self.ports.index(port) & 1)
+
+    def __iter__(self) -> Iterator[int]:
+        return (port for port in self.ports if port in self)
+
+    def __len__(self) -> int:
+        return self._bits.bit_count()
+
+    def add(self, port: int) -> None:
+        self._bits |= 1 << self.ports.index(port)
+
+    def discard(self, port: int) -> None:
+        if port in self:
+            self._bits ^= 1 << self.ports.index(port)
+
+    def next_free(self, random: Random) -> int | None:
+        """A free port from a random start onwards in the upper part, else in the lower one; None when all are taken."""
+        offset = _offset(len(self.ports))
+        for part in (self.ports[offset:], self.ports[:offset]):
+            start = random.randrange(len(part)) if part else 0
+            for port in chain(part[start:], part[:start]):
+                if port not in self:
+                    return port
+        return None
+
+    def encode(self) -> bytes:
+        """A RangeAllocation, as any API server on the same store reads and writes it."""
+        data = self._bits.to_bytes((self._bits.bit_length() + 7) // 8, "big")
+        return orjson.dumps(
+            {
+                "kind": "RangeAllocation",
+                "apiVersion": "v1",
+                "metadata": {},
+                "range": self.range_text,
+                "data": b64encode(data).decode(),
+            }
+        )
+
+    @classmethod
+    def decode(cls, value: bytes) -> PortSet:
+        stored = orjson.loads(value)
+        low, _, high = (stored.get("range") or "").partition("-")
+        if not (low.isdigit() and high.isdigit()):
+            raise RangeMismatch
+        return cls(range(int(low), int(high) + 1), int.from_bytes(b64decode(stored.get("data") or ""), "big"))
+
+
+def _offset(size: int) -> int:
+    if size <= _LEAST_OFFSET:
+        return 0
+    return min(max(size // _OFFSET_STEP, _LEAST_OFFSET), _MOST_OFFSET)

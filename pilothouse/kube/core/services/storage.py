@@ -1,0 +1,60 @@
+"""The storage of services: their registry with everything that hangs on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.server.hooks import PostStartHook
+from pilothouse.kube.core.endpoints import ENDPOINTS
+from pilothouse.kube.core.services.allocation.hooks import AllocationHooks, ReleaseHooks
+from pilothouse.kube.core.services.allocation.ip_families import ClusterFamilies
+from pilothouse.kube.core.services.ipallocator.allocator import ServiceIPAllocator
+from pilothouse.kube.core.services.portallocator.allocator import PortAllocator
+from pilothouse.kube.core.services.repair.cluster_ips import ClusterIPRepair
+from pilothouse.kube.core.services.repair.controller import ServiceRepair
+from pilothouse.kube.core.services.repair.node_ports import NodePortRepair
+from pilothouse.kube.core.services.resource import SERVICES
+from pilothouse.kube.core.services.strategy import ServiceStatusStrategy
+from pilothouse.kube.networking.default_service_cidr import DefaultServiceCIDR
+from pilothouse.kube.networking.ip_addresses import IP_ADDRESSES
+from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS
+from pilothouse.kube.served import Registries
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceNetwork:
+    """Where the addresses and ports of services come from. The first range's family is the default one."""
+
+    cluster_ip_ranges: tuple[str, ...] = ("10.0.0.0/24",)
+    node_ports: range = range(30000, 32768)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStorage:
+    registry: RegistryStore
+    status: StatusStore
+    endpoints: RegistryStore
+    post_start_hooks: dict[str, PostStartHook]
+
+    @classmethod
+    def open(cls, registries: Registries, network: ServiceNetwork) -> ServiceStorage:
+        services, endpoints = registries.open(SERVICES), registries.open(ENDPOINTS)
+        cidrs, addresses = registries.open(SERVICE_CIDRS), registries.open(IP_ADDRESSES)
+        families = ClusterFamilies.of(network.cluster_ip_ranges)
+        ips = ServiceIPAllocator(cidrs, addresses)
+        ports = PortAllocator(registries.store, network.node_ports, root=registries.root)
+        services.hooks = AllocationHooks(families, ips, ports, endpoints)
+        releasing = services.with_hooks(ReleaseHooks(families, ips, ports, endpoints))
+        default_cidr = DefaultServiceCIDR(cidrs, network.cluster_ip_ranges)
+        repair = ServiceRepair(
+            ClusterIPRepair(services, cidrs, addresses),
+            NodePortRepair(services, ports),
+            ranges_known=default_cidr.known.wait,
+        )
+        hooks: dict[str, PostStartHook] = {
+            "start-kubernetes-service-cidr-controller": default_cidr.start,
+            "start-service-ip-repair-controllers": repair.start,
+        }
+        return cls(services, StatusStore(releasing, ServiceStatusStrategy()), endpoints, hooks)

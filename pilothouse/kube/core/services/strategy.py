@@ -1,0 +1,84 @@
+"""The rules of services and of their status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilothouse.kube.core.services.defaults import default_service
+from pilothouse.kube.core.services.traits import EXTERNAL_NAME, type_of
+from pilothouse.kube.core.services.type_changes import drop_type_dependent_fields
+from pilothouse.kube.core.services.validation.load_balancers import (
+    ingress_points,
+    validate_load_balancer_class,
+    validate_load_balancer_status,
+)
+from pilothouse.kube.core.services.validation.service import validate_service
+from pilothouse.kube.core.services.validation.updates import (
+    validate_cluster_ips_update,
+    validate_health_check_update,
+    validate_ip_families_update,
+)
+from pilothouse.kube.core.services.warnings import service_warnings
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.addresses import warnings_for_ip
+from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.names import name_is_dns_label
+
+
+class ServiceStrategy(KubeStrategy):
+    allow_create_on_update = True
+    reset_fields = ("status",)
+
+    def name_rule(self, name: str, prefix: bool) -> list[str]:
+        return name_is_dns_label(name, prefix)
+
+    def default(self, obj: Json) -> None:
+        default_service(obj)
+
+    def prepare_for_create(self, obj: Json) -> None:
+        obj["status"] = {"loadBalancer": {}}
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        obj["status"] = dict(old.get("status") or {})
+        drop_type_dependent_fields(obj, old)
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from validate_service(obj, None)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_cluster_ips_update(obj, old)
+        yield from validate_ip_families_update(obj, old)
+        yield from validate_load_balancer_class(obj, old)
+        yield from validate_health_check_update(obj, old)
+        yield from validate_service(obj, old)
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        return service_warnings(obj)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return service_warnings(obj)
+
+    def canonicalize(self, obj: Json) -> None:
+        """An ExternalName service has no traffic policy; one that a change of type left behind is not shown."""
+        if type_of(obj) == EXTERNAL_NAME:
+            obj["spec"].pop("internalTrafficPolicy", None)
+
+
+class ServiceStatusStrategy(ServiceStrategy):
+    reset_fields = ("spec",)
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        obj["spec"] = old["spec"]
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_load_balancer_status(obj, old)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        for position, point in enumerate(ingress_points(obj)):
+            if point.get("ip"):
+                path = root("status", "loadBalancer", "ingress").index(position)
+                yield from warnings_for_ip(point["ip"], path)

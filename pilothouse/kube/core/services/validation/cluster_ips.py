@@ -1,0 +1,86 @@
+"""clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy, which must agree with each other."""
+
+from __future__ import annotations
+
+from pilothouse.kube.core.services.traits import (
+    EXTERNAL_NAME,
+    NO_ADDRESS,
+    PREFER_DUAL_STACK,
+    REQUIRE_DUAL_STACK,
+    SINGLE_STACK,
+    cluster_ip_of,
+    cluster_ips_of,
+    ip_families_of,
+    is_headless,
+    type_of,
+)
+from pilothouse.kube.validation.addresses import IPV4, IPV6, ip_family
+from pilothouse.kube.validation.fields import one_of
+from pilothouse.machinery.field import Errors, duplicate, invalid, not_supported, required, root
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.addresses import is_valid_ip_for_legacy_field
+
+_POLICIES = (PREFER_DUAL_STACK, REQUIRE_DUAL_STACK, SINGLE_STACK)
+_IPS = root("spec", "clusterIPs")
+_FAMILIES = root("spec", "ipFamilies")
+
+
+def validate_cluster_ips(service: Json, old: Json | None) -> Errors:
+    """Also used before anything is allocated, so that allocation meets no surprises."""
+    if type_of(service) == EXTERNAL_NAME:
+        return
+    ips = cluster_ips_of(service)
+    yield from _validate_singular(service)
+    yield from _validate_families(ip_families_of(service))
+    if (policy := service["spec"].get("ipFamilyPolicy")) is not None:
+        yield from one_of(policy, root("spec", "ipFamilyPolicy"), _POLICIES)
+    wrong = list(_validate_each(ips, cluster_ips_of(old) if old else []))
+    yield from wrong
+    if len(ips) > 2:
+        yield invalid(_IPS, ips, "may only hold up to 2 values")
+    # With addresses that are none, what follows would only be noise.
+    if not wrong:
+        yield from _validate_dual_stack(service)
+
+
+def _validate_singular(service: Json) -> Errors:
+    single, plural = cluster_ip_of(service), cluster_ips_of(service)
+    if not single:
+        if plural:
+            yield invalid(_IPS, plural, "must be empty when `clusterIP` is not specified")
+    elif not plural:
+        yield required(_IPS)
+    elif plural[0] != single:
+        yield invalid(_IPS, plural, "first value must match `clusterIP`")
+
+
+def _validate_families(families: list[str]) -> Errors:
+    seen: set[str] = set()
+    for position, family in enumerate(families):
+        if family not in (IPV4, IPV6):
+            yield not_supported(_FAMILIES.index(position), family, (IPV4, IPV6))
+        if family in seen:
+            yield duplicate(_FAMILIES.index(position), family)
+        seen.add(family)
+
+
+def _validate_each(ips: list[str], known: list[str]) -> Errors:
+    for position, ip in enumerate(ips):
+        if position == 0 and ip == NO_ADDRESS:
+            if len(ips) > 1:
+                yield invalid(_IPS, ips, "'None' must be the first and only value")
+        else:
+            yield from is_valid_ip_for_legacy_field(_IPS.index(position), ip, old=known)
+
+
+def _validate_dual_stack(service: Json) -> Errors:
+    ips = cluster_ips_of(service)
+    if len(ips) > 1 and {ip_family(ip) for ip in ips} != {IPV4, IPV6}:
+        yield invalid(_IPS, ips, "may specify no more than one IP for each IP family")
+    if is_headless(service):
+        return
+    pairs = zip(ips, ip_families_of(service), strict=False)
+    for position, (ip, family) in enumerate(pairs):
+        if family in (IPV4, IPV6) and ip_family(ip) != family:
+            why = f"expected an {family} value as indicated by `ipFamilies[{position}]`"
+            yield invalid(_IPS.index(position), ip, why)

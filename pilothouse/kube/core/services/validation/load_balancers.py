@@ -1,0 +1,98 @@
+"""The fields that only load balancers have, and what load balancers report back."""
+
+from __future__ import annotations
+
+from pilothouse.kube.core.services.traits import LOAD_BALANCER, type_of
+from pilothouse.kube.validation.fields import dns_subdomain, qualified_name
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required, root
+from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.validation.addresses import (
+    is_valid_cidr_for_legacy_field,
+    is_valid_ip_for_legacy_field,
+    parse_ip_sloppy,
+)
+
+SOURCE_RANGES_ANNOTATION = "service.beta.kubernetes.io/load-balancer-source-ranges"
+
+_IP_MODES = ("Proxy", "VIP")
+_ONLY_LOAD_BALANCERS = "may only be used when `type` is 'LoadBalancer'"
+_CLASS = root("spec", "loadBalancerClass")
+
+
+def validate_load_balancer_fields(service: Json, old: Json | None) -> Errors:
+    yield from _validate_source_ranges(service, old)
+    allocate, balancer = service["spec"].get("allocateLoadBalancerNodePorts"), type_of(service) == LOAD_BALANCER
+    if allocate is not None and not balancer:
+        yield forbidden(root("spec", "allocateLoadBalancerNodePorts"), _ONLY_LOAD_BALANCERS)
+    if balancer and allocate is None:
+        yield required(root("allocateLoadBalancerNodePorts"))
+
+
+def _validate_source_ranges(service: Json, old: Json | None) -> Errors:
+    """From the field or else from the annotation. In both, spaces around a range are allowed."""
+    ranges = service["spec"].get("loadBalancerSourceRanges") or []
+    annotation = annotations_of(service).get(SOURCE_RANGES_ANNOTATION)
+    if ranges:
+        path = root("spec", "LoadBalancerSourceRanges")
+    elif annotation is not None:
+        path = root("metadata", "annotations").key(SOURCE_RANGES_ANNOTATION)
+    else:
+        return
+    if type_of(service) != LOAD_BALANCER:
+        yield forbidden(path, _ONLY_LOAD_BALANCERS)
+    if ranges:
+        known = [each.strip() for each in (old["spec"].get("loadBalancerSourceRanges") or ())] if old else []
+        for position, each in enumerate(ranges):
+            yield from is_valid_cidr_for_legacy_field(path.index(position), each.strip(), old=known)
+    elif old is None or annotations_of(old).get(SOURCE_RANGES_ANNOTATION) != annotation:
+        yield from _validate_annotated_ranges(annotation or "", path)
+
+
+def _validate_annotated_ranges(annotation: str, path: Path) -> Errors:
+    if annotation.strip():
+        for each in annotation.strip().split(","):
+            yield from is_valid_cidr_for_legacy_field(path, each.strip())
+
+
+def validate_load_balancer_class(service: Json, old: Json | None) -> Errors:
+    name, balancer = service["spec"].get("loadBalancerClass"), type_of(service) == LOAD_BALANCER
+    if old is not None and balancer and type_of(old) == LOAD_BALANCER and name != old["spec"].get("loadBalancerClass"):
+        yield invalid(_CLASS, name, "may not change once set")
+    if name is None:
+        return
+    if balancer:
+        yield from qualified_name(name, _CLASS)
+    else:
+        yield forbidden(_CLASS, _ONLY_LOAD_BALANCERS)
+
+
+def validate_load_balancer_status(service: Json, old: Json) -> Errors:
+    path, points = root("status", "loadBalancer", "ingress"), ingress_points(service)
+    if points and type_of(service) != LOAD_BALANCER:
+        yield forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")
+        return
+    known = [point["ip"] for point in ingress_points(old) if point.get("ip")]
+    for position, point in enumerate(points):
+        yield from _validate_point(point, path.index(position), known)
+
+
+def ingress_points(service: Json) -> list[Json]:
+    """Where the load balancer takes traffic in."""
+    return ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+
+
+def _validate_point(point: Json, path: Path, known: list[str]) -> Errors:
+    ip, mode, hostname = point.get("ip") or "", point.get("ipMode"), point.get("hostname") or ""
+    if ip:
+        yield from is_valid_ip_for_legacy_field(path.child("ip"), ip, old=known)
+    if mode is None:
+        if ip:
+            yield required(path.child("ipMode"), "must be specified when `ip` is set")
+    elif not ip:
+        yield forbidden(path.child("ipMode"), "may not be specified when `ip` is not set")
+    elif mode not in _IP_MODES:
+        yield not_supported(path.child("ipMode"), mode, _IP_MODES)
+    if hostname:
+        yield from dns_subdomain(hostname, path.child("hostname"))
+        if parse_ip_sloppy(hostname) is not None:
+            yield invalid(path.child("hostname"), hostname, "must be a DNS name, not an IP address")

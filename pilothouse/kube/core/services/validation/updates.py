@@ -1,0 +1,72 @@
+"""What an update may change: a second address or family can come and go, the first ones are for ever."""
+
+from __future__ import annotations
+
+from pilothouse.kube.core.services.traits import (
+    EXTERNAL_NAME,
+    SINGLE_STACK,
+    cluster_ips_of,
+    health_check_port_of,
+    ip_families_of,
+    is_headless,
+    needs_health_check,
+    type_of,
+)
+from pilothouse.machinery.field import Errors, forbidden, invalid, root
+from pilothouse.machinery.objects import Json
+
+_FIXED = "may not change once set"
+_IPS = root("spec", "clusterIPs")
+_FAMILIES = root("spec", "ipFamilies")
+
+
+def validate_cluster_ips_update(service: Json, old: Json) -> Errors:
+    if _free_to_change(service, old) or (is_headless(service) and is_headless(old)):
+        return
+    ips, before = cluster_ips_of(service), cluster_ips_of(old)
+    if len(ips) == len(before):
+        for position, ip in enumerate(before):
+            if ips[position] != ip:
+                yield invalid(_IPS.index(position), ips, _FIXED)
+        return
+    if not ips:
+        yield invalid(_IPS.index(0), None, "primary clusterIP can not be unset")
+    elif before and ips[0] != before[0]:
+        yield invalid(_IPS.index(0), ips, _FIXED)
+    if len(before) > len(ips) == 1:
+        yield from _validate_downgrade(service, "clusterIP")
+
+
+def validate_ip_families_update(service: Json, old: Json) -> Errors:
+    if _free_to_change(service, old) or is_headless(service) or is_headless(old):
+        return
+    families, before = ip_families_of(service), ip_families_of(old)
+    if len(families) == len(before):
+        for position, family in enumerate(before):
+            if families[position] != family:
+                yield invalid(_FAMILIES.index(0), families, _FIXED)
+        return
+    if len(before) > len(families) and not cluster_ips_of(service):
+        yield invalid(_FAMILIES.index(0), families or None, "primary ipFamily can not be unset")
+    if families and before and families[0] != before[0]:
+        yield invalid(_FAMILIES.index(0), cluster_ips_of(service) or None, _FIXED)
+    if len(before) > len(families) == 1:
+        yield from _validate_downgrade(service, "ipFamily")
+
+
+def validate_health_check_update(service: Json, old: Json) -> Errors:
+    both = needs_health_check(service) and needs_health_check(old)
+    if both and health_check_port_of(service) != health_check_port_of(old):
+        yield forbidden(root("spec", "healthCheckNodePort"), "field is immutable")
+
+
+def _free_to_change(service: Json, old: Json) -> bool:
+    """From and to ExternalName everything may change."""
+    return EXTERNAL_NAME in (type_of(service), type_of(old))
+
+
+def _validate_downgrade(service: Json, what: str) -> Errors:
+    policy = service["spec"].get("ipFamilyPolicy")
+    if policy != SINGLE_STACK:
+        why = f"must be set to 'SingleStack' when releasing the secondary {what}"
+        yield invalid(root("spec", "ipFamilyPolicy"), policy, why)

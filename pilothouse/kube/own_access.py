@@ -1,0 +1,77 @@
+"""The server's own access to a resource: as itself, past authorization and admission, and by the resource's rules."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pilothouse.apiserver.authn.tokens import loopback_user
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import UpdatedObject
+from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, name_of, namespace_of
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAccess:
+    """What it raises are StatusErrors."""
+
+    registry: RegistryStore
+
+    async def get(self, name: str, *, namespace: str = "") -> Json | None:
+        try:
+            found = await self.registry.get(self._context(namespace), name, GetOptions())
+        except NotFound:
+            return None
+        return found.parse() if isinstance(found, StoredObject) else found
+
+    async def list(self) -> list[Json]:
+        """All objects in all namespaces."""
+        found = await self.registry.list(self._context(""), ListOptions())
+        return [stored.parse() for stored in found.objects]
+
+    async def create(self, obj: Json) -> None:
+        """Raises AlreadyExists."""
+        context = self._context(namespace_of(obj))
+        await self.registry.create(context, obj, options=WriteOptions(), validate=_allow)
+
+    async def update(self, obj: Json, change: Callable[[Json], None]) -> None:
+        """Changes the object of this name as it is when the change is written. Raises NotFound."""
+
+        async def changed(current: Json | None) -> Json:
+            assert current is not None
+            change(current)
+            return current
+
+        await self.registry.update(
+            self._context(namespace_of(obj)),
+            name_of(obj),
+            UpdatedObject(changed),
+            options=WriteOptions(),
+            validate_create=_allow,
+            validate_update=_allow_update,
+        )
+
+    async def delete(self, name: str, *, namespace: str = "") -> None:
+        """An object that is not there is fine."""
+        try:
+            await self.registry.delete(self._context(namespace), name, options=DeleteOptions(), validate=_allow)
+        except NotFound:
+            return
+
+    def _context(self, namespace: str) -> RequestContext:
+        return RequestContext(namespace, self.registry.resource.group_resource, loopback_user(), warn=_log.warning)
+
+
+async def _allow(_: Json) -> None:
+    """Nobody has a say in what the server does itself."""
+
+
+async def _allow_update(_: Json, __: Json) -> None:
+    """The same."""
