@@ -16,7 +16,7 @@ from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.server.config import GenericConfig
-from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.server.hooks import HookContext, run_post_start_hooks
 from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.kube.server import KubeConfig, KubeServer
@@ -107,8 +107,7 @@ async def in_process_server(folder: Path) -> AsyncIterator[InProcessServer]:
     kube = KubeServer(KubeConfig(generic), delegate=not_found(generic.lifecycle.mux_and_discovery_complete))
     generic.lifecycle.mux_and_discovery_complete.signal()
     context = HookContext()
-    for hook in kube.generic.post_start_hooks():
-        await hook.run(context)
+    await run_post_start_hooks(kube.generic.post_start_hooks(), context)
     users = TokenAuthenticator({TOKEN: User("tester", groups=(SYSTEM_PRIVILEGED_GROUP,))})
     try:
         yield InProcessServer(handler_chain(kube.generic, ChainConfig(users, AlwaysAllow())))

@@ -46,17 +46,7 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
     authentication → audit → impersonation → priority and fairness (instead of max in flight) → authorization
     """
     filters: list[Filter] = [
-        with_panic_recovery,
-        with_audit_id,
-        with_cache_control,
-        with_warnings,
-        with_status_errors,
-        with_request_info,
-        with_retry_after(config.is_terminating),
-        with_request_metrics,
-        with_wait_group(config.in_flight),
-        with_timeout(config.request_timeout),
-        with_cors(config.cors_origins),
+        *_before_authentication(config),
         with_authentication(config.authenticator, anonymous=config.anonymous),
         with_max_in_flight(config.max_requests_inflight, config.max_mutating_requests_inflight),
         with_authorization(config.authorizer),
@@ -67,6 +57,16 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
 def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
     """The way in to the insecure port: everyone is the superuser, and nothing is authorized."""
     filters: list[Filter] = [
+        *_before_authentication(config),
+        with_authentication(InsecureSuperuser()),
+        with_max_in_flight(config.max_requests_inflight, config.max_mutating_requests_inflight),
+    ]
+    return fold(filters, api)
+
+
+def _before_authentication(config: ChainConfig) -> list[Filter]:
+    """What every request goes through, whoever makes it."""
+    return [
         with_panic_recovery,
         with_audit_id,
         with_cache_control,
@@ -78,10 +78,7 @@ def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
         with_wait_group(config.in_flight),
         with_timeout(config.request_timeout),
         with_cors(config.cors_origins),
-        with_authentication(InsecureSuperuser()),
-        with_max_in_flight(config.max_requests_inflight, config.max_mutating_requests_inflight),
     ]
-    return fold(filters, api)
 
 
 def fold(filters: Sequence[Filter], api: Handler) -> Handler:
