@@ -18,6 +18,8 @@ from pilothouse.machinery.objects import Json, name_of
 def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Handler:
     named = storage if isinstance(storage, NamedCreator) else None
     plain = storage if isinstance(storage, Creator) else None
+    # A subresource may take what its object says of uid and version for conditions on the resource itself.
+    keeps_system_fields: bool = getattr(storage, "keeps_system_fields", False)
 
     async def create(request: Request) -> Response:
         output = negotiate_output(request, scope.serializers)
@@ -25,7 +27,8 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
         body = await request.read_body(scope.max_body)
         options = create_options(request)
         obj = decode_object_body(request, scope, serializer, body, options.field_validation)
-        wipe_system_fields(obj)
+        if not keeps_system_fields:
+            wipe_system_fields(obj)
         ensure_namespace(obj, request.info.namespace if scope.namespaced else "")
         result = await _admit_and_store(request, obj, options)
         return object_response(request, scope, output, result, status=201)

@@ -26,6 +26,8 @@ class Column:
     priority: int = 0
     description: str = ""
     documented: tuple[str, str] | None = None
+    row_conditions: Callable[[Json], list[Json]] | None = None
+    """What the column knows of the row as a whole, such as that the object has come to its end."""
 
     @property
     def definition(self) -> Json:
@@ -61,10 +63,13 @@ def rows(columns: Sequence[Column], objects: Iterable[Json], include: str) -> li
 
 
 def _row(columns: Sequence[Column], obj: Json, include: str) -> Json:
-    cells = [column.cell(obj) for column in columns]
+    row: Json = {"cells": [column.cell(obj) for column in columns]}
+    conditions = [each for column in columns if column.row_conditions for each in column.row_conditions(obj)]
+    if conditions:
+        row["conditions"] = conditions
     if include == "None":
-        return {"cells": cells, "object": None}
-    return {"cells": cells, "object": obj if include == "Object" else partial_metadata(obj)}
+        return row | {"object": None}
+    return row | {"object": obj if include == "Object" else partial_metadata(obj)}
 
 
 def partial_metadata(obj: Json, api_version: str = "meta.k8s.io/v1") -> Json:

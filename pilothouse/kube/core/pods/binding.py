@@ -1,0 +1,122 @@
+"""Bindings: how a scheduler gives a pod its node. Possible once, and only when nothing holds the pod back."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.interface import Result, Validate
+from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.errors import RevisionConflict
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.kube.core.pods.conditions import set_condition
+from pilothouse.machinery.errors import BadRequest, Conflict, NotFound, StatusError, aggregate
+from pilothouse.machinery.field import Errors, not_supported, required, root
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupResource, GroupVersionKind
+from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, resource_version_of, uid_of
+
+BINDING = GroupVersionKind("", "v1", "Binding")
+PODS = GroupResource("", "pods")
+
+_PODS_BINDING = GroupResource("", "pods/binding")
+
+
+def created() -> Json:
+    """The answer to a create that leaves no object behind."""
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+class BindingStorage:
+    """pods/NAME/binding. The uid and the version in the binding are conditions on the pod."""
+
+    keeps_system_fields = True
+
+    def __init__(self, registry: RegistryStore) -> None:
+        self._registry = registry
+
+    async def create_named(
+        self, ctx: RequestContext, name: str, obj: Json, *, options: WriteOptions, validate: Validate
+    ) -> Result:
+        if name != name_of(obj):
+            raise BadRequest("name in URL does not match name in Binding object")
+        errors = list(validate_binding(obj))
+        if errors:
+            raise StatusError(aggregate(map(str, errors)))
+        await validate(obj)
+        await self._assign(ctx, obj, dry_run=options.dry_run)
+        return created()
+
+    async def _assign(self, ctx: RequestContext, binding: Json, *, dry_run: bool) -> None:
+        """Ends, because each new try means that somebody else's write succeeded."""
+        name = name_of(binding)
+        key = self._registry.keys.object(ctx.namespace, name)
+        while True:
+            with translated(PODS, name):
+                current = await self._registry.storage.get(key)
+                if current is None:
+                    raise NotFound.of(PODS, name)
+                pod = current.parse()
+                _check_preconditions(binding, pod, current)
+                _bind(pod, binding)
+                try:
+                    await self._registry.storage.update(current, pod, ttl=0, dry_run=dry_run)
+                except RevisionConflict:
+                    continue
+                return
+
+
+class LegacyBindingStorage:
+    """The collection of bindings, where each names its pod itself."""
+
+    def __init__(self, bindings: BindingStorage) -> None:
+        self._bindings = bindings
+
+    async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
+        return await self._bindings.create_named(ctx, name_of(obj), obj, options=options, validate=validate)
+
+
+def validate_binding(binding: Json) -> Errors:
+    target = binding.get("target") or {}
+    if target.get("kind") and target["kind"] != "Node":
+        yield not_supported(root("target", "kind"), target["kind"], ("Node", "<empty>"))
+    if not target.get("name"):
+        yield required(root("target", "name"))
+
+
+def _check_preconditions(binding: Json, pod: Json, current: StoredObject) -> None:
+    for what, wanted, found in (
+        ("UID", uid_of(binding), uid_of(pod)),
+        ("ResourceVersion", resource_version_of(binding), resource_version_of(pod)),
+    ):
+        if wanted and wanted != found:
+            why = (
+                f"StorageError: invalid object, Code: 4, Key: {current.key}, ResourceVersion: 0, AdditionalErrorMsg: "
+                f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+            )
+            raise Conflict.of(PODS, name_of(pod), why)
+
+
+def _bind(pod: Json, binding: Json) -> None:
+    refusal = _refusal(pod)
+    if refusal:
+        raise Conflict.of(_PODS_BINDING, name_of(pod), refusal)
+    pod["spec"]["nodeName"] = binding["target"]["name"]
+    # Whoever was to make room for the pod need not do so any longer.
+    pod.setdefault("status", {}).pop("nominatedNodeName", None)
+    for name, added in (("annotations", annotations_of(binding)), ("labels", labels_of(binding))):
+        if added:
+            metadata(pod).setdefault(name, {}).update(added)
+    set_condition(pod, "PodScheduled", "True")
+
+
+def _refusal(pod: Json) -> str:
+    """Why a pod cannot be bound; empty when it can."""
+    name, spec = name_of(pod), pod["spec"]
+    if metadata(pod).get("deletionTimestamp"):
+        return f"pod {name} is being deleted, cannot be assigned to a host"
+    if spec.get("nodeName"):
+        return f"pod {name} is already assigned to node {quote(spec['nodeName'])}"
+    if spec.get("schedulingGates"):
+        return f"pod {name} has non-empty .spec.schedulingGates"
+    return ""

@@ -1,0 +1,138 @@
+"""Statuses of containers: how they may change, and what they may say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pilothouse.kube.validation.fields import one_of
+from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, too_long
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.names import is_valid_group_id, is_valid_user_id
+
+_HEALTH = ("Healthy", "Unhealthy", "Unknown")
+_MAX_HEALTH_MESSAGE = 1024
+_REVIVED = "may not be transitioned to non-terminated state"
+
+
+def validate_transitions(status: Json, stored: Json, spec: Json, path: Path) -> Errors:
+    """A container that has ended stays ended, unless something may start it again."""
+    if not _all_could_restart(spec):
+        for kind, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
+            by_name = {container.get("name"): container for container in reversed(spec.get(containers) or ())}
+            for position, ended in _revived(status, stored, kind):
+                if not _may_restart(by_name.get(ended.get("name")), spec, ended["state"]["terminated"]):
+                    yield forbidden(path.child(kind).index(position).child("state"), _REVIVED)
+    for position, _ in _revived(status, stored, "ephemeralContainerStatuses"):
+        at = path.child("ephemeralContainerStatuses").index(position)
+        yield forbidden(at.child("state"), _REVIVED)
+
+
+def _revived(status: Json, stored: Json, kind: str) -> Iterator[tuple[int, Json]]:
+    """The stored statuses of containers that had ended and now have not."""
+    names = {each.get("name") for each in status.get(kind) or () if not _ended(each)}
+    for position, each in enumerate(stored.get(kind) or ()):
+        if _ended(each) and each.get("name") in names:
+            yield position, each
+
+
+def _ended(status: Json) -> bool:
+    return (status.get("state") or {}).get("terminated") is not None
+
+
+def _all_could_restart(spec: Json) -> bool:
+    return any(
+        rule.get("action") == "RestartAllContainers"
+        for kind in ("containers", "initContainers")
+        for container in spec.get(kind) or ()
+        for rule in container.get("restartPolicyRules") or ()
+    )
+
+
+def _may_restart(container: Json | None, spec: Json, terminated: Json) -> bool:
+    """By its own rules and policy where it has any, else by its pod's."""
+    if container is None:
+        return False
+    code, policy = terminated.get("exitCode") or 0, container.get("restartPolicy")
+    if policy is not None:
+        for rule in container.get("restartPolicyRules") or ():
+            if rule.get("exitCodes") is not None and _meets(code, rule["exitCodes"]):
+                return True
+    policy = policy or spec.get("restartPolicy")
+    return policy == "Always" or (policy == "OnFailure" and code != 0)
+
+
+def _meets(code: int, wanted: Json) -> bool:
+    values = wanted.get("values") or ()
+    return code in values if wanted.get("operator") == "In" else code not in values
+
+
+def validate_users(statuses: Sequence[Json], path: Path, os_name: str) -> Errors:
+    for position, status in enumerate(statuses):
+        user = (status.get("user") or {}).get("linux")
+        if user is None:
+            continue
+        at = path.index(position).child("user", "linux")
+        if os_name == "windows":
+            yield forbidden(at, "cannot be set for a windows pod")
+        elif os_name == "linux":
+            yield from _validate_linux_user(user, at)
+
+
+def _validate_linux_user(user: Json, path: Path) -> Errors:
+    for message in is_valid_user_id(user.get("uid") or 0):
+        yield invalid(path.child("uid"), user["uid"], message)
+    for message in is_valid_group_id(user.get("gid") or 0):
+        yield invalid(path.child("gid"), user["gid"], message)
+    for position, group in enumerate(user.get("supplementalGroups") or ()):
+        for message in is_valid_group_id(group):
+            yield invalid(path.child("supplementalGroups").index(position), group, message)
+
+
+def validate_no_allocated_resources(statuses: Sequence[Json], path: Path) -> Errors:
+    for position, status in enumerate(statuses):
+        if status.get("allocatedResourcesStatus"):
+            at = path.index(position).child("allocatedResourcesStatus")
+            yield forbidden(at, "must not be specified in container status")
+
+
+def validate_allocated_resources(statuses: Sequence[Json], containers: Sequence[Json], path: Path) -> Errors:
+    by_name = {container.get("name"): container for container in reversed(containers)}
+    for position, status in enumerate(statuses):
+        for index, allocated in enumerate(status.get("allocatedResourcesStatus") or ()):
+            at = path.index(position).child("allocatedResourcesStatus").index(index)
+            if (container := by_name.get(status.get("name"))) is not None:
+                yield from _validate_known(allocated.get("name") or "", container, at.child("name"))
+            yield from _validate_health(allocated.get("resources") or (), at.child("resources"))
+
+
+def _validate_known(name: str, container: Json, path: Path) -> Errors:
+    resources = container.get("resources") or {}
+    if not name.startswith("claim:"):
+        if name not in (resources.get("requests") or {}):
+            yield invalid(path, name, "must match one of the container's resource requests")
+        return
+    claims = resources.get("claims") or ()
+    if name not in [f"claim:{_claim_name(claim)}" for claim in claims]:
+        why = (
+            "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' "
+            "or 'claim:<claimName>' if request is empty"
+        )
+        yield invalid(path, name, why)
+
+
+def _claim_name(claim: Json) -> str:
+    return f"{claim.get('name')}/{claim['request']}" if claim.get("request") else str(claim.get("name"))
+
+
+def _validate_health(resources: Sequence[Json], path: Path) -> Errors:
+    seen: set[str] = set()
+    for position, resource in enumerate(resources):
+        at, name, message = path.index(position), resource.get("resourceID") or "", resource.get("message")
+        yield from one_of(resource.get("health") or "", at.child("health"), _HEALTH)
+        if message == "":
+            yield required(at.child("message"), "must be non-empty if specified")
+        elif message is not None and len(message.encode()) > _MAX_HEALTH_MESSAGE:
+            yield too_long(at.child("message"), _MAX_HEALTH_MESSAGE)
+        if name in seen:
+            yield duplicate(at.child("resourceID"), name)
+        seen.add(name)

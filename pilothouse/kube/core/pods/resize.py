@@ -1,0 +1,174 @@
+"""Resizing a pod in place: cpu and memory of its containers may change, as long as its quality of service does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+
+from pilothouse.kube.core.pods.ephemeral import is_static
+from pilothouse.kube.core.pods.equality import same_spec
+from pilothouse.kube.core.pods.qos import compute_qos_class, qos_class
+from pilothouse.kube.core.pods.resource_totals import is_sidecar
+from pilothouse.kube.core.pods.validation.claims import NO_FIELD
+from pilothouse.kube.core.pods.validation.pod import validate_pod
+from pilothouse.kube.core.pods.validation.tolerated import options_for_pod
+from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, root
+from pilothouse.machinery.objects import Json
+
+_SPEC = root("spec")
+_RESIZABLE = ("cpu", "memory")
+_LISTS = ("containers", "initContainers")
+
+
+def not_resizable(old: Json) -> FieldError | None:
+    """Why this pod cannot be resized, whatever is asked for."""
+    if is_static(old):
+        return forbidden(NO_FIELD, "static pods cannot be resized")
+    if (old["spec"].get("os") or {}).get("name") == "windows":
+        return forbidden(NO_FIELD, "windows pods cannot be resized")
+    return None
+
+
+def keep_all_but_resources(pod: Json, old: Json) -> bool:
+    """Takes over from the stored pod what a resize does not concern. False where containers come or go, which is
+    refused later."""
+    spec, stored = pod["spec"], old["spec"]
+    if any(len(spec.get(kind) or ()) != len(stored.get(kind) or ()) for kind in _LISTS):
+        return False
+    resized = deepcopy(stored)
+    for kind in _LISTS:
+        if spec.get(kind):
+            resized[kind] = _with_resources(spec[kind], resized.get(kind) or [])
+    if spec.get("resources") is not None:
+        resized["resources"] = spec["resources"]
+    else:
+        resized.pop("resources", None)
+    pod["spec"], pod["status"] = resized, old.get("status") or {}
+    return True
+
+
+def _with_resources(containers: Sequence[Json], stored: list[Json]) -> Sequence[Json]:
+    for container, kept in zip(containers, stored, strict=True):
+        if container.get("name") != kept.get("name"):
+            return containers
+        for name in ("resources", "resizePolicy"):
+            if name in container:
+                kept[name] = container[name]
+            else:
+                kept.pop(name, None)
+    return stored
+
+
+def validate_resize(pod: Json, old: Json) -> Errors:
+    """All of it but the metadata, for pods that can be resized at all."""
+    spec, stored, masked = pod["spec"], old["spec"], deepcopy(pod["spec"])
+    errors = [*validate_pod(pod, options_for_pod(old)), *_validate_pod_can_resize(pod, old)]
+    if _has_resources(spec) or _has_resources(stored):
+        errors += _validate_pod_level(masked, stored)
+    if (old.get("status") or {}).get("nodeAllocatableResourceClaimStatuses"):
+        errors.append(forbidden(_SPEC, "pods with node allocatable resource claims cannot be resized"))
+    order = list(_validate_order(spec, stored))
+    errors += order
+    if not order:
+        errors += [*_validate_nothing_removed(spec, stored), *_validate_only_compute(masked, stored)]
+    yield from errors
+    if not errors and not same_spec(masked, stored):
+        yield forbidden(_SPEC, "only cpu and memory resources are mutable")
+
+
+def _validate_pod_can_resize(pod: Json, old: Json) -> Errors:
+    if qos_class(old) != compute_qos_class(pod["spec"]):
+        shown = (pod.get("status") or {}).get("qosClass") or ""
+        yield invalid(_SPEC, shown, "Pod QOS Class may not change as a result of resizing")
+    statuses = (old.get("status") or {}).get("containerStatuses") or ()
+    running = next((each for each in statuses if (each.get("state") or {}).get("running") is not None), None)
+    # A kubelet that can resize says what it has given to running containers.
+    if running is not None and running.get("resources") is None:
+        yield forbidden(_SPEC, "Pod running on node without support for resize")
+
+
+def _has_resources(spec: Json) -> bool:
+    resources = spec.get("resources") or {}
+    return bool(resources.get("requests") or resources.get("limits"))
+
+
+def _validate_pod_level(masked: Json, stored: Json) -> Errors:
+    path, new, old = _SPEC.child("resources"), masked.get("resources"), stored.get("resources")
+    if old is not None and new is None:
+        yield forbidden(path, "pod-level resources cannot be removed")
+        return
+    for kind in ("requests", "limits"):
+        if old is not None and _removes(new or {}, old, kind):
+            yield forbidden(path.child(kind), f"pod-level resource {kind} cannot be removed")
+    _mask(masked, stored)
+    if old is None and not any((masked.get("resources") or {}).values()):
+        masked.pop("resources", None)
+    if not same_spec(masked.get("resources"), old):
+        yield forbidden(_SPEC, "only cpu and memory resources are mutable at pod-level")
+
+
+def _validate_order(spec: Json, stored: Json) -> Errors:
+    for kind in _LISTS:
+        containers, before = spec.get(kind) or (), stored.get(kind) or ()
+        if len(containers) != len(before):
+            yield forbidden(_SPEC.child(kind), f"{kind} may not be added or removed on resize")
+            continue
+        for position, (container, kept) in enumerate(zip(containers, before, strict=True)):
+            if container.get("name") != kept.get("name"):
+                at = _SPEC.child(kind).index(position).child("name")
+                yield forbidden(at, f"{kind} may not be renamed or reordered on resize")
+
+
+def _validate_nothing_removed(spec: Json, stored: Json) -> Errors:
+    for kind in reversed(_LISTS):
+        for position, before in enumerate(stored.get(kind) or ()):
+            path: Path = _SPEC.child(kind).index(position).child("resources")
+            new, old = spec[kind][position].get("resources") or {}, before.get("resources") or {}
+            for what in ("requests", "limits"):
+                if _removes(new, old, what):
+                    yield forbidden(path.child(what), f"resource {what} cannot be removed")
+
+
+def _removes(resources: Json, stored: Json, kind: str) -> bool:
+    return not (stored.get(kind) or {}).keys() <= (resources.get(kind) or {}).keys()
+
+
+def _validate_only_compute(masked: Json, stored: Json) -> Errors:
+    """Masks what may change in each container, so that `masked` ends up as the stored spec if nothing else did."""
+    for container, before in zip(masked.get("containers") or (), stored.get("containers") or (), strict=True):
+        _mask_container(container, before)
+        if not same_spec(container, before):
+            yield forbidden(_SPEC, "only cpu and memory resources are mutable")
+    pairs = zip(masked.get("initContainers") or (), stored.get("initContainers") or (), strict=True)
+    for position, (container, before) in enumerate(pairs):
+        modified, path = not same_spec(container, before), _SPEC.child("initContainers").index(position)
+        _mask_container(container, before)
+        if not same_spec(container, before):
+            yield forbidden(path, "only cpu and memory resources for init or sidecar containers are mutable")
+        if modified and not is_sidecar(container):
+            for policy in container.get("resizePolicy") or ():
+                if policy.get("restartPolicy") == "RestartContainer":
+                    why = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
+                    yield forbidden(path, why)
+
+
+def _mask_container(container: Json, stored: Json) -> None:
+    """As for the pod. Claims fall away with it, so that containers with claims are never resized: upstream's rule."""
+    _mask(container, stored)
+    (container.get("resources") or {}).pop("claims", None)
+
+
+def _mask(part: Json, stored: Json) -> None:
+    """Puts the stored amounts of cpu and memory in place of the new ones."""
+    resources = part.get("resources")
+    if resources is None:
+        return
+    before = stored.get("resources") or {}
+    for kind in ("limits", "requests"):
+        amounts = {name: amount for name, amount in (resources.get(kind) or {}).items() if name not in _RESIZABLE}
+        kept = before.get(kind) or {}
+        amounts |= {name: kept[name] for name in _RESIZABLE if name in kept}
+        if amounts:
+            resources[kind] = amounts
+        else:
+            resources.pop(kind, None)

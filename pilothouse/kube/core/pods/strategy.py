@@ -1,0 +1,166 @@
+"""The rules of pods, and of the subresources that show a pod as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from pilothouse.kube.core.pods.apparmor import apparmor_warnings, fill_in_apparmor_fields
+from pilothouse.kube.core.pods.conditions import set_condition
+from pilothouse.kube.core.pods.defaults.pod import default_pod
+from pilothouse.kube.core.pods.disabled_fields import drop_disabled_fields, drop_disabled_status_fields
+from pilothouse.kube.core.pods.ephemeral import (
+    is_static,
+    static_pod_error,
+    validate_ephemeral_containers_update,
+)
+from pilothouse.kube.core.pods.equality import same_spec
+from pilothouse.kube.core.pods.label_keys import select_own_label_values
+from pilothouse.kube.core.pods.qos import compute_qos_class
+from pilothouse.kube.core.pods.resize import keep_all_but_resources, not_resizable, validate_resize
+from pilothouse.kube.core.pods.status import validate_status_update
+from pilothouse.kube.core.pods.update import validate_pod_update
+from pilothouse.kube.core.pods.validation.pod import validate_new_pod
+from pilothouse.kube.core.pods.warnings.pod import pod_warnings, status_warnings
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.machinery.field import Errors
+from pilothouse.machinery.objects import Json, metadata
+
+_ENDED = ("Failed", "Succeeded")
+_KEPT_METADATA = ("deletionTimestamp", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
+
+
+class PodStrategy(KubeStrategy):
+    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
+
+    def default(self, obj: Json) -> None:
+        default_pod(obj)
+
+    def prepare_for_create(self, obj: Json) -> None:
+        metadata(obj)["generation"] = 1
+        obj["status"] = {"phase": "Pending", "qosClass": compute_qos_class(obj["spec"])}
+        drop_disabled_fields(obj["spec"])
+        if obj["spec"].get("schedulingGates"):
+            message = "Scheduling is blocked due to non-empty scheduling gates"
+            set_condition(obj, "PodScheduled", "False", reason="SchedulingGated", message=message)
+        select_own_label_values(obj)
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        obj["status"] = old.get("status") or {}
+        drop_disabled_fields(obj["spec"], old["spec"])
+        _count_generation(obj, old)
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from validate_new_pod(obj)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from self.validate_metadata(obj)
+        yield from validate_pod_update(obj, old)
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        yield from apparmor_warnings(obj)
+        yield from pod_warnings(obj)
+
+    def canonicalize(self, obj: Json) -> None:
+        # Not before the warnings, which tell what is filled in here from what was written by the client.
+        fill_in_apparmor_fields(obj)
+
+    def grace_period(self, obj: Json, requested: int | None) -> int | None:
+        """Nobody waits for a pod that runs nowhere, or no longer."""
+        spec = obj.get("spec") or {}
+        if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in _ENDED:
+            return 0
+        period = (spec.get("terminationGracePeriodSeconds") or 0) if requested is None else requested
+        return 1 if period < 0 else period
+
+
+class PodStatusStrategy(PodStrategy):
+    reset_fields: ClassVar[tuple[str, ...]] = ("spec", "metadata.deletionTimestamp", "metadata.ownerReferences")
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        stored, status = old.get("status") or {}, obj.setdefault("status", {})
+        obj["spec"] = old["spec"]
+        metadata(obj).pop("deletionTimestamp", None)
+        _keep(metadata(obj), metadata(old), "ownerReferences")
+        if not status.get("qosClass") and stored.get("qosClass"):
+            status["qosClass"] = stored["qosClass"]
+        _keep_observed_generations(status, stored)
+        drop_disabled_status_fields(status, stored)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_status_update(obj, old)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return status_warnings(obj)
+
+
+class PodEphemeralContainersStrategy(PodStrategy):
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        added = obj["spec"].get("ephemeralContainers")
+        obj["spec"] = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
+        if added:
+            obj["spec"]["ephemeralContainers"] = added
+        obj["status"] = old.get("status") or {}
+        _keep_metadata(obj, old)
+        drop_disabled_fields(obj["spec"], old["spec"])
+        _count_generation(obj, old)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        if is_static(old):
+            yield from static_pod_error()
+            return
+        yield from self.validate_metadata_update(obj, old)
+        yield from self.validate_metadata(obj)
+        yield from validate_ephemeral_containers_update(obj, old)
+
+
+class PodResizeStrategy(PodStrategy):
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        if keep_all_but_resources(obj, old):
+            _keep_metadata(obj, old)
+        drop_disabled_fields(obj["spec"], old["spec"])
+        _count_generation(obj, old)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        refusal = not_resizable(old)
+        if refusal is not None:
+            yield refusal
+            return
+        yield from self.validate_metadata_update(obj, old)
+        yield from self.validate_metadata(obj)
+        yield from validate_resize(obj, old)
+
+
+def _count_generation(obj: Json, old: Json) -> None:
+    if not same_spec(obj["spec"], old["spec"]):
+        metadata(obj)["generation"] = (metadata(old).get("generation") or 0) + 1
+
+
+def _keep_metadata(obj: Json, old: Json) -> None:
+    """What a subresource that changes only part of the spec leaves alone."""
+    for name in _KEPT_METADATA:
+        _keep(metadata(obj), metadata(old), name)
+
+
+def _keep(obj: Json, old: Json, name: str) -> None:
+    if name in old:
+        obj[name] = old[name]
+    else:
+        obj.pop(name, None)
+
+
+def _keep_observed_generations(status: Json, stored: Json) -> None:
+    """Clients that do not know the field do not clear it."""
+    if not status.get("observedGeneration") and stored.get("observedGeneration"):
+        status["observedGeneration"] = stored["observedGeneration"]
+    observed: dict[str, list[int]] = {}
+    for condition in stored.get("conditions") or ():
+        observed.setdefault(condition.get("type") or "", []).append(condition.get("observedGeneration") or 0)
+    for condition in status.get("conditions") or ():
+        before = observed.get(condition.get("type") or "")
+        generation = before.pop(0) if before else 0
+        if not condition.get("observedGeneration") and generation:
+            condition["observedGeneration"] = generation

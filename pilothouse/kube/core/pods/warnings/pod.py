@@ -1,0 +1,95 @@
+"""All warnings about a pod or a pod template, in upstream's order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilothouse.kube.core.pods.containers import containers_with_path
+from pilothouse.kube.core.pods.validation.profiles import SECCOMP_POD
+from pilothouse.kube.core.pods.warnings.containers import (
+    container_warnings,
+    fractional_warnings,
+    port_name_warnings,
+    port_warnings,
+)
+from pilothouse.kube.core.pods.warnings.placement import affinity_term_warnings, placement_warnings
+from pilothouse.kube.core.pods.warnings.volumes import overlap_warnings, volume_warnings
+from pilothouse.kube.validation.addresses import warnings_for_ip
+from pilothouse.machinery.field import Path, root
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json, annotations_of, name_of
+from pilothouse.machinery.validation.names import is_dns1123_label
+
+_DEPRECATED_ANNOTATIONS = {
+    "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
+    "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+    "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
+}
+_NAME_ADVICE = (
+    "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
+    "a DNS label is recommended: "
+)
+
+
+def pod_warnings(pod: Json) -> Iterator[str]:
+    if messages := is_dns1123_label(name_of(pod)):
+        yield f"{_NAME_ADVICE}[{' '.join(messages)}]"
+    yield from _warnings(pod, Path(), is_template=False)
+
+
+def pod_template_warnings(template: Json, path: Path) -> Iterator[str]:
+    yield from _warnings(template, path, is_template=True)
+
+
+def status_warnings(pod: Json) -> Iterator[str]:
+    status = pod.get("status") or {}
+    for name in ("podIPs", "hostIPs"):
+        for position, address in enumerate(status.get(name) or ()):
+            yield from warnings_for_ip(address.get("ip") or "", root("status", name).index(position).child("ip"))
+
+
+def _warnings(obj: Json, path: Path, *, is_template: bool) -> Iterator[str]:
+    spec, at, annotations = obj.get("spec") or {}, path.child("spec"), annotations_of(obj)
+    yield from placement_warnings(spec, at)
+    for key, message in _DEPRECATED_ANNOTATIONS.items():
+        if key in annotations:
+            yield f"{path.child('metadata', 'annotations').key(key)}: {message}"
+    if volumes := spec.get("volumes"):
+        yield from volume_warnings(volumes, at.child("volumes"))
+        yield from overlap_warnings(volumes)
+    yield from _duplicate_warnings(spec, at)
+    if overhead := spec.get("overhead"):
+        yield from fractional_warnings(overhead, at.child("overhead"))
+    pod_profile = (spec.get("securityContext") or {}).get("seccompProfile")
+    if SECCOMP_POD in annotations and pod_profile is None:
+        annotation = path.child("metadata", "annotations").key(SECCOMP_POD)
+        yield f'{annotation}: non-functional in v1.27+; use the "seccompProfile" field instead'
+    for place, container in containers_with_path(spec, at):
+        yield from container_warnings(container, place, obj, path, is_template=is_template)
+    yield from port_warnings(spec, at)
+    yield from port_name_warnings(spec, at)
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        why = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{at.child('terminationGracePeriodSeconds')}: {why}"
+    yield from affinity_term_warnings(spec, at)
+    yield from _address_warnings(spec, at)
+
+
+def _duplicate_warnings(spec: Json, path: Path) -> Iterator[str]:
+    for field, name in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
+        seen: set[str] = set()
+        for position, item in enumerate(spec.get(field) or ()):
+            value = item.get(name) or ""
+            if value in seen:
+                yield f"{path.child(field).index(position).child(name)}: duplicate {name} {quote(value)}"
+            seen.add(value)
+    for position, secret in enumerate(spec.get("imagePullSecrets") or ()):
+        if not secret.get("name"):
+            yield f'{path.child("imagePullSecrets").index(position).child("name")}: invalid empty name ""'
+
+
+def _address_warnings(spec: Json, path: Path) -> Iterator[str]:
+    for position, server in enumerate((spec.get("dnsConfig") or {}).get("nameservers") or ()):
+        yield from warnings_for_ip(server, path.child("dnsConfig", "nameservers").index(position))
+    for position, alias in enumerate(spec.get("hostAliases") or ()):
+        yield from warnings_for_ip(alias.get("ip") or "", path.child("hostAliases").index(position).child("ip"))

@@ -1,0 +1,107 @@
+"""Warnings about volumes: sources that no longer work, and files that would overwrite each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pilothouse.kube.core.pods.warnings.containers import fractional
+from pilothouse.machinery.field import Path
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+
+_DEPRECATED = {
+    "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
+    "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
+    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
+    "flocker": "deprecated in v1.22, non-functional in v1.25+",
+    "storageos": "deprecated in v1.22, non-functional in v1.25+",
+    "quobyte": "deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
+    "ephemeral": "",
+    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
+    "rbd": "deprecated in v1.28, non-functional in v1.31+",
+}
+"""In the order in which they are warned of; claims of ephemeral volumes have warnings of their own."""
+_SHOWN_AS = {"storageos": "storageOS"}
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: str
+    source: str = ""
+
+    def __str__(self) -> str:
+        return f"{quote(self.path)} ({self.source})" if self.source else quote(self.path)
+
+
+def volume_warnings(volumes: Sequence[Json], path: Path) -> Iterator[str]:
+    for position, volume in enumerate(volumes):
+        for name, message in _DEPRECATED.items():
+            source = volume.get(name)
+            if source is None:
+                continue
+            at = path.index(position).child(_SHOWN_AS.get(name, name))
+            if message:
+                yield f"{at}: {message}"
+            elif (template := source.get("volumeClaimTemplate")) is not None:
+                yield from claim_warnings(template.get("spec") or {}, at.child("volumeClaimTemplate", "spec"))
+
+
+def claim_warnings(spec: Json, path: Path) -> Iterator[str]:
+    """For the spec of a PersistentVolumeClaim."""
+    resources = spec.get("resources") or {}
+    for kind in ("requests", "limits"):
+        if text := (resources.get(kind) or {}).get("storage"):
+            yield from fractional(text, path.child("resources", kind).key("storage"))
+
+
+def overlap_warnings(volumes: Sequence[Json]) -> Iterator[str]:
+    for volume in volumes:
+        name = volume.get("name") or ""
+        if config_map := volume.get("configMap"):
+            described = f"ConfigMap {quote(config_map.get('name') or '')}"
+            yield from _overlaps(name, described, _files(config_map))
+        if secret := volume.get("secret"):
+            described = f"Secret {quote(secret.get('secretName') or '')}"
+            yield from _overlaps(name, described, _files(secret))
+        if downward := volume.get("downwardAPI"):
+            yield from _overlaps(name, "DownwardAPI", _files(downward))
+        if projected := volume.get("projected"):
+            sources = projected.get("sources") or ()
+            for _ in (source for source in sources if not source):
+                yield f"volume {quote(name)} (Projected) has no sources provided"
+            yield from _overlaps(name, "Projected", [file for source in sources for file in _projected(source)])
+
+
+def _files(source: Json, shown: str = "") -> list[_File]:
+    return [_File(item.get("path") or "", shown) for item in source.get("items") or ()]
+
+
+def _projected(source: Json) -> list[_File]:
+    if (config_map := source.get("configMap")) and config_map.get("items"):
+        return _files(config_map, f"ConfigMap {quote(config_map.get('name') or '')}")
+    if (secret := source.get("secret")) and secret.get("items"):
+        return _files(secret, f"Secret {quote(secret.get('name') or '')}")
+    if (downward := source.get("downwardAPI")) and downward.get("items"):
+        return _files(downward, "DownwardAPI")
+    if token := source.get("serviceAccountToken"):
+        return [_File(token.get("path") or "", "ServiceAccountToken")]
+    return []
+
+
+def _overlaps(volume: str, described: str, files: Iterable[_File]) -> Iterator[str]:
+    earlier: list[_File] = []
+    for given in files:
+        file = _File(given.path.rstrip("/"), given.source)
+        for other in earlier:
+            if _overlap(file, other):
+                yield f"volume {quote(volume)} ({described}): overlapping paths: {file} with {other}"
+        earlier.append(file)
+
+
+def _overlap(file: _File, other: _File) -> bool:
+    """Whether one is the other, or would have to be its directory."""
+    if not file.path or not other.path:
+        return False
+    return f"{other.path}/".startswith(f"{file.path}/") or f"{file.path}/".startswith(f"{other.path}/")
