@@ -60,7 +60,7 @@ def table(
     headers: bool = True,
 ) -> Json:
     include = include_object(request)
-    made = rows(scope.columns, objects, include)
+    made = rows(scope.columns, objects, include, scope.stored)
     for row in made:
         if row["object"] is not None and include != "Object":
             row["object"]["apiVersion"] = target.api_version
@@ -68,7 +68,7 @@ def table(
         "kind": "Table",
         "apiVersion": target.api_version,
         "metadata": metadata,
-        "columnDefinitions": [column.definition for column in scope.columns] if headers else [],
+        "columnDefinitions": [column.definition for column in scope.columns if column.headed] if headers else [],
         "rows": made,
     }
 

@@ -26,6 +26,8 @@ class Column:
     priority: int = 0
     description: str = ""
     documented: tuple[str, str] | None = None
+    headed: bool = True
+    """False for a cell that stands in the rows without a column for it, as upstream has it in places."""
     row_conditions: Callable[[Json], list[Json]] | None = None
     """What the column knows of the row as a whole, such as that the object has come to its end."""
 

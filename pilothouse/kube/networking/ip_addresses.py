@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pilothouse.apiserver.registry.resource import Names, Resource
-from pilothouse.apiserver.registry.table import NAME, Column
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import dns_subdomain, follow
 from pilothouse.machinery.field import Errors, Path, required, root
@@ -68,5 +70,6 @@ IP_ADDRESSES = Resource(
     columns=[
         NAME,
         Column("ParentRef", _parent, documented=("io.k8s.api.networking.v1.IPAddressSpec", "parentRef")),
+        replace(AGE, headed=False),
     ],
 )
