@@ -59,14 +59,19 @@ CREATED_AT = Column(
 DEFAULT_COLUMNS: Sequence[Column] = (NAME, CREATED_AT)
 
 
-def rows(columns: Sequence[Column], objects: Iterable[Json], include: str) -> list[Json]:
-    """One row an object. `include` is the client's includeObject: Metadata, Object or None."""
-    return [_row(columns, obj, include) for obj in objects]
+def rows(
+    columns: Sequence[Column], objects: Iterable[Json], include: str, stored: Callable[[Json], Json]
+) -> list[Json]:
+    """One row an object. `include` is the client's includeObject: Metadata, Object or None.
+
+    Columns are made for the stored form of an object, which `stored` makes from the one that is served.
+    """
+    return [_row(columns, obj, include, stored(obj)) for obj in objects]
 
 
-def _row(columns: Sequence[Column], obj: Json, include: str) -> Json:
-    row: Json = {"cells": [column.cell(obj) for column in columns]}
-    conditions = [each for column in columns if column.row_conditions for each in column.row_conditions(obj)]
+def _row(columns: Sequence[Column], obj: Json, include: str, stored: Json) -> Json:
+    row: Json = {"cells": [column.cell(stored) for column in columns]}
+    conditions = [each for column in columns if column.row_conditions for each in column.row_conditions(stored)]
     if conditions:
         row["conditions"] = conditions
     if include == "None":
