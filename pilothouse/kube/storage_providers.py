@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from pilothouse.kube.apps.storage_provider import AppsStorageProvider
+from pilothouse.kube.autoscaling.storage_provider import AutoscalingStorageProvider
 from pilothouse.kube.batch.storage_provider import BatchStorageProvider
 from pilothouse.kube.coordination.storage_provider import CoordinationStorageProvider
 from pilothouse.kube.discovery.storage_provider import DiscoveryStorageProvider
 from pilothouse.kube.events.storage_provider import EventsStorageProvider
 from pilothouse.kube.flowcontrol.storage_provider import FlowControlStorageProvider
 from pilothouse.kube.networking.storage_provider import NetworkingStorageProvider
+from pilothouse.kube.policy.storage_provider import PolicyStorageProvider
 from pilothouse.kube.rbac.storage_provider import RBACStorageProvider
 from pilothouse.kube.scheduling.storage_provider import SchedulingStorageProvider
 from pilothouse.kube.served import RESTStorageProvider
 
 STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
     AppsStorageProvider(),
+    AutoscalingStorageProvider(),
     BatchStorageProvider(),
     CoordinationStorageProvider(),
     DiscoveryStorageProvider(),
     EventsStorageProvider(),
     FlowControlStorageProvider(),
     NetworkingStorageProvider(),
+    PolicyStorageProvider(),
     RBACStorageProvider(),
     SchedulingStorageProvider(),
 )

@@ -1,0 +1,80 @@
+"""HorizontalPodAutoscalers, stored as autoscaling/v2. Their generation is not counted."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.autoscaling.defaults import KIND, default_autoscaler_spec
+from pilothouse.kube.autoscaling.metric_cells import format_metrics
+from pilothouse.kube.autoscaling.round_trip import drop_annotations
+from pilothouse.kube.autoscaling.validation import validate_autoscaler_spec
+from pilothouse.kube.parts import number, part, text
+from pilothouse.kube.spec_and_status import StatusSubresource, carry_over, zero_value
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.replica_counts import validate_counts
+from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.objects import Json
+
+_SPEC = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec"
+_STATUS = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus"
+
+
+class HorizontalPodAutoscalerStrategy(KubeStrategy):
+    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
+
+    def default(self, obj: Json) -> None:
+        drop_annotations(obj)
+        default_autoscaler_spec(obj["spec"])
+
+    def canonicalize(self, obj: Json) -> None:
+        # Here too, because autoscaling/v1 does not fill in a behavior, and stored objects have it whole.
+        default_autoscaler_spec(obj["spec"])
+
+    def prepare_for_create(self, obj: Json) -> None:
+        obj["status"] = zero_value(KIND, "status")
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        carry_over(obj, old, "status")
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from validate_autoscaler_spec(obj["spec"], root("spec"))
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_autoscaler_spec(obj["spec"], root("spec"), old["spec"])
+
+
+class HorizontalPodAutoscalerStatusStrategy(StatusSubresource, HorizontalPodAutoscalerStrategy):
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_counts(part(obj, "status"), root("status"), "currentReplicas", "desiredReplicas")
+
+
+def _reference(obj: Json) -> str:
+    return f"{text(obj, 'spec', 'scaleTargetRef', 'kind')}/{text(obj, 'spec', 'scaleTargetRef', 'name')}"
+
+
+def _min_pods(obj: Json) -> str:
+    return str(part(obj, "spec").get("minReplicas", "<unset>"))
+
+
+HORIZONTAL_POD_AUTOSCALERS = Resource(
+    names=Names("horizontalpodautoscalers", kind="HorizontalPodAutoscaler", short=["hpa"], categories=["all"]),
+    strategy=HorizontalPodAutoscalerStrategy(),
+    group="autoscaling",
+    version="v2",
+    columns=[
+        NAME,
+        Column("Reference", _reference, documented=(_SPEC, "scaleTargetRef")),
+        Column("Targets", format_metrics, documented=(_SPEC, "metrics")),
+        Column("MinPods", _min_pods, documented=(_SPEC, "minReplicas")),
+        Column("MaxPods", lambda obj: number(obj, "spec", "maxReplicas"), documented=(_SPEC, "maxReplicas")),
+        Column(
+            "Replicas", lambda obj: number(obj, "status", "currentReplicas"), documented=(_STATUS, "currentReplicas")
+        ),
+        AGE,
+    ],
+)

@@ -1,0 +1,131 @@
+"""autoscaling/v1: CPU utilization has fields of its own, and everything else travels in annotations."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from pilothouse.kube.autoscaling.defaults import DEFAULT_CPU_UTILIZATION, KIND, cpu_utilization
+from pilothouse.kube.autoscaling.round_trip import (
+    BEHAVIOR,
+    CONDITIONS,
+    CURRENT_METRICS,
+    METRICS,
+    decode_list,
+    drop_annotations,
+    encode,
+)
+from pilothouse.kube.autoscaling.v1_behavior import behavior_to_v1, behavior_to_v2
+from pilothouse.kube.autoscaling.v1_metrics import (
+    metric_status_to_v1,
+    metric_status_to_v2,
+    metric_to_v1,
+    metric_to_v2,
+)
+from pilothouse.kube.parts import items, part
+from pilothouse.kube.served import Conversion
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json, annotations_of, metadata
+from pilothouse.machinery.schema import types
+
+V1 = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
+
+_SPEC = ("scaleTargetRef", "minReplicas", "maxReplicas")
+_STATUS = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
+
+
+def to_v2(obj: Json) -> Json:
+    out = {"kind": KIND.kind, "apiVersion": KIND.api_version, "metadata": deepcopy(obj["metadata"])}
+    out |= {"spec": _spec_to_v2(obj), "status": _status_to_v2(obj)}
+    drop_annotations(out)
+    return _fitted(KIND, out)
+
+
+def from_v2(obj: Json) -> Json:
+    out = {"kind": V1.kind, "apiVersion": V1.api_version, "metadata": deepcopy(obj["metadata"])}
+    out |= {"spec": _spec_to_v1(part(obj, "spec")), "status": _status_to_v1(part(obj, "status"))}
+    drop_annotations(out)
+    if annotations := _annotations(obj):
+        metadata(out)["annotations"] = annotations_of(out) | annotations
+    return _fitted(V1, out)
+
+
+def _default(obj: Json) -> None:
+    obj["spec"].setdefault("minReplicas", 1)
+
+
+def _spec_to_v2(obj: Json) -> Json:
+    spec, annotations = part(obj, "spec"), annotations_of(obj)
+    out: Json = {name: deepcopy(spec[name]) for name in _SPEC if name in spec}
+    percent = spec.get("targetCPUUtilizationPercentage")
+    others = decode_list(annotations.get(METRICS), "v1", "MetricSpec") or []
+    out["metrics"] = [metric_to_v2(metric) for metric in others]
+    if percent is not None or not others:
+        out["metrics"].append(cpu_utilization(DEFAULT_CPU_UTILIZATION if percent is None else percent))
+    if behavior := behavior_to_v2(annotations.get(BEHAVIOR)):
+        out["behavior"] = behavior
+    return out
+
+
+def _status_to_v2(obj: Json) -> Json:
+    """What the annotations say is more than the fields can, and goes before them."""
+    status, annotations = part(obj, "status"), annotations_of(obj)
+    out: Json = {name: status[name] for name in _STATUS if name in status}
+    percent = status.get("currentCPUUtilizationPercentage")
+    if percent is not None:
+        resource = {"name": "cpu", "current": {"averageUtilization": percent}}
+        out["currentMetrics"] = [{"type": "Resource", "resource": resource}]
+    current = decode_list(annotations.get(CURRENT_METRICS), "v1", "MetricStatus")
+    if current is not None:
+        out["currentMetrics"] = [metric_status_to_v2(metric) for metric in current]
+    conditions = decode_list(annotations.get(CONDITIONS), "v1", "HorizontalPodAutoscalerCondition")
+    return out if conditions is None else out | {"conditions": conditions}
+
+
+def _spec_to_v1(spec: Json) -> Json:
+    out: Json = {name: deepcopy(spec[name]) for name in _SPEC if name in spec}
+    percents = (_cpu_percent(metric) for metric in spec.get("metrics") or ())
+    percent = next((percent for percent in percents if percent is not None), None)
+    return out if percent is None else out | {"targetCPUUtilizationPercentage": percent}
+
+
+def _status_to_v1(status: Json) -> Json:
+    out: Json = {name: status[name] for name in _STATUS if name in status}
+    for metric in status.get("currentMetrics") or ():
+        percent = part(metric, "resource", "current").get("averageUtilization")
+        if _is_cpu(metric) and percent is not None:
+            out["currentCPUUtilizationPercentage"] = percent
+    return out
+
+
+def _annotations(obj: Json) -> dict[str, str]:
+    others = [metric_to_v1(metric) for metric in items(obj, "spec", "metrics") if _cpu_percent(metric) is None]
+    current = [metric_status_to_v1(metric) for metric in items(obj, "status", "currentMetrics")]
+    conditions = [_shown_condition(condition) for condition in items(obj, "status", "conditions")]
+    lists = {METRICS: others, CURRENT_METRICS: current, CONDITIONS: conditions}
+    annotations = {name: encode(values) for name, values in lists.items() if values}
+    if (behavior := part(obj, "spec").get("behavior")) is not None:
+        annotations[BEHAVIOR] = behavior_to_v1(behavior)
+    return annotations
+
+
+def _shown_condition(condition: Json) -> Json:
+    shown = {name: condition.get(name) for name in ("type", "status", "lastTransitionTime")}
+    return shown | {name: condition[name] for name in ("reason", "message") if condition.get(name)}
+
+
+def _is_cpu(metric: Json) -> bool:
+    return metric.get("type") == "Resource" and part(metric, "resource").get("name") == "cpu"
+
+
+def _cpu_percent(metric: Json) -> int | None:
+    """The target of a metric that v1 has a field for."""
+    return part(metric, "resource", "target").get("averageUtilization") if _is_cpu(metric) else None
+
+
+def _fitted(kind: GroupVersionKind, obj: Json) -> Json:
+    found = types.of(kind)
+    assert found is not None
+    return found.fit(obj)
+
+
+V1_CONVERSION = Conversion(kind=V1, to_stored=to_v2, from_stored=from_v2, default=_default)

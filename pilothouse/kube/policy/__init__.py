@@ -1,0 +1,1 @@
+"""policy: how many pods may be disrupted at a time."""

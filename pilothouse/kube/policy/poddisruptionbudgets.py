@@ -1,0 +1,99 @@
+"""PodDisruptionBudgets. An update must say which version it is based on."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.parts import number, part
+from pilothouse.kube.policy.empty_selectors import strip_deprecated_label
+from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource
+from pilothouse.kube.validation.fields import one_of
+from pilothouse.kube.validation.int_or_percent import (
+    validate_not_more_than_100_percent,
+    validate_positive_int_or_percent,
+)
+from pilothouse.kube.validation.label_selectors import shown_selector
+from pilothouse.kube.validation.replica_counts import validate_counts
+from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.conditions import validate_conditions
+from pilothouse.machinery.validation.labels import LabelSelectorRules, validate_label_selector
+
+_SPEC, _STATUS = root("spec"), root("status")
+
+
+class PodDisruptionBudgetStrategy(SpecAndStatusStrategy):
+    kind = GroupVersionKind("policy", "v1", "PodDisruptionBudget")
+    allow_unconditional_update = False
+
+    def default(self, obj: Json) -> None:
+        strip_deprecated_label(obj["spec"].get("selector"))
+
+    def validate(self, obj: Json) -> Errors:
+        """Upstream looks at the spec only, and leaves the metadata to the generic checks."""
+        return _validate_spec(obj["spec"])
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        return _validate_spec(obj["spec"], old["spec"])
+
+
+class PodDisruptionBudgetStatusStrategy(StatusSubresource, PodDisruptionBudgetStrategy):
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        status = part(obj, "status")
+        yield from validate_conditions(status.get("conditions"), _STATUS.child("conditions"))
+        counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+        yield from validate_counts(status, _STATUS, *counts)
+
+
+def _validate_spec(spec: Json, old: Json | None = None) -> Errors:
+    limits = {name: spec[name] for name in ("minAvailable", "maxUnavailable") if spec.get(name) is not None}
+    if len(limits) == 2:
+        yield invalid(_SPEC, _shown(spec), "minAvailable and maxUnavailable cannot be both set")
+    for name, limit in limits.items():
+        yield from validate_positive_int_or_percent(limit, _SPEC.child(name))
+        yield from validate_not_more_than_100_percent(limit, _SPEC.child(name))
+    was_wrong = old is not None and any(validate_label_selector(old.get("selector"), _SPEC))
+    rules = LabelSelectorRules(allow_invalid_values=was_wrong)
+    yield from validate_label_selector(spec.get("selector"), _SPEC.child("selector"), rules)
+    if (policy := spec.get("unhealthyPodEvictionPolicy")) is not None:
+        supported = ("AlwaysAllow", "IfHealthyBudget")
+        yield from one_of(policy, _SPEC.child("unhealthyPodEvictionPolicy"), supported)
+
+
+def _shown(spec: Json) -> Json:
+    """As upstream's server prints it."""
+    return {
+        "MinAvailable": spec.get("minAvailable"),
+        "Selector": shown_selector(spec.get("selector")),
+        "MaxUnavailable": spec.get("maxUnavailable"),
+        "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
+    }
+
+
+def _limit(field: str) -> Column:
+    names = {
+        "minAvailable": ("Min Available", "The minimum number of pods that must be available."),
+        "maxUnavailable": ("Max Unavailable", "The maximum number of pods that may be unavailable."),
+    }
+    name, description = names[field]
+    return Column(name, lambda obj: str(part(obj, "spec").get(field, "N/A")), description=description)
+
+
+POD_DISRUPTION_BUDGETS = Resource(
+    names=Names("poddisruptionbudgets", kind="PodDisruptionBudget", short=["pdb"]),
+    strategy=PodDisruptionBudgetStrategy(),
+    group="policy",
+    columns=[
+        NAME,
+        _limit("minAvailable"),
+        _limit("maxUnavailable"),
+        Column(
+            "Allowed Disruptions",
+            lambda obj: number(obj, "status", "disruptionsAllowed"),
+            type="integer",
+            description="Calculated number of pods that may be disrupted at this time.",
+        ),
+        AGE,
+    ],
+)
