@@ -16,6 +16,8 @@ from pilothouse.kube.core.namespaces import (
     NamespaceStatusStrategy,
     NamespaceStorage,
 )
+from pilothouse.kube.core.pods.storage import pod_storages
+from pilothouse.kube.core.podtemplates import POD_TEMPLATES
 from pilothouse.kube.core.replicationcontrollers import (
     REPLICATION_CONTROLLER_SCALING,
     REPLICATION_CONTROLLERS,
@@ -55,6 +57,8 @@ class LegacyRESTStorageProvider:
             served(registries.open(CONFIG_MAPS)),
             served(registries.open(SECRETS)),
             *_namespaces(namespaces),
+            *pod_storages(registries),
+            served(registries.open(POD_TEMPLATES)),
             *_services(services),
             *cluster_storages(registries),
             *_replication_controllers(registries.open(REPLICATION_CONTROLLERS)),
