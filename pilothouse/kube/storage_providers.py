@@ -10,10 +10,12 @@ from pilothouse.kube.discovery.storage_provider import DiscoveryStorageProvider
 from pilothouse.kube.events.storage_provider import EventsStorageProvider
 from pilothouse.kube.flowcontrol.storage_provider import FlowControlStorageProvider
 from pilothouse.kube.networking.storage_provider import NetworkingStorageProvider
+from pilothouse.kube.node.storage_provider import NodeStorageProvider
 from pilothouse.kube.policy.storage_provider import PolicyStorageProvider
 from pilothouse.kube.rbac.storage_provider import RBACStorageProvider
 from pilothouse.kube.scheduling.storage_provider import SchedulingStorageProvider
 from pilothouse.kube.served import RESTStorageProvider
+from pilothouse.kube.storage.storage_provider import StorageStorageProvider
 
 STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
     AppsStorageProvider(),
@@ -25,6 +27,8 @@ STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
     FlowControlStorageProvider(),
     NetworkingStorageProvider(),
     PolicyStorageProvider(),
+    NodeStorageProvider(),
     RBACStorageProvider(),
     SchedulingStorageProvider(),
+    StorageStorageProvider(),
 )

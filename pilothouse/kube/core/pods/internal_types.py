@@ -203,6 +203,10 @@ TYPES: dict[str, str] = {
     "WindowsSecurityContextOptions": (
         "GMSACredentialSpecName=gmsaCredentialSpecName GMSACredentialSpec=gmsaCredentialSpec RunAsUserName HostProcess"
     ),
+    "PersistentVolumeSpec": (
+        "Capacity +PersistentVolumeSource AccessModes ClaimRef:*ObjectReference PersistentVolumeReclaimPolicy:s "
+        "StorageClassName:s MountOptions VolumeMode NodeAffinity:*VolumeNodeAffinity VolumeAttributesClassName"
+    ),
     "PersistentVolumeSource": (
         "GCEPersistentDisk=gcePersistentDisk:*GCEPersistentDiskVolumeSource "
         "AWSElasticBlockStore=awsElasticBlockStore:*AWSElasticBlockStoreVolumeSource HostPath:*HostPathVolumeSource "

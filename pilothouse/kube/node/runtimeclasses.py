@@ -1,0 +1,75 @@
+"""RuntimeClasses: which container runtime runs a pod, what that costs, and where it can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.core.pods.internal_form import internal_form
+from pilothouse.kube.core.pods.validation.container_resources import validate_overhead
+from pilothouse.kube.core.pods.validation.options import PodValidationOptions
+from pilothouse.kube.parts import items, part, text
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.fields import follow
+from pilothouse.kube.validation.node_labels import DEPRECATED_NODE_LABELS
+from pilothouse.kube.validation.tolerations import validate_tolerations
+from pilothouse.machinery.field import Errors, Path, duplicate, required, root
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.immutable import validate_immutable_field
+from pilothouse.machinery.validation.labels import validate_labels
+from pilothouse.machinery.validation.names import name_is_dns_label
+
+GROUP = "node.k8s.io"
+
+_SCHEDULING = root("scheduling")
+
+
+class RuntimeClassStrategy(KubeStrategy):
+    namespaced = False
+    allow_create_on_update = True
+    allow_unconditional_update = False
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        if not obj.get("handler"):
+            yield required(root("handler"))
+        else:
+            yield from follow(name_is_dns_label, obj["handler"], root("handler"))
+        if obj.get("overhead") is not None:
+            overhead = part(obj, "overhead", "podFixed")
+            yield from validate_overhead(overhead, root("overhead"), PodValidationOptions())
+        scheduling = part(obj, "scheduling")
+        yield from validate_labels(scheduling.get("nodeSelector"), _SCHEDULING.child("nodeSelector"))
+        yield from _validate_tolerations(items(scheduling, "tolerations"), _SCHEDULING.child("tolerations"))
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate(obj)
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_immutable_field(text(obj, "handler"), text(old, "handler"), root("handler"))
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        for label in sorted(part(obj, "scheduling", "nodeSelector")):
+            if message := DEPRECATED_NODE_LABELS.get(label):
+                yield f"scheduling.nodeSelector: {message}"
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return self.warnings_on_create(obj)
+
+
+def _validate_tolerations(tolerations: Sequence[Json], path: Path) -> Errors:
+    yield from validate_tolerations(tolerations, path)
+    seen: set[tuple[str, ...]] = set()
+    for position, toleration in enumerate(tolerations):
+        key = tuple(text(toleration, field) for field in ("key", "operator", "value", "effect"))
+        if key in seen:
+            yield duplicate(path.index(position), internal_form("Toleration", toleration))
+        seen.add(key)
+
+
+RUNTIME_CLASSES = Resource(
+    names=Names("runtimeclasses", kind="RuntimeClass"),
+    strategy=RuntimeClassStrategy(),
+    group=GROUP,
+    columns=[NAME, Column("Handler", lambda obj: text(obj, "handler")), AGE],
+)

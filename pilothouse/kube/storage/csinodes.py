@@ -1,0 +1,93 @@
+"""CSINodes: which CSI drivers run on a node, and what they call it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.core.pods.validation.provider_volumes import validate_csi_driver_name
+from pilothouse.kube.parts import items, part, text
+from pilothouse.kube.storage.storageclasses import GROUP
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.fields import nonnegative, qualified_name
+from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.immutable import validate_immutable_field
+
+_MAX_NODE_ID = 256
+_DRIVERS = root("spec", "drivers")
+
+
+class CSINodeStrategy(KubeStrategy):
+    namespaced = False
+    allow_unconditional_update = False
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from _validate_drivers(items(obj, "spec", "drivers"))
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate(obj)
+        for before in items(old, "spec", "drivers"):
+            for driver in items(obj, "spec", "drivers"):
+                if text(driver, "name") == text(before, "name"):
+                    yield from validate_immutable_field(_fixed(driver), _fixed(before), _DRIVERS)
+
+
+def _fixed(driver: Json) -> Json:
+    """What stays the same as long as a driver is on a node, as upstream prints it."""
+    return {
+        "Name": text(driver, "name"),
+        "NodeID": text(driver, "nodeID"),
+        "TopologyKeys": driver.get("topologyKeys"),
+        "Allocatable": None,
+    }
+
+
+def _validate_drivers(drivers: Sequence[Json]) -> Errors:
+    names: set[str] = set()
+    for position, driver in enumerate(drivers):
+        path, name = _DRIVERS.index(position), text(driver, "name")
+        yield from validate_csi_driver_name(name, path.child("name"))
+        yield from _validate_node_id(text(driver, "nodeID"), path.child("nodeID"))
+        yield from nonnegative(part(driver, "allocatable").get("count") or 0, path.child("allocatable", "count"))
+        if name in names:
+            yield duplicate(path.child("name"), name)
+        names.add(name)
+        yield from _validate_topology_keys(items(driver, "topologyKeys"), path)
+
+
+def _validate_node_id(node_id: str, path: Path) -> Errors:
+    if not node_id:
+        yield required(path)
+    if len(node_id.encode()) > _MAX_NODE_ID:
+        yield invalid(path, node_id, f"must be {_MAX_NODE_ID} characters or less")
+
+
+def _validate_topology_keys(keys: Sequence[str], path: Path) -> Errors:
+    """Errors stand under the driver, not under the key: upstream's choice."""
+    for position, key in enumerate(keys):
+        if not key:
+            yield required(path)
+        if key in keys[:position]:
+            yield duplicate(path, key)
+        yield from qualified_name(key, path)
+
+
+CSI_NODES = Resource(
+    names=Names("csinodes", kind="CSINode"),
+    strategy=CSINodeStrategy(),
+    group=GROUP,
+    returns_deleted_object=True,
+    columns=[
+        NAME,
+        Column(
+            "Drivers",
+            lambda obj: len(items(obj, "spec", "drivers")),
+            type="integer",
+            description="Drivers indicates the number of CSI drivers registered on the node",
+        ),
+        AGE,
+    ],
+)

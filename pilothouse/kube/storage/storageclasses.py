@@ -1,0 +1,124 @@
+"""StorageClasses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.parts import items, part, text
+from pilothouse.kube.storage.parameters import validate_driver, validate_parameters
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.fields import one_of
+from pilothouse.kube.validation.node_labels import DEPRECATED_NODE_LABELS
+from pilothouse.machinery.field import Errors, Path, duplicate, required, root
+from pilothouse.machinery.objects import Json, annotations_of, name_of
+from pilothouse.machinery.validation.immutable import validate_immutable_field
+from pilothouse.machinery.validation.labels import validate_label_name
+
+GROUP = "storage.k8s.io"
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
+
+_IMMUTABLE = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+
+
+class StorageClassStrategy(KubeStrategy):
+    namespaced = False
+
+    def default(self, obj: Json) -> None:
+        if obj.get("reclaimPolicy") is None:
+            obj["reclaimPolicy"] = "Delete"
+        if obj.get("volumeBindingMode") is None:
+            obj["volumeBindingMode"] = "Immediate"
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from validate_driver(text(obj, "provisioner"), root("provisioner"))
+        yield from validate_parameters(part(obj, "parameters"), root("parameters"), may_be_empty=True)
+        if obj.get("reclaimPolicy"):
+            yield from one_of(obj["reclaimPolicy"], root("reclaimPolicy"), ("Delete", "Retain"))
+        if obj.get("volumeBindingMode") is None:
+            yield required(root("volumeBindingMode"))
+        else:
+            modes = ("Immediate", "WaitForFirstConsumer")
+            yield from one_of(obj["volumeBindingMode"], root("volumeBindingMode"), modes)
+        yield from _validate_topologies(items(obj, "allowedTopologies"), root("allowedTopologies"))
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate(obj)
+        yield from self.validate_metadata_update(obj, old)
+        for field in _IMMUTABLE:
+            yield from validate_immutable_field(obj.get(field), old.get(field), root(field))
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        for position, term in enumerate(items(obj, "allowedTopologies")):
+            path = root("allowedTopologies").index(position).child("matchLabelExpressions")
+            for number, expression in enumerate(items(term, "matchLabelExpressions")):
+                if message := DEPRECATED_NODE_LABELS.get(expression.get("key") or ""):
+                    yield f"{path.index(number).child('key')}: {message}"
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return self.warnings_on_create(obj)
+
+
+def _validate_topologies(terms: Sequence[Json], path: Path) -> Errors:
+    # Upstream starts with as many empty terms as there are terms, so that an empty one is a duplicate of each.
+    seen: list[dict[str, set[str]]] = [{} for _ in terms]
+    for position, term in enumerate(terms):
+        at = path.index(position).child("matchLabelExpressions")
+        yield from _validate_expressions(items(term, "matchLabelExpressions"), at)
+        said = {text(each, "key"): set(items(each, "values")) for each in items(term, "matchLabelExpressions")}
+        for other in seen:
+            if said == other:
+                yield duplicate(at, "")
+        seen.append(said)
+
+
+def _validate_expressions(expressions: Sequence[Json], path: Path) -> Errors:
+    keys: set[str] = set()
+    for position, expression in enumerate(expressions):
+        at, key, values = path.index(position), text(expression, "key"), items(expression, "values")
+        if not values:
+            yield required(at.child("values"))
+        for number, value in enumerate(values):
+            if value in values[:number]:
+                yield duplicate(at.child("values").index(number), value)
+        yield from validate_label_name(key, at.child("key"))
+        if key in keys:
+            yield duplicate(at.child("key"), key)
+        keys.add(key)
+
+
+def is_default_class(obj: Json) -> bool:
+    return any(annotations_of(obj).get(name) == "true" for name in (DEFAULT_CLASS, BETA_DEFAULT_CLASS))
+
+
+def _name(obj: Json) -> str:
+    return f"{name_of(obj)} (default)" if is_default_class(obj) else name_of(obj)
+
+
+_CLASS = "io.k8s.api.storage.v1.StorageClass"
+
+STORAGE_CLASSES = Resource(
+    names=Names("storageclasses", kind="StorageClass", short=["sc"]),
+    strategy=StorageClassStrategy(),
+    group=GROUP,
+    returns_deleted_object=True,
+    columns=[
+        Column(NAME.name, _name, format=NAME.format, documented=NAME.documented),
+        Column("Provisioner", lambda obj: text(obj, "provisioner"), documented=(_CLASS, "provisioner")),
+        Column("ReclaimPolicy", lambda obj: obj.get("reclaimPolicy") or "Delete", documented=(_CLASS, "reclaimPolicy")),
+        Column(
+            "VolumeBindingMode",
+            lambda obj: obj.get("volumeBindingMode") or "Immediate",
+            documented=(_CLASS, "volumeBindingMode"),
+        ),
+        Column(
+            "AllowVolumeExpansion",
+            lambda obj: bool(obj.get("allowVolumeExpansion")),
+            documented=(_CLASS, "allowVolumeExpansion"),
+        ),
+        AGE,
+    ],
+)

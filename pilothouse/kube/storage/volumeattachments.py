@@ -1,0 +1,140 @@
+"""VolumeAttachments: that a volume should be, or is, attached to a node."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.core.persistentvolumes.sources import source_of
+from pilothouse.kube.core.persistentvolumes.validation import validate_inline_spec
+from pilothouse.kube.core.pods.defaults.resources import round_up
+from pilothouse.kube.core.pods.defaults.volumes import default_volume
+from pilothouse.kube.core.pods.internal_form import internal_form
+from pilothouse.kube.core.pods.validation.provider_volumes import validate_csi_driver_name
+from pilothouse.kube.parts import part, text
+from pilothouse.kube.spec_and_status import carry_over
+from pilothouse.kube.storage.parameters import size_of
+from pilothouse.kube.storage.storageclasses import GROUP
+from pilothouse.kube.strategy import KubeStrategy, keep_metadata_for_status
+from pilothouse.kube.validation.fields import dns_subdomain
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required, root, too_long
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.format import inclusive_range_error
+from pilothouse.machinery.validation.immutable import validate_immutable_field
+
+_MAX_METADATA = 256 * 1024
+_MAX_MESSAGE = 1024
+_MAX_INT32 = 2**31 - 1
+_ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+
+
+class VolumeAttachmentStrategy(KubeStrategy):
+    namespaced = False
+    allow_unconditional_update = False
+    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
+
+    def default(self, obj: Json) -> None:
+        inline = part(obj, "spec", "source", "inlineVolumeSpec")
+        round_up(inline.get("capacity"))
+        default_volume(source_of(inline))
+
+    def prepare_for_create(self, obj: Json) -> None:
+        obj["status"] = {"attached": False}
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        carry_over(obj, old, "status")
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from _validate_spec(part(obj, "spec"), root("spec"))
+        yield from _validate_status(part(obj, "status"), root("status"))
+        name = part(obj, "spec", "source").get("persistentVolumeName")
+        if name is not None:
+            yield from dns_subdomain(name, root("spec.source.persistentVolumeName"))
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate(obj)
+        yield from validate_immutable_field(_shown(part(obj, "spec")), _shown(part(old, "spec")), root("spec"))
+
+
+class VolumeAttachmentStatusStrategy(VolumeAttachmentStrategy):
+    reset_fields = ("metadata", "spec")
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        carry_over(obj, old, "spec")
+        keep_metadata_for_status(obj, old)
+
+
+def _shown(spec: Json) -> Json:
+    """As upstream prints the spec: in the form that it has inside the server."""
+    source = part(spec, "source")
+    return {
+        "Attacher": text(spec, "attacher"),
+        "Source": {
+            "PersistentVolumeName": source.get("persistentVolumeName"),
+            "InlineVolumeSpec": internal_form("PersistentVolumeSpec", source.get("inlineVolumeSpec")),
+        },
+        "NodeName": text(spec, "nodeName"),
+    }
+
+
+def _validate_spec(spec: Json, path: Path) -> Errors:
+    yield from validate_csi_driver_name(text(spec, "attacher"), path.child("attacher"))
+    yield from _validate_source(part(spec, "source"), path.child("source"))
+    yield from dns_subdomain(text(spec, "nodeName"), path.child("nodeName"))
+
+
+def _validate_source(source: Json, path: Path) -> Errors:
+    name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+    if name is None and inline is None:
+        yield required(path, _ONE_SOURCE)
+    elif name is not None and inline is not None:
+        yield forbidden(path, _ONE_SOURCE)
+    elif name == "":
+        yield required(path.child("persistentVolumeName"), "must specify non empty persistentVolumeName")
+    elif inline is not None:
+        yield from validate_inline_spec(inline, path.child("inlineVolumeSpec"))
+
+
+def _validate_status(status: Json, path: Path) -> Errors:
+    if size_of(part(status, "attachmentMetadata")) > _MAX_METADATA:
+        yield too_long(path.child("attachmentMetadata"), _MAX_METADATA)
+    for field in ("attachError", "detachError"):
+        yield from _validate_error(part(status, field), path.child(field))
+
+
+def _validate_error(error: Json, path: Path) -> Errors:
+    if len(text(error, "message").encode()) > _MAX_MESSAGE:
+        # Upstream names the other limit here.
+        yield too_long(path.child("message"), _MAX_METADATA)
+    code = error.get("errorCode")
+    if code is not None and code < 0:
+        yield invalid(path.child("errorCode"), code, inclusive_range_error(0, _MAX_INT32))
+
+
+_SPEC = "io.k8s.api.storage.v1.VolumeAttachmentSpec"
+
+VOLUME_ATTACHMENTS = Resource(
+    names=Names("volumeattachments", kind="VolumeAttachment"),
+    strategy=VolumeAttachmentStrategy(),
+    group=GROUP,
+    returns_deleted_object=True,
+    columns=[
+        NAME,
+        Column("Attacher", lambda obj: text(obj, "spec", "attacher"), format="name", documented=(_SPEC, "attacher")),
+        Column(
+            "PV",
+            lambda obj: text(obj, "spec", "source", "persistentVolumeName"),
+            documented=("io.k8s.api.storage.v1.VolumeAttachmentSource", "persistentVolumeName"),
+        ),
+        Column("Node", lambda obj: text(obj, "spec", "nodeName"), documented=(_SPEC, "nodeName")),
+        Column(
+            "Attached",
+            lambda obj: bool(part(obj, "status").get("attached")),
+            type="boolean",
+            documented=("io.k8s.api.storage.v1.VolumeAttachmentStatus", "attached"),
+        ),
+        AGE,
+    ],
+)
