@@ -11,7 +11,7 @@ from pilothouse.apiserver.registry import creating
 from pilothouse.apiserver.registry.before import before_update
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.deletion import should_delete_during_update
-from pilothouse.apiserver.registry.errors import MODIFIED, parse_resource_version, translated
+from pilothouse.apiserver.registry.errors import MODIFIED, object_resource_version, translated
 from pilothouse.apiserver.registry.interface import Result, Updated, UpdatedObject, Validate, ValidateUpdate
 from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.options import WriteOptions
@@ -20,7 +20,7 @@ from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import Conflict, Invalid, NotFound
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.names import GroupKind
-from pilothouse.machinery.objects import Json, metadata, resource_version_of, uid_of
+from pilothouse.machinery.objects import Json, metadata, uid_of
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.registry.store import RegistryStore
@@ -57,7 +57,7 @@ class Update:
 
     async def _create(self, key: str) -> Updated:
         obj = await self.updated.make(None)
-        parse_resource_version(resource_version_of(obj))
+        object_resource_version(obj)
         fill_system_fields(obj)
         async with self.registry.hooks.around_create(obj, dry_run=self.options.dry_run):
             await creating.prepare(self.registry, self.ctx, obj, self.validate_create)
@@ -100,7 +100,7 @@ class Update:
 
     def _check_resource_version(self, obj: Json, current: StoredObject) -> None:
         """No version on the object means: whatever is there, where the strategy allows that."""
-        version = parse_resource_version(resource_version_of(obj))
+        version = object_resource_version(obj)
         if version == 0 and not self.registry.strategy.allow_unconditional_update:
             kind = GroupKind(self.ctx.resource.group, self.ctx.resource.resource)
             path = root("metadata", "resourceVersion")
