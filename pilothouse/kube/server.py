@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
-from pilothouse.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from pilothouse.apiserver.endpoints.api_groups import (
     install_api_group,
     install_group_list,
@@ -15,6 +14,8 @@ from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.kube.admission.plugins import admission_plugins
+from pilothouse.kube.capabilities import CAPABILITIES
 from pilothouse.kube.core.services.storage import ServiceNetwork
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTStorageProvider
 from pilothouse.kube.core.system_namespaces import SystemNamespaces
@@ -45,7 +46,9 @@ class KubeServer:
             config.generic.store, root=config.generic.key_prefix, event_ttl=int(config.event_ttl)
         )
         legacy = LegacyRESTStorageProvider(self._service_network).open(self.registries)
-        admission = AdmissionChain([NamespaceLifecycle(legacy.namespace_phase)])
+        CAPABILITIES.allow_privileged = config.allow_privileged
+        plugins = admission_plugins(self.registries, legacy.namespace_phase, config.generic.admission_plugins)
+        admission = AdmissionChain(plugins)
         installer = Installer(admission, config.generic.authorizer, config.generic.min_request_timeout)
         self._install_legacy_api(legacy, installer)
         self._install_apis(installer)

@@ -19,6 +19,7 @@ from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext, run_post_start_hooks
 from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.controlplane.options.admission import DEFAULT_ON
 from pilothouse.kube.server import KubeConfig, KubeServer
 from pilothouse.machinery.objects import Json
 
@@ -103,7 +104,7 @@ def _bytes(body: Json | list[Any] | bytes | str | None) -> bytes:
 @asynccontextmanager
 async def in_process_server(folder: Path) -> AsyncIterator[InProcessServer]:
     store = await SqliteStore.open(folder)
-    generic = GenericConfig(store)
+    generic = GenericConfig(store, admission_plugins=DEFAULT_ON)
     kube = KubeServer(KubeConfig(generic), delegate=not_found(generic.lifecycle.mux_and_discovery_complete))
     generic.lifecycle.mux_and_discovery_complete.signal()
     context = HookContext()

@@ -1,0 +1,1 @@
+"""Admission plugins that know built-in kinds, one a file."""

@@ -1,0 +1,37 @@
+"""DefaultTolerationSeconds: pods stay for a while on a node that is not ready or cannot be reached."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kube.admission.pods import spec_of_written_pod
+from pilothouse.machinery.objects import Json
+
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+
+
+class DefaultTolerationSeconds:
+    name = "DefaultTolerationSeconds"
+
+    def __init__(self, *, not_ready: int = 300, unreachable: int = 300) -> None:
+        self._seconds = {NOT_READY: not_ready, UNREACHABLE: unreachable}
+
+    def handles(self, operation: Operation) -> bool:
+        return operation in (Operation.CREATE, Operation.UPDATE)
+
+    async def admit(self, attributes: Attributes) -> None:
+        spec = spec_of_written_pod(attributes)
+        if spec is None:
+            return
+        given = list(spec.get("tolerations") or ())
+        for taint, seconds in self._seconds.items():
+            if not any(_tolerates(each, taint) for each in given):
+                added = {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+                spec["tolerations"] = [*(spec.get("tolerations") or ()), added]
+
+    async def validate(self, attributes: Attributes) -> None:
+        return None
+
+
+def _tolerates(toleration: Json, taint: str) -> bool:
+    return (toleration.get("key") or taint) == taint and (toleration.get("effect") or "NoExecute") == "NoExecute"

@@ -1,0 +1,13 @@
+"""Telling writes of pods from all others."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.admission.interface import Attributes
+from pilothouse.machinery.objects import Json
+
+
+def spec_of_written_pod(attributes: Attributes) -> Json | None:
+    """The spec of the pod that is written; None for other resources and for subresources."""
+    if attributes.resource.resource != "pods" or attributes.resource.group or attributes.subresource:
+        return None
+    return None if attributes.obj is None else attributes.obj.setdefault("spec", {})

@@ -1,0 +1,92 @@
+"""Priority: a pod's priority is that of its class, and there is at most one default class."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kube.admission.pods import spec_of_written_pod
+from pilothouse.kube.admission.refusals import refused
+from pilothouse.machinery.objects import Json, name_of
+
+_NO_CLASS: Json = {"value": 0, "preemptionPolicy": "PreemptLowerPriority"}
+_KEPT = ("priority", "preemptionPolicy")
+
+
+class PriorityClasses(Protocol):
+    async def get(self, name: str) -> Json | None: ...
+
+    async def default(self) -> Json | None:
+        """The default class with the lowest value, should there be several."""
+
+
+class Priority:
+    name = "Priority"
+
+    def __init__(self, classes: PriorityClasses) -> None:
+        self._classes = classes
+
+    def handles(self, operation: Operation) -> bool:
+        return operation in (Operation.CREATE, Operation.UPDATE)
+
+    async def admit(self, attributes: Attributes) -> None:
+        spec = spec_of_written_pod(attributes)
+        if spec is None:
+            return
+        if attributes.operation is Operation.CREATE:
+            await self._give_priority(attributes, spec)
+        elif attributes.old is not None:
+            before = attributes.old.get("spec") or {}
+            for name in _KEPT:
+                if spec.get(name) is None and before.get(name) is not None:
+                    spec[name] = before[name]
+
+    async def validate(self, attributes: Attributes) -> None:
+        resource = attributes.resource
+        if (resource.group, resource.resource) != ("scheduling.k8s.io", "priorityclasses") or attributes.subresource:
+            return
+        if attributes.obj is None or not attributes.obj.get("globalDefault"):
+            return
+        current = await self._classes.default()
+        if current is None:
+            return
+        if attributes.operation is Operation.CREATE or name_of(current) != name_of(attributes.obj):
+            why = f"PriorityClass {name_of(current)} is already marked as default. Only one default can exist"
+            raise refused(attributes, why)
+
+    async def _give_priority(self, attributes: Attributes, spec: Json) -> None:
+        chosen = await self._class_of(attributes, spec)
+        given, value = spec.get("priority"), chosen.get("value") or 0
+        if given is not None and given != value:
+            why = (
+                f"the integer value of priority ({given}) must not be provided in pod spec; "
+                f"priority admission controller computed {value} from the given PriorityClass name"
+            )
+            raise refused(attributes, why)
+        spec["priority"] = value
+        self._set_preemption_policy(attributes, spec, chosen.get("preemptionPolicy"))
+
+    async def _class_of(self, attributes: Attributes, spec: Json) -> Json:
+        name = spec.get("priorityClassName")
+        if name:
+            found = await self._classes.get(name)
+            if found is None:
+                raise refused(attributes, f"no PriorityClass with name {name} was found")
+            return found
+        default = await self._classes.default()
+        if default is None:
+            return _NO_CLASS
+        spec["priorityClassName"] = name_of(default)
+        return default
+
+    def _set_preemption_policy(self, attributes: Attributes, spec: Json, policy: str | None) -> None:
+        if policy is None:
+            return
+        given = spec.get("preemptionPolicy")
+        if given is not None and given != policy:
+            why = (
+                f"the string value of PreemptionPolicy ({given}) must not be provided in pod spec; "
+                f"priority admission controller computed {policy} from the given PriorityClass name"
+            )
+            raise refused(attributes, why)
+        spec["preemptionPolicy"] = policy

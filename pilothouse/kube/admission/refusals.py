@@ -1,0 +1,14 @@
+"""How admission refuses a write."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.admission.interface import Attributes
+from pilothouse.machinery.errors import Forbidden
+from pilothouse.machinery.objects import metadata
+
+
+def refused(attributes: Attributes, why: str) -> Forbidden:
+    """The object may have no name yet, when it will be generated."""
+    meta = metadata(attributes.obj) if attributes.obj is not None else {}
+    name = attributes.name or meta.get("name") or meta.get("generateName") or "Unknown"
+    return Forbidden.of(attributes.resource.group_resource, name, why)

@@ -1,0 +1,88 @@
+"""RuntimeClass: a pod gets the overhead and the scheduling constraints of its runtime class, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kube.admission.pods import spec_of_written_pod
+from pilothouse.kube.admission.refusals import refused
+from pilothouse.kube.admission.tolerations import merge_tolerations
+from pilothouse.kube.core.pods.equality import same_spec
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+
+GetRuntimeClass: TypeAlias = Callable[[str], Awaitable[Json | None]]
+
+_OTHER_OVERHEAD = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+
+
+class RuntimeClass:
+    name = "RuntimeClass"
+
+    def __init__(self, get: GetRuntimeClass) -> None:
+        self._get = get
+
+    def handles(self, operation: Operation) -> bool:
+        return operation is Operation.CREATE
+
+    async def admit(self, attributes: Attributes) -> None:
+        spec = spec_of_written_pod(attributes)
+        chosen = None if spec is None else await self._class_of(attributes, spec)
+        if spec is None or chosen is None:
+            return
+        _set_overhead(attributes, spec, chosen)
+        if (scheduling := chosen.get("scheduling")) is not None:
+            _set_scheduling(attributes, spec, scheduling)
+
+    async def validate(self, attributes: Attributes) -> None:
+        spec = spec_of_written_pod(attributes)
+        if spec is None:
+            return
+        chosen = await self._class_of(attributes, spec)
+        overhead = (chosen or {}).get("overhead")
+        if overhead is not None:
+            if not _same_overhead(overhead, spec):
+                raise refused(attributes, _OTHER_OVERHEAD)
+        elif spec.get("overhead") is not None:
+            why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+            raise refused(attributes, why)
+
+    async def _class_of(self, attributes: Attributes, spec: Json) -> Json | None:
+        name = spec.get("runtimeClassName")
+        if name is None:
+            return None
+        found = await self._get(name)
+        if found is None:
+            raise refused(attributes, f"pod rejected: RuntimeClass {quote(name)} not found")
+        return found
+
+
+def _same_overhead(overhead: Json, spec: Json) -> bool:
+    return same_spec({"overhead": overhead.get("podFixed") or {}}, {"overhead": spec.get("overhead") or {}})
+
+
+def _set_overhead(attributes: Attributes, spec: Json, chosen: Json) -> None:
+    overhead = chosen.get("overhead")
+    if overhead is None:
+        return
+    if spec.get("overhead") and not _same_overhead(overhead, spec):
+        raise refused(attributes, _OTHER_OVERHEAD)
+    if overhead.get("podFixed"):
+        spec["overhead"] = dict(overhead["podFixed"])
+
+
+def _set_scheduling(attributes: Attributes, spec: Json, scheduling: Json) -> None:
+    selector = dict(spec.get("nodeSelector") or {})
+    for key, value in sorted((scheduling.get("nodeSelector") or {}).items()):
+        if selector.setdefault(key, value) != value:
+            why = (
+                f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                f"pod.spec.nodeSelector[{key}] = {selector[key]}"
+            )
+            raise refused(attributes, why)
+    tolerations = merge_tolerations(spec.get("tolerations") or [], scheduling.get("tolerations") or [])
+    for name, constraint in (("nodeSelector", selector), ("tolerations", tolerations)):
+        if constraint:
+            spec[name] = constraint
