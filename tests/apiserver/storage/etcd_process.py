@@ -56,7 +56,7 @@ class EtcdProcess:
             *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
             *("--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url),
             *("--initial-cluster", self.cluster or f"{self.name}={self.peer_url}"),
-            *("--heartbeat-interval", "50", "--election-timeout", "500"),
+            *self._timing(),
             *self.options,
         ]
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -75,6 +75,11 @@ class EtcdProcess:
     def send(self, number: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(number)
+
+    def _timing(self) -> list[str]:
+        """A member that is alone waits for one election timeout before it elects itself."""
+        heartbeat = 50 if self.cluster else 20
+        return ["--heartbeat-interval", str(heartbeat), "--election-timeout", str(10 * heartbeat)]
 
     def _end(self, number: signal.Signals) -> None:
         self.send(number)

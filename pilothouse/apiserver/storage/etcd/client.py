@@ -21,7 +21,7 @@ from pilothouse.apiserver.storage.interface import Revision
 
 # Longer than the 7 s after which etcd itself gives up a request, so that its answer is heard.
 REQUEST_TIMEOUT = 10.0
-_CLOSE_GRACE = 2.0
+_CLOSE_GRACE = 1.0
 
 # Generated protobuf classes; they carry no types.
 Message: TypeAlias = Any

@@ -40,6 +40,7 @@ class Feed:
         self._window = Window(0)
         self._expecting = {}
         self._stream: ServerWatch | None = None
+        self._lost = False  # said once, however often the connection can not be built again
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -115,7 +116,9 @@ class Feed:
             try:
                 await self._follow()
             except Unavailable as error:
-                log.warning("lost the watch, resuming behind revision %d: %s", self.reached, error)
+                level = logging.DEBUG if self._lost else logging.WARNING
+                log.log(level, "lost the watch, resuming behind revision %d: %s", self.reached, error)
+                self._lost = True
             if self.reached > before:
                 waits = delays()
             await asyncio.sleep(next(waits))
@@ -126,7 +129,7 @@ class Feed:
         stream = ServerWatch(self._client, own=self.own, after=self.reached)
         try:
             await stream.open()
-            self._stream = stream
+            self._stream, self._lost = stream, False
             if self._expecting and stream.answers_progress:
                 await stream.request_progress()
             while True:

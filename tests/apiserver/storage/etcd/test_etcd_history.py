@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import grpc
 import pytest
 from aetcd import rpc
@@ -33,11 +35,13 @@ async def test_a_refused_list_says_what_is_still_kept(etcd_store: EtcdStore) -> 
 
 
 async def test_a_list_longer_than_one_answer_is_whole(etcd_store: EtcdStore) -> None:
-    entries = [await etcd_store.create(f"/registry/{i:05}", b"") for i in range(2105)]
-    at = entries[-1].modified
-    assert await etcd_store.list("/registry/") == Page(entries, at)
-    assert await etcd_store.list("/registry/", limit=1500) == Page(entries[:1500], at, 605)
-    assert await etcd_store.list("/registry/", at=entries[1999].modified) == Page(entries[:2000], at - 105)
+    entries = await asyncio.gather(*(etcd_store.create(f"/registry/{i:05}", b"") for i in range(2000)))
+    then = await etcd_store.current_revision()
+    entries += await asyncio.gather(*(etcd_store.create(f"/registry/{i:05}", b"") for i in range(2000, 2105)))
+    now = await etcd_store.current_revision()
+    assert await etcd_store.list("/registry/") == Page(entries, now)
+    assert await etcd_store.list("/registry/", limit=1500) == Page(entries[:1500], now, 605)
+    assert await etcd_store.list("/registry/", at=then) == Page(entries[:2000], then)
 
 
 async def _lease(url: str, *, revoke: int = 0) -> int:
