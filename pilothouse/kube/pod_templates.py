@@ -8,6 +8,7 @@ from pilothouse.kube.core.pods.defaults.pod import default_pod_template
 from pilothouse.kube.core.pods.validation.annotations import validate_pod_annotations
 from pilothouse.kube.core.pods.validation.pod import validate_pod_template
 from pilothouse.kube.core.pods.validation.tolerated import options_for_template
+from pilothouse.kube.core.pods.warnings.pod import pod_template_warnings
 from pilothouse.machinery.field import Errors, Path
 from pilothouse.machinery.objects import Json, annotations_of
 
@@ -25,5 +26,5 @@ def validate_template_annotations(template: Json, path: Path, old: Json | None =
     return validate_pod_annotations(annotations_of(template), spec, path, options_for_template(old))
 
 
-def template_warnings(template: Json, path: Path, old: Json | None = None) -> Iterable[str]:
-    return ()
+def template_warnings(template: Json | None, path: Path) -> Iterable[str]:
+    return pod_template_warnings(template, path) if template else ()

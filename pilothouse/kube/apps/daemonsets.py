@@ -8,27 +8,27 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.apps.annotated_numbers import parse_int64
 from pilothouse.kube.apps.daemonset_validation import validate_daemon_set_spec, validate_daemon_set_status
+from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.parts import number, part
 from pilothouse.kube.pod_templates import default_pod_template, template_warnings
-from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource
+from pilothouse.kube.spec_and_status import StatusSubresource
 from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
 from pilothouse.kube.validation.replica_counts import validate_collisions
+from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 from pilothouse.machinery.selectors.labels import format_labels
-from pilothouse.machinery.validation.immutable import semantically_equal
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 _SPEC, _STATUS = root("spec"), root("status")
-_TEMPLATE = root("spec", "template")
 _API = "io.k8s.api.apps.v1."
 
 
-class DaemonSetStrategy(SpecAndStatusStrategy):
+class DaemonSetStrategy(WorkloadStrategy):
     kind = GroupVersionKind("apps", "v1", "DaemonSet")
 
     def default(self, obj: Json) -> None:
@@ -43,7 +43,7 @@ class DaemonSetStrategy(SpecAndStatusStrategy):
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         super().prepare_for_update(obj, old)
-        is_new = not semantically_equal(obj["spec"]["template"], old["spec"]["template"])
+        is_new = not same_spec(obj["spec"]["template"], old["spec"]["template"])
         _set_template_generation(obj, _template_generation(old) + is_new)
 
     def validate(self, obj: Json) -> Errors:
@@ -56,13 +56,10 @@ class DaemonSetStrategy(SpecAndStatusStrategy):
         yield from validate_selector_unchanged(selector, before, _SPEC.child("selector"))
         yield from validate_daemon_set_spec(obj["spec"], _SPEC, old["spec"])
 
-    def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        return template_warnings(obj["spec"]["template"], _TEMPLATE)
-
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         if _template_generation(obj) == _template_generation(old):
             return ()
-        return template_warnings(obj["spec"]["template"], _TEMPLATE, old["spec"]["template"])
+        return template_warnings(obj["spec"]["template"], self.template_path)
 
 
 class DaemonSetStatusStrategy(StatusSubresource, DaemonSetStrategy):

@@ -10,21 +10,21 @@ from pilothouse.kube.apps.deployment_validation import validate_deployment_spec,
 from pilothouse.kube.apps.rollback import default_rollback
 from pilothouse.kube.parts import number, part
 from pilothouse.kube.pod_names import pod_name_warnings
-from pilothouse.kube.pod_templates import default_pod_template, template_warnings
-from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource, generation_of
+from pilothouse.kube.pod_templates import default_pod_template
+from pilothouse.kube.spec_and_status import StatusSubresource
 from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.validation.label_selectors import selector_of, validate_selector_unchanged
 from pilothouse.kube.validation.replica_counts import validate_collisions
+from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 
 _SPEC, _STATUS = root("spec"), root("status")
-_TEMPLATE = root("spec", "template")
 _API = "io.k8s.api.apps.v1."
 
 
-class DeploymentStrategy(SpecAndStatusStrategy):
+class DeploymentStrategy(WorkloadStrategy):
     kind = GroupVersionKind("apps", "v1", "Deployment")
 
     def default(self, obj: Json) -> None:
@@ -48,12 +48,7 @@ class DeploymentStrategy(SpecAndStatusStrategy):
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         yield from pod_name_warnings(obj)
-        yield from template_warnings(obj["spec"]["template"], _TEMPLATE)
-
-    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        if generation_of(obj) == generation_of(old):
-            return ()
-        return template_warnings(obj["spec"]["template"], _TEMPLATE, old["spec"]["template"])
+        yield from super().warnings_on_create(obj)
 
 
 class DeploymentStatusStrategy(StatusSubresource, DeploymentStrategy):

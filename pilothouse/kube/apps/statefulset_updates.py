@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pilothouse.kube.apps.statefulset_validation import StatefulSetRules, validate_stateful_set_spec
+from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.machinery.field import Errors, Path, forbidden
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.immutable import semantically_equal
 
 _MUTABLE = frozenset(
     {
@@ -31,7 +31,7 @@ def validate_stateful_set_update(spec: Json, old: Json, path: Path) -> Errors:
     if any(validate_stateful_set_spec(old, path, rules)):
         rules = replace(rules, any_template=True)
     yield from validate_stateful_set_spec(spec, path, rules)
-    if not semantically_equal(_fixed(spec), _fixed(old)):
+    if not same_spec(_fixed(spec), _fixed(old)):
         yield forbidden(path, _FIXED)
 
 

@@ -9,23 +9,23 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.apps.statefulset_defaults import default_claim_template, default_stateful_set_spec
 from pilothouse.kube.apps.statefulset_updates import validate_stateful_set_update
 from pilothouse.kube.apps.statefulset_validation import validate_stateful_set_spec, validate_stateful_set_status
+from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
 from pilothouse.kube.parts import items, number, part
-from pilothouse.kube.pod_templates import default_pod_template, template_warnings
-from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource, generation_of
+from pilothouse.kube.pod_templates import default_pod_template
+from pilothouse.kube.spec_and_status import StatusSubresource
 from pilothouse.kube.template_columns import container_columns
 from pilothouse.kube.validation.replica_counts import validate_collisions
-from pilothouse.machinery.field import Errors, Path, root
-from pilothouse.machinery.gofmt import quote
+from pilothouse.kube.workloads import WorkloadStrategy
+from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.validation.names import name_is_dns_label
 
 _SPEC, _STATUS = root("spec"), root("status")
-_TEMPLATE, _CLAIMS = root("spec", "template"), root("spec", "volumeClaimTemplates")
+_CLAIMS = root("spec", "volumeClaimTemplates")
 
 
-class StatefulSetStrategy(SpecAndStatusStrategy):
+class StatefulSetStrategy(WorkloadStrategy):
     kind = GroupVersionKind("apps", "v1", "StatefulSet")
 
     def name_rule(self, name: str, prefix: bool) -> list[str]:
@@ -56,13 +56,12 @@ class StatefulSetStrategy(SpecAndStatusStrategy):
         yield from validate_stateful_set_update(obj["spec"], old["spec"], _SPEC)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        yield from template_warnings(obj["spec"]["template"], _TEMPLATE)
+        yield from super().warnings_on_create(obj)
         yield from _claim_warnings(obj)
         yield from _history_warnings(obj)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        if generation_of(obj) != generation_of(old):
-            yield from template_warnings(obj["spec"]["template"], _TEMPLATE, old["spec"]["template"])
+        yield from super().warnings_on_update(obj, old)
         yield from _claim_warnings(obj, "Spec")
         yield from _history_warnings(obj)
 
@@ -82,17 +81,7 @@ def _rolling_update(obj: Json) -> Json:
 def _claim_warnings(obj: Json, *below: str) -> Iterable[str]:
     """`below` stands for the part of the path that upstream adds on updates only."""
     for position, claim in enumerate(items(obj, "spec", "volumeClaimTemplates")):
-        yield from _fraction_warnings(
-            claim, _CLAIMS.index(position).child(*below) if below else _CLAIMS.index(position)
-        )
-
-
-def _fraction_warnings(claim: Json, path: Path) -> Iterable[str]:
-    for kind in ("requests", "limits"):
-        amount = parse_quantity(part(claim, "spec", "resources", kind).get("storage") or "0")
-        if amount.milli_value() % 1000:
-            where = path.child("resources", kind).key("storage")
-            yield f"{where}: fractional byte value {quote(str(amount))} is invalid, must be an integer"
+        yield from claim_warnings(part(claim, "spec"), _CLAIMS.index(position).child(*below))
 
 
 def _history_warnings(obj: Json) -> Iterable[str]:

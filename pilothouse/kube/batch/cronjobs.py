@@ -11,8 +11,9 @@ from pilothouse.kube.batch.job_defaults import default_job_template
 from pilothouse.kube.batch.job_warnings import job_warnings
 from pilothouse.kube.parts import items, part
 from pilothouse.kube.pod_names import pod_name_warnings
-from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource, generation_of
+from pilothouse.kube.spec_and_status import StatusSubresource, generation_of
 from pilothouse.kube.template_columns import container_columns, selector_column
+from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.durations import age
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
@@ -30,7 +31,7 @@ _TIME_ZONE_IN_SCHEDULE = (
 )
 
 
-class CronJobStrategy(SpecAndStatusStrategy):
+class CronJobStrategy(WorkloadStrategy):
     kind = GroupVersionKind("batch", "v1", "CronJob")
 
     def default(self, obj: Json) -> None:
@@ -40,6 +41,9 @@ class CronJobStrategy(SpecAndStatusStrategy):
         spec.setdefault("successfulJobsHistoryLimit", 3)
         spec.setdefault("failedJobsHistoryLimit", 1)
         default_job_template(spec["jobTemplate"]["spec"])
+
+    def template_of(self, obj: Json) -> Json | None:
+        return part(_job_spec(obj), "template")
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -58,7 +62,7 @@ class CronJobStrategy(SpecAndStatusStrategy):
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         if generation_of(obj) != generation_of(old):
-            yield from job_warnings(_job_spec(obj), _JOB, _job_spec(old))
+            yield from job_warnings(_job_spec(obj), _JOB)
         if "TZ" in obj["spec"]["schedule"]:
             yield _TIME_ZONE_IN_SCHEDULE
 

@@ -9,12 +9,13 @@ from typing import Any
 from pilothouse.kube.batch.job_policies import shown_failure_policy, shown_success_policy
 from pilothouse.kube.batch.job_status import is_condition_true
 from pilothouse.kube.batch.job_validation import INDEXED, validate_job_spec
+from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.internal_form import internal_pod_spec
 from pilothouse.kube.parts import items, number, part
 from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
 from pilothouse.machinery.field import Errors, Path, invalid
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
+from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 
 _TEMPLATE_METADATA = (
     "name",
@@ -37,7 +38,7 @@ class _Fixed:
     shown: Any
 
     def validate(self, path: Path) -> Errors:
-        if not semantically_equal(self.new, self.old):
+        if not same_spec(self.new, self.old):
             yield invalid(path.child(self.name), self.shown, FIELD_IMMUTABLE)
 
 

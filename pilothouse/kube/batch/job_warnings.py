@@ -16,9 +16,9 @@ _TOO_MANY = (
 )
 
 
-def job_warnings(spec: Json, path: Path, old: Json | None = None) -> Iterable[str]:
+def job_warnings(spec: Json, path: Path) -> Iterable[str]:
     too_many = number(spec, "completions") > COMPLETIONS_SOFT_LIMIT
     too_wide = number(spec, "parallelism") > PARALLELISM_SOFT_LIMIT
     if spec.get("completionMode") == INDEXED and too_many and too_wide:
         yield f"{path}: {_TOO_MANY}"
-    yield from template_warnings(spec["template"], path.child("template"), old and old["template"])
+    yield from template_warnings(spec["template"], path.child("template"))

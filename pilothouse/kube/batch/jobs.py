@@ -17,8 +17,9 @@ from pilothouse.kube.batch.job_validation import INDEXED, validate_job_spec
 from pilothouse.kube.batch.job_warnings import job_warnings
 from pilothouse.kube.parts import items, number, part
 from pilothouse.kube.pod_names import pod_name_warnings
-from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource, generation_of
+from pilothouse.kube.spec_and_status import StatusSubresource, generation_of
 from pilothouse.kube.template_columns import container_columns, selector_column
+from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.durations import age, human_duration
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
@@ -29,7 +30,7 @@ from pilothouse.machinery.validation.names import is_dns1123_label
 _SPEC = root("spec")
 
 
-class JobStrategy(SpecAndStatusStrategy):
+class JobStrategy(WorkloadStrategy):
     kind = GroupVersionKind("batch", "v1", "Job")
     garbage_collection = GarbageCollection.ORPHAN_DEPENDENTS
 
@@ -66,7 +67,7 @@ class JobStrategy(SpecAndStatusStrategy):
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         if generation_of(obj) == generation_of(old):
             return ()
-        return job_warnings(obj["spec"], _SPEC, old["spec"])
+        return job_warnings(obj["spec"], _SPEC)
 
 
 class JobStatusStrategy(StatusSubresource, JobStrategy):

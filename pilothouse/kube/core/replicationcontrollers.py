@@ -12,12 +12,13 @@ from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.parts import number, part
 from pilothouse.kube.pod_names import pod_name_warnings
 from pilothouse.kube.pod_templates import default_pod_template, template_warnings
-from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource, generation_of
+from pilothouse.kube.spec_and_status import StatusSubresource, generation_of
 from pilothouse.kube.strategy import validate_kube_finalizer
 from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
 from pilothouse.kube.validation.replicated_templates import validate_replicated_template
+from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.field import Errors, ErrorType, FieldError, invalid, required, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata
@@ -31,7 +32,7 @@ _PARTS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 _NOT_CONVERTIBLE = "non-convertible.kubernetes.io"
 
 
-class ReplicationControllerStrategy(SpecAndStatusStrategy):
+class ReplicationControllerStrategy(WorkloadStrategy):
     kind = GroupVersionKind("", "v1", "ReplicationController")
     garbage_collection = GarbageCollection.ORPHAN_DEPENDENTS
 
@@ -61,13 +62,13 @@ class ReplicationControllerStrategy(SpecAndStatusStrategy):
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         yield from pod_name_warnings(obj)
-        yield from template_warnings(obj["spec"]["template"], _TEMPLATE)
+        yield from super().warnings_on_create(obj)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         if generation_of(obj) == generation_of(old):
             return ()
         # Upstream mistakes the old template for the new one here, and its users see the warnings of the old.
-        return template_warnings(old["spec"]["template"], _TEMPLATE, obj["spec"]["template"])
+        return template_warnings(self.template_of(old), self.template_path)
 
 
 class ReplicationControllerStatusStrategy(StatusSubresource, ReplicationControllerStrategy):
