@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pilothouse.kube.admissionregistration.storage_provider import AdmissionRegistrationStorageProvider
 from pilothouse.kube.apps.storage_provider import AppsStorageProvider
 from pilothouse.kube.autoscaling.storage_provider import AutoscalingStorageProvider
 from pilothouse.kube.batch.storage_provider import BatchStorageProvider
+from pilothouse.kube.certificates.storage_provider import CertificatesStorageProvider
 from pilothouse.kube.coordination.storage_provider import CoordinationStorageProvider
 from pilothouse.kube.discovery.storage_provider import DiscoveryStorageProvider
 from pilothouse.kube.events.storage_provider import EventsStorageProvider
@@ -18,9 +20,11 @@ from pilothouse.kube.served import RESTStorageProvider
 from pilothouse.kube.storage.storage_provider import StorageStorageProvider
 
 STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
+    AdmissionRegistrationStorageProvider(),
     AppsStorageProvider(),
     AutoscalingStorageProvider(),
     BatchStorageProvider(),
+    CertificatesStorageProvider(),
     CoordinationStorageProvider(),
     DiscoveryStorageProvider(),
     EventsStorageProvider(),

@@ -16,7 +16,7 @@ from pilothouse.machinery.validation.object_meta import validate_object_meta, va
 def before_create(strategy: Strategy, ctx: RequestContext, kind: GroupKind, obj: Json) -> None:
     """Raises Invalid. `obj` already has its name, uid and creation time."""
     ensure_namespace(obj, ctx.namespace if strategy.namespaced else "")
-    strategy.prepare_for_create(obj)
+    strategy.prepare_for_create_by(ctx.user, obj)
     _refuse(kind, obj, strategy.validate(obj))
     # After the strategy's own checks, so that its more specific messages are shown whenever there are any.
     _refuse(kind, obj, _validate_common(strategy, obj))

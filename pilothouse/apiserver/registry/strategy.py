@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import ClassVar, TypeAlias
 
+from pilothouse.apiserver.authn.user import User
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names_generator import generate_name
 from pilothouse.machinery.objects import Json
@@ -49,6 +50,10 @@ class Strategy:
 
     def prepare_for_create(self, obj: Json) -> None:
         """Drops what a creator may not set."""
+
+    def prepare_for_create_by(self, user: User, obj: Json) -> None:
+        """For the few resources that record who created them; for all others who it is does not matter."""
+        self.prepare_for_create(obj)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)

@@ -1,0 +1,51 @@
+"""CertificateSigningRequests as a resource: names, selectable fields and columns."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.storage.object import Fields
+from pilothouse.kube.certificates.strategy import CertificateSigningRequestStrategy
+from pilothouse.kube.certificates.validation import APPROVED, DENIED, FAILED
+from pilothouse.kube.parts import items, part, text
+from pilothouse.machinery.durations import human_duration
+from pilothouse.machinery.objects import Json
+
+GROUP = "certificates.k8s.io"
+
+_SPEC = "io.k8s.api.certificates.v1.CertificateSigningRequestSpec"
+_STATUS = "io.k8s.api.certificates.v1.CertificateSigningRequestStatus"
+
+
+def _fields(obj: Json) -> Fields:
+    return cluster_metadata_fields(obj) | {"spec.signerName": text(obj, "spec", "signerName")}
+
+
+def _condition(obj: Json) -> str:
+    types = {text(each, "type") for each in items(obj, "status", "conditions")}
+    decision = next((kind for kind in (DENIED, APPROVED) if kind in types), "Pending")
+    failed = ",Failed" if FAILED in types else ""
+    return decision + failed + (",Issued" if text(obj, "status", "certificate") else "")
+
+
+def _duration(obj: Json) -> str:
+    seconds = part(obj, "spec").get("expirationSeconds")
+    return "<none>" if seconds is None else human_duration(timedelta(seconds=seconds))
+
+
+CERTIFICATE_SIGNING_REQUESTS = Resource(
+    names=Names("certificatesigningrequests", kind="CertificateSigningRequest", short=["csr"]),
+    strategy=CertificateSigningRequestStrategy(),
+    group=GROUP,
+    fields=_fields,
+    columns=[
+        NAME,
+        AGE,
+        Column("SignerName", lambda obj: text(obj, "spec", "signerName") or "<none>", documented=(_SPEC, "signerName")),
+        Column("Requestor", lambda obj: text(obj, "spec", "username"), documented=(_SPEC, "request")),
+        Column("RequestedDuration", _duration, documented=(_SPEC, "expirationSeconds")),
+        Column("Condition", _condition, documented=(_STATUS, "conditions")),
+    ],
+)

@@ -1,0 +1,167 @@
+"""What a certificate signing request must look like, and what each way of updating it may change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pilothouse.kube.certificates.x509 import certificate_problem, request_problem
+from pilothouse.kube.core.pods.internal_form import difference
+from pilothouse.kube.parts import items, part, text
+from pilothouse.kube.validation.fields import required_one_of
+from pilothouse.kube.validation.signer_names import validate_signer_name
+from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, not_supported, required, root
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+
+APPROVED, DENIED, FAILED = "Approved", "Denied", "Failed"
+LEGACY_SIGNER = "kubernetes.io/legacy-unknown"
+
+_MIN_EXPIRATION = 600
+_CONDITIONS = root("status", "conditions")
+_USAGES = (
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerated:
+    """What an update may keep because the request was stored with it."""
+
+    both_decisions: bool = False
+    legacy_signer: bool = False
+    duplicate_conditions: bool = False
+    empty_condition_type: bool = False
+    any_certificate: bool = False
+    duplicate_usages: bool = False
+    unknown_usages: bool = False
+
+
+NOTHING = Tolerated()
+
+
+def tolerated_in(obj: Json, old: Json) -> Tolerated:
+    types = [text(each, "type") for each in items(old, "status", "conditions")]
+    usages = items(old, "spec", "usages")
+    certificate = text(old, "status", "certificate")
+    return Tolerated(
+        both_decisions=APPROVED in types and DENIED in types,
+        legacy_signer=text(old, "spec", "signerName") == LEGACY_SIGNER,
+        duplicate_conditions=len(set(types)) < len(types),
+        empty_condition_type="" in types,
+        any_certificate=text(obj, "status", "certificate") == certificate or bool(certificate_problem(certificate)),
+        duplicate_usages=len(set(usages)) < len(usages),
+        unknown_usages=not set(usages) <= set(_USAGES),
+    )
+
+
+def validate_request(obj: Json, tolerated: Tolerated = NOTHING) -> Errors:
+    """All but the metadata."""
+    spec, path = part(obj, "spec"), root("spec")
+    if problem := request_problem(text(spec, "request")):
+        yield invalid(path.child("request"), spec.get("request"), problem)
+    yield from _validate_usages(items(spec, "usages"), path.child("usages"), tolerated)
+    signer = text(spec, "signerName")
+    if signer == LEGACY_SIGNER and not tolerated.legacy_signer:
+        why = "the legacy signerName is not allowed via this API version"
+        yield invalid(path.child("signerName"), signer, why)
+    else:
+        yield from validate_signer_name(signer, path.child("signerName"))
+    seconds = spec.get("expirationSeconds")
+    if seconds is not None and seconds < _MIN_EXPIRATION:
+        why = "may not specify a duration less than 600 seconds (10 minutes)"
+        yield invalid(path.child("expirationSeconds"), seconds, why)
+    yield from _validate_conditions(items(obj, "status", "conditions"), tolerated)
+    if not tolerated.any_certificate and (problem := certificate_problem(text(obj, "status", "certificate"))):
+        yield invalid(root("status", "certificate"), "<certificate data>", problem)
+
+
+def _validate_usages(usages: Sequence[str], path: Path, tolerated: Tolerated) -> Errors:
+    if not usages:
+        yield required(path)
+    for position, usage in enumerate(usages):
+        if usage not in _USAGES and not tolerated.unknown_usages:
+            yield not_supported(path.index(position), usage, _USAGES)
+    for position, usage in enumerate(usages):
+        if usage in usages[:position] and not tolerated.duplicate_usages:
+            yield duplicate(path.index(position), usage)
+
+
+def _validate_conditions(conditions: Sequence[Json], tolerated: Tolerated) -> Errors:
+    seen: list[str] = []
+    for position, condition in enumerate(conditions):
+        path, kind = _CONDITIONS.index(position), text(condition, "type")
+        if not kind and not tolerated.empty_condition_type:
+            yield required(path.child("type"))
+        statuses = ("True",) if kind in (APPROVED, DENIED, FAILED) else ("False", "True", "Unknown")
+        yield from required_one_of(text(condition, "status"), path.child("status"), statuses)
+        other = {APPROVED: DENIED, DENIED: APPROVED}.get(kind)
+        if other in seen and not tolerated.both_decisions:
+            yield invalid(_CONDITIONS, kind, "Approved and Denied conditions are mutually exclusive")
+        if kind in seen and not tolerated.duplicate_conditions:
+            yield duplicate(path.child("type"), kind)
+        seen.append(kind)
+
+
+def validate_request_update(obj: Json, old: Json, *, may_decide: bool = False, may_sign: bool = False) -> Errors:
+    """All but the metadata. The approval subresource may decide, the status subresource may sign."""
+    yield from validate_request(obj, tolerated_in(obj, old))
+    for kind in (APPROVED, DENIED, FAILED):
+        if len(_of_type(obj, kind)) < len(_of_type(old, kind)):
+            yield forbidden(_CONDITIONS, f"updates may not remove a condition of type {quote(kind)}")
+    if not may_decide:
+        yield from _validate_undecided(obj, old)
+    before, path = text(old, "status", "certificate"), root("status", "certificate")
+    if text(obj, "status", "certificate") != before:
+        if not may_sign:
+            yield forbidden(path, "updates may not set certificate content")
+        elif before:
+            yield forbidden(path, "updates may not modify existing certificate content")
+
+
+def _validate_undecided(obj: Json, old: Json) -> Errors:
+    for kind in (APPROVED, DENIED):
+        new, before = _of_type(obj, kind), _of_type(old, kind)
+        if len(new) > len(before):
+            yield forbidden(_CONDITIONS, f"updates may not add a condition of type {quote(kind)}")
+        elif len(new) == len(before) and new != before:
+            why = f"updates may not modify a condition of type {quote(kind)}"
+            yield forbidden(_CONDITIONS, f"{why}\n{difference(before, new)}")
+
+
+def _of_type(obj: Json, kind: str) -> list[Json]:
+    """Conditions as upstream prints them: in the form that they have inside the server."""
+    return [
+        {
+            "Type": kind,
+            "Status": text(each, "status"),
+            "Reason": text(each, "reason"),
+            "Message": text(each, "message"),
+            "LastUpdateTime": each.get("lastUpdateTime"),
+            "LastTransitionTime": each.get("lastTransitionTime"),
+        }
+        for each in items(obj, "status", "conditions")
+        if text(each, "type") == kind
+    ]

@@ -1,0 +1,87 @@
+"""Certificates and requests for them, checked; problems are said as Go's crypto/x509 says them."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+from pilothouse.kube.certificates.pem import pem_blocks
+from pilothouse.machinery.gofmt import quote
+
+if TYPE_CHECKING:
+    from cryptography.x509 import CertificateSigningRequest
+
+_REQUEST = "CERTIFICATE REQUEST"
+_CERTIFICATE = "CERTIFICATE"
+
+
+class BadRequestData(ValueError):
+    """The text is no certificate signing request."""
+
+
+def parse_request(encoded: str) -> CertificateSigningRequest:
+    """From base64 of PEM. Raises BadRequestData."""
+    from cryptography.x509 import load_der_x509_csr
+
+    block = next(pem_blocks(base64.b64decode(encoded or "")), None)
+    if block is None or block.type != _REQUEST:
+        raise BadRequestData(f"PEM block type must be {_REQUEST}")
+    try:
+        return load_der_x509_csr(block.body)
+    except ValueError:
+        raise BadRequestData("asn1: structure error: malformed certificate request") from None
+
+
+def request_problem(encoded: str) -> str:
+    """What is wrong with a request; empty when nothing is."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    try:
+        request = parse_request(encoded)
+        if request.is_signature_valid:
+            return ""
+    except BadRequestData as error:
+        return str(error)
+    except (ValueError, UnsupportedAlgorithm):
+        return "x509: cannot verify signature: algorithm unimplemented"
+    return _verification_failure(request)
+
+
+def _verification_failure(request: CertificateSigningRequest) -> str:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+    key = request.public_key()
+    if isinstance(key, RSAPublicKey):
+        return "crypto/rsa: verification error"
+    return (
+        "x509: ECDSA verification failure"
+        if isinstance(key, EllipticCurvePublicKey)
+        else "x509: Ed25519 verification failure"
+    )
+
+
+def organizations(request: CertificateSigningRequest) -> list[str]:
+    from cryptography.x509.oid import NameOID
+
+    return [str(each.value) for each in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+
+
+def certificate_problem(encoded: str) -> str:
+    """What is wrong with the certificates of a status; empty when nothing is."""
+    from cryptography.x509 import load_der_x509_certificate
+
+    if not encoded:
+        return ""
+    found = 0
+    for block in pem_blocks(base64.b64decode(encoded)):
+        if block.type != _CERTIFICATE:
+            return f"only CERTIFICATE PEM blocks are allowed, found {quote(block.type)}"
+        if block.has_headers:
+            return "no PEM block headers are permitted"
+        found += 1
+        try:
+            load_der_x509_certificate(block.body)
+        except ValueError:
+            return "x509: malformed certificate"
+    return "" if found else "must contain at least one CERTIFICATE PEM block"

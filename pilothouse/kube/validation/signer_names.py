@@ -1,0 +1,39 @@
+"""The names of signers: a domain, a slash and a path."""
+
+from __future__ import annotations
+
+from pilothouse.kube.validation.fields import Rule
+from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain
+
+_MAX_DOMAIN = 253
+_MAX_NAME = _MAX_DOMAIN + 253 + 63 + 1 + 1
+
+
+def validate_signer_name(name: str, path: Path) -> Errors:
+    if not name:
+        yield required(path)
+        return
+    if name.count("/") != 1:
+        why = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
+        yield invalid(path, name, why)
+        return
+    domain, _, rest = name.partition("/")
+    if len(domain.encode()) > _MAX_DOMAIN:
+        yield too_long(path, _MAX_DOMAIN)
+    yield from _validate_parts(domain, is_dns1123_label, path)
+    if "." not in domain:
+        yield invalid(path, domain, "should be a domain with at least two segments separated by dots")
+    yield from _validate_parts(rest, is_dns1123_subdomain, path)
+    if len(name.encode()) > _MAX_NAME:
+        yield too_long(path, _MAX_NAME)
+
+
+def _validate_parts(text: str, rule: Rule, path: Path) -> Errors:
+    """Only the first bad part is reported: the others would say the same."""
+    for part in text.split("."):
+        if messages := rule(part):
+            for message in messages:
+                yield invalid(path, text, f"validating label {quote(part)}: {message}")
+            return
