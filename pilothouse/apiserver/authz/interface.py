@@ -19,9 +19,12 @@ class Decision(Enum):
     NO_OPINION = "no opinion"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Attributes:
-    """What is asked for. Requests for no resource have only verb and path."""
+    """What is asked for. Requests for no resource have only verb and path.
+
+    Nobody changes them; they are not frozen because that makes them four times as dear, and every request has some.
+    """
 
     user: User
     verb: str
