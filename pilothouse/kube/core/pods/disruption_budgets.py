@@ -1,0 +1,138 @@
+"""PodDisruptionBudgets as evictions use them: a budget says whether a pod may go, and counts it when it does."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.errors import RevisionConflict
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.errors import Forbidden, NotFound, Timeout, TooManyRequests
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
+from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.times import now
+
+MAX_DISRUPTED_PODS = 2000
+"""More than so many evictions that the disruption controller has not seen mean that it does not keep up."""
+
+_ATTEMPTS = 20
+_RETRY_AFTER = 10
+_BUDGET = GroupResource("policy", "poddisruptionbudget")
+_ALLOWED = "DisruptionAllowed"
+_REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
+
+
+class StoredBudgets:
+    def __init__(self, registry: RegistryStore) -> None:
+        self._registry = registry
+
+    async def of(self, pod: Json) -> list[Json]:
+        """The budgets that guard a pod."""
+        with translated(self._registry.resource.group_resource):
+            prefix = self._registry.keys.collection(namespace_of(pod))
+            page = await self._registry.cacher.list(prefix)
+        return [budget for budget in (stored.parse() for stored in page.objects) if _guards(budget, pod)]
+
+    async def spend(self, budget: Json, pod_name: str, *, dry_run: bool) -> None:
+        """Counts one disruption. Raises TooManyRequests or Forbidden where none is left, Timeout when others are
+        always faster."""
+        namespace, name = namespace_of(budget), name_of(budget)
+        for _ in range(_ATTEMPTS):
+            stored = await self._stored(namespace, name)
+            spent = stored.parse()
+            check_disruption_allowed(spent)
+            if dry_run:
+                return
+            _count(spent, pod_name)
+            try:
+                await self._registry.storage.update(stored, spent, ttl=0, dry_run=False)
+            except RevisionConflict:
+                continue
+            return
+        why = f"couldn't update PodDisruptionBudget {quote(name)} due to conflicts"
+        raise Timeout(f"Timeout: {why}", details={"retryAfterSeconds": _RETRY_AFTER})
+
+    async def _stored(self, namespace: str, name: str) -> StoredObject:
+        resource = self._registry.resource.group_resource
+        with translated(resource, name):
+            found = await self._registry.storage.get(self._registry.keys.object(namespace, name))
+        if found is None:
+            raise NotFound.of(resource, name)
+        return found
+
+
+def still_being_processed(name: str) -> TooManyRequests:
+    message = f"The disruption budget {name} is still being processed by the server."
+    return _too_many_requests(message, retry_after=_RETRY_AFTER)
+
+
+def check_disruption_allowed(budget: Json) -> None:
+    status, name = budget.get("status") or {}, name_of(budget)
+    if (status.get("observedGeneration") or 0) < (metadata(budget).get("generation") or 0):
+        raise still_being_processed(name)
+    allowed = status.get("disruptionsAllowed") or 0
+    if allowed < 0:
+        raise Forbidden.of(_BUDGET, name, "pdb disruptions allowed is negative")
+    if len(status.get("disruptedPods") or ()) > MAX_DISRUPTED_PODS:
+        why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise Forbidden.of(_BUDGET, name, why)
+    if allowed == 0:
+        raise _too_many_requests(_refusal(name, status))
+
+
+def _guards(budget: Json, pod: Json) -> bool:
+    try:
+        selector = from_label_selector((budget.get("spec") or {}).get("selector"))
+    except InvalidSelector:
+        return False
+    return selector.matches(labels_of(pod))
+
+
+def _refusal(name: str, status: Json) -> str:
+    desired, current = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
+    conditions = status.get("conditions") or ()
+    condition: Json = next((each for each in conditions if each.get("type") == _ALLOWED), {})
+    reason, message = condition.get("reason") or "", condition.get("message") or ""
+    explained = condition.get("status") == "False" and bool(message)
+    start = f"The disruption budget {name}"
+    # The counts of a failed sync are not to be trusted.
+    if explained and reason == "SyncFailed":
+        return f"{start} does not allow evicting pods currently because it failed sync: {message}"
+    if current <= desired:
+        return f"{start} needs {desired} healthy pods and has {current} currently"
+    if explained:
+        return f"{start} does not allow evicting pods currently ({reason}): {message}"
+    return f"{start} does not allow evicting pods currently"
+
+
+def _too_many_requests(message: str, *, retry_after: int = 0) -> TooManyRequests:
+    error = TooManyRequests.of(_REFUSED, retry_after)
+    error.details = (error.details or {}) | {"causes": [{"reason": "DisruptionBudget", "message": message}]}
+    return error
+
+
+def _count(budget: Json, pod_name: str) -> None:
+    """The controller learns of pods that are about to go, so as not to count them as available."""
+    status = budget["status"]
+    status["disruptionsAllowed"] -= 1
+    if status["disruptionsAllowed"] == 0:
+        _disallow(status)
+    status.setdefault("disruptedPods", {})[pod_name] = now()
+
+
+def _disallow(status: Json) -> None:
+    condition: Json = {"type": _ALLOWED, "status": "False", "reason": "InsufficientPods", "message": ""}
+    if status.get("observedGeneration"):
+        condition["observedGeneration"] = status["observedGeneration"]
+    conditions = status.setdefault("conditions", [])
+    before = next((each for each in conditions if each.get("type") == _ALLOWED), None)
+    condition["lastTransitionTime"] = now()
+    if before is None:
+        conditions.append(condition)
+        return
+    if before.get("status") == "False":
+        condition["lastTransitionTime"] = before.get("lastTransitionTime")
+    before.clear()
+    before.update(condition)

@@ -1,0 +1,180 @@
+"""Evictions: deletes that ask first whether the pod's disruption budget allows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.deletion import check_preconditions
+from pilothouse.apiserver.registry.interface import Result, UpdatedObject, Validate
+from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, Preconditions, WriteOptions
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.kube.core.pods.binding import created
+from pilothouse.kube.core.pods.conditions import has_condition, set_condition
+from pilothouse.kube.core.pods.disruption_budgets import still_being_processed
+from pilothouse.kube.core.pods.strategy import PodStatusStrategy
+from pilothouse.machinery.errors import BadRequest, Conflict, Invalid, StatusError
+from pilothouse.machinery.field import invalid, root
+from pilothouse.machinery.govalue import go_value
+from pilothouse.machinery.names import GroupKind, GroupVersionKind
+from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of
+
+EVICTION = GroupVersionKind("policy", "v1", "Eviction")
+
+_POD = GroupKind("", "Pod")
+_ENDED = ("Succeeded", "Failed")
+_IGNORE_READ_ERRORS = "ignoreStoreReadErrorWithClusterBreakingPotential"
+_ATTEMPTS = 20
+
+
+class DisruptionBudgets(Protocol):
+    async def of(self, pod: Json) -> list[Json]:
+        """The budgets that guard a pod."""
+
+    async def spend(self, budget: Json, pod_name: str, *, dry_run: bool) -> None:
+        """Counts one disruption, or raises where none is allowed."""
+
+
+class EvictionStorage:
+    """pods/NAME/eviction."""
+
+    def __init__(self, registry: RegistryStore, budgets: DisruptionBudgets) -> None:
+        self._pods = registry.with_strategy(PodStatusStrategy())
+        self._budgets = budgets
+
+    async def create_named(
+        self, ctx: RequestContext, name: str, obj: Json, *, options: WriteOptions, validate: Validate
+    ) -> Result:
+        if name != name_of(obj):
+            raise BadRequest("name in URL does not match name in Eviction object")
+        wanted = _delete_options(obj, name, options)
+        await validate(obj)
+        pod = await self._evict_unguarded(ctx, name, wanted)
+        if pod is None:
+            return created()
+        budgets = await self._budgets.of(pod)
+        if len(budgets) > 1:
+            message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            return created() | {"status": "Failure", "message": message, "code": 500}
+        await self._evict(ctx, pod, budgets[0] if budgets else None, wanted)
+        return created()
+
+    async def _evict_unguarded(self, ctx: RequestContext, name: str, options: DeleteOptions) -> Json | None:
+        """Deletes a pod that no budget counts, because it does not run. The pod itself, when it does."""
+        for attempt in range(_ATTEMPTS):
+            pod = await self._get(ctx, name)
+            if not _is_unguarded(pod):
+                return pod
+            own = _unless_changed(options, pod) if _may_still_start(pod) else options
+            try:
+                await self._delete(ctx, name, own)
+            except Conflict:
+                if options.preconditions.resource_version is not None or attempt == _ATTEMPTS - 1:
+                    raise
+                continue
+            return None
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _evict(self, ctx: RequestContext, pod: Json, budget: Json | None, options: DeleteOptions) -> None:
+        if budget is None:
+            await self._delete(ctx, name_of(pod), options)
+        elif has_condition(pod, "Ready") or not _lets_unhealthy_go(budget):
+            await self._budgets.spend(budget, name_of(pod), dry_run=options.dry_run)
+            await self._delete(ctx, name_of(pod), options)
+        else:
+            await self._evict_unhealthy(ctx, pod, budget, options)
+
+    async def _evict_unhealthy(self, ctx: RequestContext, pod: Json, budget: Json, options: DeleteOptions) -> None:
+        """An unhealthy pod counts for nothing, so that it may go as long as it stays unhealthy."""
+        try:
+            await self._delete(ctx, name_of(pod), _unless_changed(options, pod))
+        except Conflict:
+            if options.preconditions.resource_version is not None:
+                raise
+            raise still_being_processed(name_of(budget)) from None
+
+    async def _get(self, ctx: RequestContext, name: str) -> Json:
+        found = await self._pods.get(ctx, name, GetOptions())
+        return found.parse() if isinstance(found, StoredObject) else found
+
+    async def _delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> None:
+        if not options.dry_run:
+            version = await self._announce(ctx, name, options)
+            if options.preconditions.resource_version is not None:
+                # The pod has changed, but by our own hand.
+                options = replace(options, preconditions=replace(options.preconditions, resource_version=version))
+        await self._pods.delete(ctx, name, options=options, validate=_admit_anything)
+
+    async def _announce(self, ctx: RequestContext, name: str, options: DeleteOptions) -> str:
+        """Tells in the pod's status why it will go. The version that the pod then has."""
+
+        async def announced(stored: Json | None) -> Json:
+            assert stored is not None, "only pods that exist are updated"
+            check_preconditions(stored, _without_empty(options.preconditions), _POD)
+            message = "Eviction API: evicting"
+            set_condition(stored, "DisruptionTarget", "True", reason="EvictionByEvictionAPI", message=message)
+            return stored
+
+        updated = await self._pods.update(
+            ctx,
+            name,
+            UpdatedObject(announced),
+            options=WriteOptions(),
+            validate_create=_admit_anything,
+            validate_update=_admit_any_update,
+        )
+        result = updated.result
+        return resource_version_of(result.parse() if isinstance(result, StoredObject) else result)
+
+
+def _delete_options(eviction: Json, name: str, options: WriteOptions) -> DeleteOptions:
+    raw = dict(eviction.get("deleteOptions") or {})
+    if raw.get(_IGNORE_READ_ERRORS):
+        path, why = root("deleteOptions", _IGNORE_READ_ERRORS), "can not be set for pod eviction, "
+        error = invalid(path, True, why + "try after removing the option")
+        raise Invalid.of(EVICTION.group_kind, name, [error])
+    asked = ["All"] if options.dry_run else []
+    if asked and raw.get("dryRun") and raw["dryRun"] != asked:
+        found = f"{go_value(asked)} and {go_value(raw['dryRun'])}"
+        raise StatusError(f"Non-matching dry-run options in request and content: {found}")
+    if asked:
+        raw["dryRun"] = asked
+    return DeleteOptions.of(raw)
+
+
+def _is_unguarded(pod: Json) -> bool:
+    phase = (pod.get("status") or {}).get("phase")
+    return phase in (*_ENDED, "Pending") or bool(metadata(pod).get("deletionTimestamp"))
+
+
+def _may_still_start(pod: Json) -> bool:
+    phase = (pod.get("status") or {}).get("phase")
+    return phase not in _ENDED and not metadata(pod).get("deletionTimestamp")
+
+
+def _unless_changed(options: DeleteOptions, pod: Json) -> DeleteOptions:
+    if options.preconditions.resource_version is not None:
+        return options
+    return replace(options, preconditions=replace(options.preconditions, resource_version=resource_version_of(pod)))
+
+
+def _lets_unhealthy_go(budget: Json) -> bool:
+    status = budget.get("status") or {}
+    desired, current = status.get("desiredHealthy") or 0, status.get("currentHealthy") or 0
+    if (budget.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    return current >= desired > 0
+
+
+def _without_empty(conditions: Preconditions) -> Preconditions:
+    return Preconditions(conditions.uid or None, conditions.resource_version or None)
+
+
+async def _admit_anything(obj: Json) -> None:
+    """Admission has spoken on the eviction itself."""
+
+
+async def _admit_any_update(obj: Json, old: Json) -> None:
+    """The same."""
