@@ -1,0 +1,1 @@
+"""admissionregistration.k8s.io: webhooks and policies that are asked before an object is written."""

@@ -1,0 +1,101 @@
+"""The expressions of webhooks and policies: each must compile and evaluate to the right type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from pilothouse.kube.parts import text
+from pilothouse.kube.validation.fields import qualified_name
+from pilothouse.machinery.cel.admission import AdmissionCompiler, CompilationFailed, Compiled, Declarations
+from pilothouse.machinery.field import Errors, FieldError, Path, duplicate, invalid, required, too_many
+from pilothouse.machinery.objects import Json
+
+MAX_MATCH_CONDITIONS = 64
+
+Types: TypeAlias = tuple[str, ...]
+
+BOOL: Types = ("bool",)
+STRING: Types = ("string",)
+STRING_OR_NULL: Types = ("string", "null_type")
+APPLY_CONFIGURATION: Types = ("Object",)
+JSON_PATCH: Types = ("list(JSONPatch)",)
+
+_IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII)
+_RESERVED = frozenset(
+    {"true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import"}
+    | {"let", "loop", "package", "namespace", "return", "var", "void", "while"}
+)
+
+
+def validate_expression(
+    compiler: AdmissionCompiler, expression: str, path: Path, *, declarations: Declarations, types: Types
+) -> Errors:
+    try:
+        compiled = compiler.compile(expression, declarations)
+    except CompilationFailed as error:
+        yield _failed(expression, path, error)
+    else:
+        yield from _validate_type(compiled, expression, path, types)
+
+
+def _validate_type(compiled: Compiled, expression: str, path: Path, types: Types) -> Errors:
+    if compiled.type not in types:
+        wanted = types[0] if len(types) == 1 else f"one of [{' '.join(types)}]"
+        yield invalid(path, expression, f"must evaluate to {wanted} but got {compiled.type}")
+
+
+def _failed(expression: str, path: Path, error: CompilationFailed) -> FieldError:
+    return invalid(path, expression, f"compilation failed: {error}")
+
+
+def validate_match_conditions(conditions: Sequence[Json], path: Path, *, params: bool) -> Errors:
+    """All of them must be true of a request. They see no variables of the policy."""
+    if len(conditions) > MAX_MATCH_CONDITIONS:
+        yield too_many(path, len(conditions), MAX_MATCH_CONDITIONS)
+    seen: set[str] = set()
+    for position, condition in enumerate(conditions):
+        yield from _validate_match_condition(condition, path.index(position), params=params)
+        name = text(condition, "name")
+        if name and name in seen:
+            yield duplicate(path.index(position).child("name"), name)
+        seen.add(name)
+
+
+def _validate_match_condition(condition: Json, path: Path, *, params: bool) -> Errors:
+    expression, name = text(condition, "expression").strip(), text(condition, "name")
+    if not expression:
+        yield required(path.child("expression"))
+    else:
+        declarations = Declarations(params=params)
+        where = path.child("expression")
+        yield from validate_expression(AdmissionCompiler(), expression, where, declarations=declarations, types=BOOL)
+    if not name:
+        yield required(path.child("name"))
+    else:
+        yield from qualified_name(name, path.child("name"))
+
+
+def validate_variable(compiler: AdmissionCompiler, variable: Json, path: Path, *, params: bool) -> Errors:
+    """Declares the variable, so that what comes after it can use it."""
+    name, expression = text(variable, "name"), text(variable, "expression")
+    if not name.strip():
+        yield required(path.child("name"), "name is not specified")
+    elif not is_identifier(name):
+        yield invalid(path.child("name"), name, "must be a valid CEL identifier")
+    if not expression.strip():
+        yield required(path.child("expression"), "expression is not specified")
+        return
+    declarations = Declarations(params=params)
+    try:
+        if is_identifier(name):
+            compiler.declare_variable(name, expression, declarations)
+        else:
+            compiler.compile(expression, declarations)
+    except CompilationFailed as error:
+        yield _failed(expression, path.child("expression"), error)
+
+
+def is_identifier(name: str) -> bool:
+    return _IDENTIFIER.fullmatch(name) is not None and name not in _RESERVED

@@ -1,0 +1,128 @@
+"""ValidatingAdmissionPolicyBindings and MutatingAdmissionPolicyBindings: where a policy applies, with which params."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.admissionregistration.match_resources import (
+    default_match_resources,
+    validate_match_resources,
+    validate_param_ref,
+)
+from pilothouse.kube.admissionregistration.rules import validate_mutating_operations
+from pilothouse.kube.admissionregistration.strategy import CATEGORIES, GROUP, AdmissionRegistrationStrategy
+from pilothouse.kube.parts import items, part, text
+from pilothouse.kube.validation.fields import follow, one_of
+from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
+
+_ACTIONS = ("Audit", "Deny", "Warn")
+_DENY_AND_WARN = (
+    "must not contain both Deny and Warn "
+    "(repeating the same validation failure information in the API response and headers serves no purpose)"
+)
+
+
+class PolicyBindingStrategy(AdmissionRegistrationStrategy):
+    def default(self, obj: Json) -> None:
+        default_match_resources(part(obj, "spec").get("matchResources"))
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        spec, path = part(obj, "spec"), root("spec")
+        if name := text(spec, "policyName"):
+            yield from follow(name_is_dns_subdomain, name, path.child("policyName"))
+        else:
+            yield required(path.child("policyName"))
+        yield from validate_param_ref(spec.get("paramRef"), path.child("paramRef"))
+        yield from validate_match_resources(spec.get("matchResources"), path.child("matchResources"))
+        yield from self.validate_own(spec, path)
+
+    def validate_own(self, spec: Json, path: Path) -> Errors:
+        """What only one kind of binding has."""
+        raise NotImplementedError
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        return self.validate(obj)
+
+
+class ValidatingBindingStrategy(PolicyBindingStrategy):
+    def validate_own(self, spec: Json, path: Path) -> Errors:
+        return _validate_actions(items(spec, "validationActions"), path.child("validationActions"))
+
+
+class MutatingBindingStrategy(PolicyBindingStrategy):
+    def validate_own(self, spec: Json, path: Path) -> Errors:
+        rules = items(spec, "matchResources", "resourceRules")
+        return validate_mutating_operations(rules, path.child("matchResources", "resourceRules", "operations"))
+
+
+def _validate_actions(actions: Sequence[str], path: Path) -> Errors:
+    seen: set[str] = set()
+    for position, action in enumerate(actions):
+        yield from one_of(action, path.index(position), _ACTIONS)
+        if action in seen:
+            yield duplicate(path.index(position), action)
+        seen.add(action)
+    if {"Deny", "Warn"} <= seen:
+        yield invalid(path, actions, _DENY_AND_WARN)
+    if not actions:
+        yield required(path, "at least one validation action is required")
+
+
+def _params(obj: Json) -> str:
+    reference = part(obj, "spec").get("paramRef")
+    if reference is None:
+        return "<unset>"
+    if name := text(reference, "name"):
+        return f"{text(reference, 'namespace') or '*'}/{name}"
+    selector = reference.get("selector")
+    return "<unset>" if selector is None else _printed_selector(selector)
+
+
+def _printed_selector(selector: Json) -> str:
+    """As Go prints a LabelSelector."""
+    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    expressions = "".join(_printed_requirement(each) for each in items(selector, "matchExpressions"))
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
+
+
+def _printed_requirement(requirement: Json) -> str:
+    key, operator = text(requirement, "key"), text(requirement, "operator")
+    values = " ".join(items(requirement, "values"))
+    return f"LabelSelectorRequirement{{Key:{key},Operator:{operator},Values:[{values}],}},"
+
+
+_COLUMNS = [
+    NAME,
+    Column(
+        "PolicyName",
+        lambda obj: text(obj, "spec", "policyName"),
+        description="PolicyName indicates the policy definition which the policy binding binded to",
+    ),
+    Column(
+        "ParamRef",
+        _params,
+        description="ParamRef indicates the param resource which sets the configuration param",
+    ),
+    AGE,
+]
+
+VALIDATING_ADMISSION_POLICY_BINDINGS = Resource(
+    names=Names("validatingadmissionpolicybindings", kind="ValidatingAdmissionPolicyBinding", categories=CATEGORIES),
+    strategy=ValidatingBindingStrategy(),
+    group=GROUP,
+    columns=_COLUMNS,
+)
+MUTATING_ADMISSION_POLICY_BINDINGS = Resource(
+    names=Names("mutatingadmissionpolicybindings", kind="MutatingAdmissionPolicyBinding", categories=CATEGORIES),
+    strategy=MutatingBindingStrategy(),
+    group=GROUP,
+    columns=_COLUMNS,
+)

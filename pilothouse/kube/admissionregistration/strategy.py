@@ -1,0 +1,41 @@
+"""The rules that all kinds of the group share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from pilothouse.kube.spec_and_status import begin_generation
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.validation.immutable import semantically_equal
+
+GROUP = "admissionregistration.k8s.io"
+CATEGORIES = ("api-extensions",)
+
+_STATIC_SUFFIX = ".static.k8s.io"
+
+
+class AdmissionRegistrationStrategy(KubeStrategy):
+    """`content` is the field whose changes count as generations."""
+
+    namespaced = False
+    allow_unconditional_update = False
+    content: ClassVar[str] = "spec"
+
+    def prepare_for_create(self, obj: Json) -> None:
+        metadata(obj)["generation"] = 1
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        if not semantically_equal(obj.get(self.content), old.get(self.content)):
+            begin_generation(obj, old)
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        if name_of(obj).endswith(_STATIC_SUFFIX):
+            reserved = f"names ending with {quote(_STATIC_SUFFIX)} are reserved"
+            what = "for static manifest-based configurations and cannot be managed via the API"
+            yield f"metadata.name: {reserved} {what}"
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return self.warnings_on_create(obj)

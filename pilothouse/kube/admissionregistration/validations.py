@@ -1,0 +1,110 @@
+"""What a validating policy says of a request: variables, validations, audit annotations."""
+
+from __future__ import annotations
+
+import re
+
+from pilothouse.kube.admissionregistration.expressions import (
+    BOOL,
+    STRING,
+    STRING_OR_NULL,
+    validate_expression,
+    validate_variable,
+)
+from pilothouse.kube.parts import items, part, text
+from pilothouse.kube.validation.fields import one_of, qualified_name
+from pilothouse.kube.validation.internal_structs import TEXT, slice_of, struct
+from pilothouse.machinery.cel.admission import AdmissionCompiler, Declarations
+from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required
+from pilothouse.machinery.objects import Json, name_of
+
+MAX_AUDIT_ANNOTATIONS = 20
+MAX_VALUE_EXPRESSION = 5 * 1024
+
+_REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+_NEWLINES = re.compile(r"[\n\r]")
+_NOTHING = "validations or auditAnnotations must contain at least one item"
+
+_shown_annotations = slice_of(struct(Key=TEXT, ValueExpression=TEXT))
+
+
+def validate_content(policy: Json, path: Path) -> Errors:
+    spec = part(policy, "spec")
+    params, variables = spec.get("paramKind") is not None, items(spec, "variables")
+    compiler = AdmissionCompiler(composed=bool(variables))
+    for position, variable in enumerate(variables):
+        yield from validate_variable(compiler, variable, path.child("variables").index(position), params=params)
+    validations, annotations = items(spec, "validations"), items(spec, "auditAnnotations")
+    if not validations and not annotations:
+        yield required(path.child("validations"), _NOTHING)
+        yield required(path.child("auditAnnotations"), _NOTHING)
+        return
+    for position, validation in enumerate(validations):
+        where = path.child("validations").index(position)
+        yield from _validate_validation(compiler, validation, where, params=params)
+    yield from _validate_annotations(compiler, policy, path.child("auditAnnotations"), params=params)
+
+
+def _validate_validation(compiler: AdmissionCompiler, validation: Json, path: Path, *, params: bool) -> Errors:
+    expression = text(validation, "expression")
+    if not expression.strip():
+        yield required(path.child("expression"), "expression is not specified")
+    else:
+        may_use = Declarations(params=params)
+        where = path.child("expression")
+        yield from validate_expression(compiler, expression, where, declarations=may_use, types=BOOL)
+    yield from _validate_message_expression(compiler, validation, path.child("messageExpression"), params=params)
+    yield from _validate_message(text(validation, "message"), path.child("message"))
+    if validation.get("reason") is not None:
+        yield from one_of(validation["reason"], path.child("reason"), _REASONS)
+
+
+def _validate_message_expression(compiler: AdmissionCompiler, validation: Json, path: Path, *, params: bool) -> Errors:
+    expression = text(validation, "messageExpression")
+    if not expression:
+        return
+    if not expression.strip():
+        yield invalid(path, expression, "must be non-empty if specified")
+        return
+    may_use = Declarations(params=params, authorizer=False)
+    yield from validate_expression(compiler, expression, path, declarations=may_use, types=STRING)
+
+
+def _validate_message(message: str, path: Path) -> Errors:
+    trimmed = message.strip()
+    if message and not trimmed:
+        yield invalid(path, message, "must be non-empty if specified")
+    elif _NEWLINES.search(trimmed):
+        yield invalid(path, message, "must not contain line breaks")
+
+
+def _validate_annotations(compiler: AdmissionCompiler, policy: Json, path: Path, *, params: bool) -> Errors:
+    annotations = items(policy, "spec", "auditAnnotations")
+    if len(annotations) > MAX_AUDIT_ANNOTATIONS:
+        why = f"must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations"
+        yield invalid(path, _shown_annotations(annotations), why)
+    seen: set[str] = set()
+    for position, annotation in enumerate(annotations):
+        where, key = path.index(position), text(annotation, "key")
+        if name := name_of(policy):
+            yield from qualified_name(f"{name}/{key}", where.child("key"))
+        else:
+            yield invalid(where.child("key"), key, "requires metadata.name be non-empty")
+        value = text(annotation, "valueExpression")
+        yield from _validate_value(compiler, value, where.child("valueExpression"), params=params)
+        if key in seen:
+            yield duplicate(where.child("key"), key)
+        seen.add(key)
+
+
+def _validate_value(compiler: AdmissionCompiler, value: str, path: Path, *, params: bool) -> Errors:
+    trimmed = value.strip()
+    if not trimmed:
+        yield required(path, "valueExpression is not specified")
+    elif len(trimmed.encode()) > MAX_VALUE_EXPRESSION:
+        yield required(path, f"must not exceed {MAX_VALUE_EXPRESSION} bytes in length")
+    else:
+        may_use = Declarations(params=params)
+        for error in validate_expression(compiler, trimmed, path, declarations=may_use, types=STRING_OR_NULL):
+            # The expression is compiled without the white space around it, and shown with it.
+            yield invalid(path, value, error.detail)

@@ -1,0 +1,60 @@
+"""ValidatingWebhookConfigurations and MutatingWebhookConfigurations."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column, count
+from pilothouse.kube.admissionregistration.strategy import CATEGORIES, GROUP, AdmissionRegistrationStrategy
+from pilothouse.kube.admissionregistration.webhooks import STRICT, default_webhook, leniency, validate_webhooks
+from pilothouse.kube.parts import items
+from pilothouse.machinery.field import Errors
+from pilothouse.machinery.objects import Json
+
+
+class ValidatingWebhookStrategy(AdmissionRegistrationStrategy):
+    content = "webhooks"
+    mutating: ClassVar[bool] = False
+
+    def default(self, obj: Json) -> None:
+        for hook in items(obj, "webhooks"):
+            default_webhook(hook, mutating=self.mutating)
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from validate_webhooks(items(obj, "webhooks"), STRICT, mutating=self.mutating)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        new = items(obj, "webhooks")
+        yield from validate_webhooks(new, leniency(new, items(old, "webhooks")), mutating=self.mutating)
+
+
+class MutatingWebhookStrategy(ValidatingWebhookStrategy):
+    mutating = True
+
+
+_COLUMNS = [
+    NAME,
+    Column(
+        "Webhooks",
+        count("webhooks"),
+        type="integer",
+        description="Webhooks indicates the number of webhooks registered in this configuration",
+    ),
+    AGE,
+]
+
+VALIDATING_WEBHOOK_CONFIGURATIONS = Resource(
+    names=Names("validatingwebhookconfigurations", kind="ValidatingWebhookConfiguration", categories=CATEGORIES),
+    strategy=ValidatingWebhookStrategy(),
+    group=GROUP,
+    columns=_COLUMNS,
+)
+MUTATING_WEBHOOK_CONFIGURATIONS = Resource(
+    names=Names("mutatingwebhookconfigurations", kind="MutatingWebhookConfiguration", categories=CATEGORIES),
+    strategy=MutatingWebhookStrategy(),
+    group=GROUP,
+    columns=_COLUMNS,
+)
