@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pilothouse.machinery.cel.environment import DYN, CompilationFailed, Compiled, environment
+from pilothouse.machinery.cel.environment import CompilationFailed, Compiled, environment
 from pilothouse.machinery.cel.messages import mangled, patch_fields, patch_types
 from pilothouse.machinery.cel.signatures import AUTHORIZER, RESOURCE_CHECK
+from pilothouse.machinery.cel.wording import DYN
 
 _ALWAYS = {
     "object": DYN,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from pilothouse.machinery.cel.messages import descriptor_pool, unmangled
+from pilothouse.machinery.cel.messages import descriptor_pool
 from pilothouse.machinery.cel.signatures import Signature, signatures
-
-DYN = "dyn"
+from pilothouse.machinery.cel.wording import declarable_type, go_type, in_words_of_go
 
 _LIBRARIES = """
 name: kubernetes
@@ -23,16 +21,6 @@ extensions:
 - name: lists
 - name: two-var-comprehensions
 """
-_GO_NAMES = {
-    "NULL": "null_type",
-    "TIMESTAMP": "google.protobuf.Timestamp",
-    "DURATION": "google.protobuf.Duration",
-}
-_STATUS = re.compile(r"^[A-Z_]+: |( \[[A-Z_]+\])$")
-_IN_STRUCT = re.compile(r"(undefined field '[^']*') not found in struct '[^']*'")
-_NATIVE_NAME = re.compile(
-    r"(?<![\w.])(?:BOOL|BYTES|DOUBLE|DURATION|DYN|ERROR|INT|LIST|MAP|NULL|STRING|TIMESTAMP|TYPE|UINT)\b"
-)
 
 
 class CompilationFailed(Exception):
@@ -61,9 +49,9 @@ class Environment:
         try:
             program = _native_environment(self).compile(expression)
         except RuntimeError as error:
-            raise CompilationFailed(_in_words_of_go(str(error))) from None
+            raise CompilationFailed(in_words_of_go(str(error))) from None
         native = program.return_type().name()
-        return Compiled(go_type(native), _declarable(native), program)
+        return Compiled(go_type(native), declarable_type(native), program)
 
 
 def environment(variables: Mapping[str, str], *, types: tuple[str, ...], fields: tuple[str, ...]) -> Environment:
@@ -108,20 +96,3 @@ def _native_type(kind: str) -> Any:
     from cel_expr_python import cel
 
     return cel.Type(kind)
-
-
-def go_type(native: str) -> str:
-    """LIST<INT> → list(int)"""
-    text = _NATIVE_NAME.sub(lambda found: _GO_NAMES.get(found[0], found[0].lower()), native)
-    return unmangled(text.replace("<", "(").replace(">", ")"))
-
-
-def _declarable(native: str) -> str:
-    """Optionals and types of types cannot be declared: they may be anything."""
-    if "optional_type" in native or "TYPE<" in native:
-        return DYN
-    return _NATIVE_NAME.sub(lambda found: "null_type" if found[0] == "NULL" else found[0].lower(), native)
-
-
-def _in_words_of_go(message: str) -> str:
-    return unmangled(_IN_STRUCT.sub(r"\1", _STATUS.sub("", message)))

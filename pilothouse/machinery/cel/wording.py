@@ -1,0 +1,50 @@
+"""The compiler's names of types and its complaints, in the words of cel-go."""
+
+from __future__ import annotations
+
+import re
+
+from pilothouse.machinery.cel.messages import unmangled
+
+DYN = "dyn"
+
+_GO_NAMES = {
+    "NULL": "null_type",
+    "TIMESTAMP": "google.protobuf.Timestamp",
+    "DURATION": "google.protobuf.Duration",
+}
+_NATIVE_NAME = re.compile(
+    r"(?<![\w.])(?:BOOL|BYTES|DOUBLE|DURATION|DYN|ERROR|INT|LIST|MAP|NULL|STRING|TIMESTAMP|TYPE|UINT)\b"
+)
+_STATUS = re.compile(r"^[A-Z_]+: |( \[[A-Z_]+\])$")
+_IN_STRUCT = re.compile(r"(undefined field '[^']*') not found in struct '[^']*'")
+_UNDECLARED_PATH = re.compile(
+    r"<input>:(?P<line>\d+):(?P<column>\d+): undeclared reference to '(?P<name>\w+)\.[\w.]+' \(in container ''\)\n"
+    r" \| (?P<source>.*)\n \| \.*\^"
+)
+
+
+def go_type(native: str) -> str:
+    """LIST<INT> → list(int)"""
+    text = _NATIVE_NAME.sub(lambda found: _GO_NAMES.get(found[0], found[0].lower()), native)
+    return unmangled(text.replace("<", "(").replace(">", ")"))
+
+
+def declarable_type(native: str) -> str:
+    """LIST<INT> → list<int>. Optionals and types of types cannot be declared: they may be anything."""
+    if "optional_type" in native or "TYPE<" in native:
+        return DYN
+    return _NATIVE_NAME.sub(lambda found: "null_type" if found[0] == "NULL" else found[0].lower(), native)
+
+
+def in_words_of_go(message: str) -> str:
+    text = _IN_STRUCT.sub(r"\1", _STATUS.sub("", message))
+    return unmangled(_UNDECLARED_PATH.sub(_undeclared_root, text))
+
+
+def _undeclared_root(found: re.Match[str]) -> str:
+    """Of an unknown `a.b.c` cel-go says that `a` is not known, and points at it."""
+    name, source = found["name"], found["source"]
+    start = source.rfind(name, 0, int(found["column"]) - 1)
+    where = f"<input>:{found['line']}:{start + 1}"
+    return f"{where}: undeclared reference to '{name}' (in container '')\n | {source}\n | {'.' * start}^"
