@@ -8,6 +8,7 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import dns_subdomain, follow
+from pilothouse.kube.validation.internal_structs import TEXT, pointer, struct
 from pilothouse.machinery.field import Errors, Path, required, root
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
@@ -17,6 +18,9 @@ from pilothouse.machinery.validation.names import is_valid_path_segment_name
 
 FAMILY_LABEL = "ipaddress.kubernetes.io/ip-family"
 MANAGED_BY_LABEL = "ipaddress.kubernetes.io/managed-by"
+
+_printed = pointer(struct(Group=TEXT, Resource=TEXT, Namespace=TEXT, Name=TEXT))
+"""A parent as messages show it."""
 
 
 class IPAddressStrategy(KubeStrategy):
@@ -37,7 +41,7 @@ class IPAddressStrategy(KubeStrategy):
         yield from self.validate(obj)
         yield from self.validate_metadata_update(obj, old)
         new, before = obj["spec"].get("parentRef"), old["spec"].get("parentRef")
-        yield from validate_immutable_field(new, before, root("spec", "parentRef"))
+        yield from validate_immutable_field(_printed(new), _printed(before), root("spec", "parentRef"))
 
 
 def _validate_parent(parent: Json | None, path: Path) -> Errors:
