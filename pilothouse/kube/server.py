@@ -47,7 +47,12 @@ class KubeServer:
         )
         legacy = LegacyRESTStorageProvider(self._service_network).open(self.registries)
         CAPABILITIES.allow_privileged = config.allow_privileged
-        plugins = admission_plugins(self.registries, legacy.namespace_phase, config.generic.admission_plugins)
+        plugins = admission_plugins(
+            self.registries,
+            namespace_phase=legacy.namespace_phase,
+            authorizer=config.generic.authorizer,
+            enabled=config.generic.admission_plugins,
+        )
         admission = AdmissionChain(plugins)
         installer = Installer(admission, config.generic.authorizer, config.generic.min_request_timeout)
         self._install_legacy_api(legacy, installer)

@@ -1,4 +1,4 @@
-"""Objects that plugins look up by name, always in their newest state."""
+"""Objects that plugins look up: by name in their newest state, or all of them as far as the cache knows."""
 
 from __future__ import annotations
 
@@ -15,3 +15,9 @@ class StoredObjects:
         with translated(self._registry.resource.group_resource, name):
             found = await self._registry.storage.get(self._registry.keys.object(namespace, name))
         return None if found is None else found.parse()
+
+    async def list(self, namespace: str = "") -> list[Json]:
+        """As far as the cache knows, which is what most writes can do with."""
+        with translated(self._registry.resource.group_resource):
+            page = await self._registry.cacher.list(self._registry.keys.collection(namespace), not_older_than=0)
+        return [stored.parse() for stored in page.objects]

@@ -16,7 +16,17 @@ from pilothouse.machinery.objects import Json
 GROUP = "certificates.k8s.io"
 
 _SPEC = "io.k8s.api.certificates.v1.CertificateSigningRequestSpec"
-_STATUS = "io.k8s.api.certificates.v1.CertificateSigningRequestStatus"
+# The columns are described by the documentation of v1beta1, which is not served any more.
+_SIGNER = (
+    "Requested signer for the request. It is a qualified name in the form: `scope-hostname.io/name`. "
+    "If empty, it will be defaulted:\n"
+    " 1. If it's a kubelet client certificate, it is assigned\n"
+    '    "kubernetes.io/kube-apiserver-client-kubelet".\n'
+    " 2. If it's a kubelet serving certificate, it is assigned\n"
+    '    "kubernetes.io/kubelet-serving".\n'
+    ' 3. Otherwise, it is assigned "kubernetes.io/legacy-unknown".\n'
+    "Distribution of trust for signers happens out of band. You can select on this field using `spec.signerName`."
+)
 
 
 def _fields(obj: Json) -> Fields:
@@ -43,9 +53,9 @@ CERTIFICATE_SIGNING_REQUESTS = Resource(
     columns=[
         NAME,
         AGE,
-        Column("SignerName", lambda obj: text(obj, "spec", "signerName") or "<none>", documented=(_SPEC, "signerName")),
-        Column("Requestor", lambda obj: text(obj, "spec", "username"), documented=(_SPEC, "request")),
+        Column("SignerName", lambda obj: text(obj, "spec", "signerName") or "<none>", description=_SIGNER),
+        Column("Requestor", lambda obj: text(obj, "spec", "username"), description="Base64-encoded PKCS#10 CSR data"),
         Column("RequestedDuration", _duration, documented=(_SPEC, "expirationSeconds")),
-        Column("Condition", _condition, documented=(_STATUS, "conditions")),
+        Column("Condition", _condition, description="Conditions applied to the request, such as approval or denial."),
     ],
 )

@@ -1,0 +1,57 @@
+"""PersistentVolumeClaimResize: only bound claims grow, and only where their storage class lets them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kube.admission.refusals import refused
+from pilothouse.kube.core.persistentvolumes.resource import storage_class
+from pilothouse.kube.parts import part, text
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.quantity import Quantity, parse_quantity
+
+GetStorageClass: TypeAlias = Callable[[str], Awaitable[Json | None]]
+
+_CLAIMS = GroupResource("", "persistentvolumeclaims")
+
+
+class PersistentVolumeClaimResize:
+    name = "PersistentVolumeClaimResize"
+
+    def __init__(self, get_class: GetStorageClass) -> None:
+        self._get_class = get_class
+
+    def handles(self, operation: Operation) -> bool:
+        return operation is Operation.UPDATE
+
+    async def admit(self, attributes: Attributes) -> None:
+        return None
+
+    async def validate(self, attributes: Attributes) -> None:
+        claim, old = attributes.obj, attributes.old
+        if claim is None or old is None or attributes.resource.group_resource != _CLAIMS or attributes.subresource:
+            return
+        if _size(claim) <= _size(old):
+            return
+        if text(old, "status", "phase") != "Bound":
+            raise refused(attributes, "Only bound persistent volume claims can be expanded")
+        if not await self._may_grow(claim, old):
+            why = (
+                "only dynamically provisioned pvc can be resized and "
+                "the storageclass that provisions the pvc must support resize"
+            )
+            raise refused(attributes, why)
+
+    async def _may_grow(self, claim: Json, old: Json) -> bool:
+        name = storage_class(claim)
+        if not name or name != storage_class(old):
+            return False
+        found = await self._get_class(name)
+        return bool(found and found.get("allowVolumeExpansion"))
+
+
+def _size(claim: Json) -> Quantity:
+    return parse_quantity(part(claim, "spec", "resources", "requests").get("storage") or "0")

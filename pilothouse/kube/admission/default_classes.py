@@ -1,0 +1,70 @@
+"""DefaultStorageClass and DefaultIngressClass: claims and ingresses that name no class get the default one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kube.parts import part
+from pilothouse.kube.storage.storageclasses import is_default_class
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
+
+ListObjects: TypeAlias = Callable[[], Awaitable[list[Json]]]
+
+_CLAIMS = GroupResource("", "persistentvolumeclaims")
+_INGRESSES = GroupResource("networking.k8s.io", "ingresses")
+_BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+_INGRESS_CLASS_ANNOTATION = "kubernetes.io/ingress.class"
+_DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
+
+
+class _OnCreate:
+    def handles(self, operation: Operation) -> bool:
+        return operation is Operation.CREATE
+
+    async def validate(self, attributes: Attributes) -> None:
+        return None
+
+
+class DefaultStorageClass(_OnCreate):
+    name = "DefaultStorageClass"
+
+    def __init__(self, classes: ListObjects) -> None:
+        self._classes = classes
+
+    async def admit(self, attributes: Attributes) -> None:
+        claim = attributes.obj
+        if claim is None or attributes.resource.group_resource != _CLAIMS or attributes.subresource:
+            return
+        if _BETA_STORAGE_CLASS in annotations_of(claim) or part(claim, "spec").get("storageClassName") is not None:
+            return
+        if chosen := _newest(filter(is_default_class, await self._classes())):
+            claim.setdefault("spec", {})["storageClassName"] = chosen
+
+
+class DefaultIngressClass(_OnCreate):
+    name = "DefaultIngressClass"
+
+    def __init__(self, classes: ListObjects) -> None:
+        self._classes = classes
+
+    async def admit(self, attributes: Attributes) -> None:
+        ingress = attributes.obj
+        if ingress is None or attributes.resource.group_resource != _INGRESSES or attributes.subresource:
+            return
+        if part(ingress, "spec").get("ingressClassName") is not None:
+            return
+        if _INGRESS_CLASS_ANNOTATION in annotations_of(ingress):
+            return
+        classes = (each for each in await self._classes() if annotations_of(each).get(_DEFAULT_INGRESS_CLASS) == "true")
+        if chosen := _newest(classes):
+            ingress.setdefault("spec", {})["ingressClassName"] = chosen
+
+
+def _newest(classes: Iterable[Json]) -> str:
+    """The name of the newest; of those made in the same second, the first by name. Empty when there is none."""
+    by_name = sorted(classes, key=name_of)
+    newest = max(by_name, key=lambda each: str(metadata(each).get("creationTimestamp") or ""), default=None)
+    return name_of(newest) if newest else ""

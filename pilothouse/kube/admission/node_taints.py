@@ -1,0 +1,28 @@
+"""TaintNodesByCondition: a new node takes no pods before it was found to be ready."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kube.admission.default_toleration_seconds import NOT_READY
+from pilothouse.kube.parts import items
+from pilothouse.machinery.names import GroupResource
+
+_NODES = GroupResource("", "nodes")
+
+
+class TaintNodesByCondition:
+    name = "TaintNodesByCondition"
+
+    def handles(self, operation: Operation) -> bool:
+        return operation is Operation.CREATE
+
+    async def admit(self, attributes: Attributes) -> None:
+        node = attributes.obj
+        if node is None or attributes.resource.group_resource != _NODES or attributes.subresource:
+            return
+        taints = items(node, "spec", "taints")
+        if not any(each.get("key") == NOT_READY and each.get("effect") == "NoSchedule" for each in taints):
+            node.setdefault("spec", {})["taints"] = [*taints, {"key": NOT_READY, "effect": "NoSchedule"}]
+
+    async def validate(self, attributes: Attributes) -> None:
+        return None

@@ -1,0 +1,79 @@
+"""Whether a write fits into the quotas of its namespace, and what they look like after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kube.admission.quota.amounts import added, increase, only, read_amounts, shown, without_zeros
+from pilothouse.kube.admission.quota.evaluators import Evaluator
+from pilothouse.kube.admission.refusals import refused
+from pilothouse.kube.core.pods.resource_totals import ResourceList
+from pilothouse.kube.parts import items, part
+from pilothouse.machinery.objects import Json, name_of, resource_version_of
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What a quota's status.used becomes."""
+
+    quota: Json
+    used: ResourceList
+
+
+def charges(quotas: Sequence[Json], attributes: Attributes, evaluator: Evaluator) -> list[Charge]:
+    """Raises Forbidden when a quota would be exceeded. Quotas that nothing is charged to are left out."""
+    assert attributes.obj is not None
+    matching = [quota for quota in quotas if _matches(quota, evaluator, attributes.obj)]
+    for quota in matching:
+        _require_countable(quota, evaluator, attributes)
+    if not matching:
+        return []
+    usage = evaluator.usage(attributes.obj)
+    if negative := sorted(name for name, amount in usage.items() if amount.sign < 0):
+        raise refused(attributes, f"quota usage is negative for resource(s): {','.join(negative)}")
+    found = (_charge(quota, _delta(quota, usage, evaluator, attributes), attributes) for quota in matching)
+    return [charge for charge in found if charge is not None]
+
+
+def _matches(quota: Json, evaluator: Evaluator, obj: Json) -> bool:
+    if not evaluator.matching(part(quota, "status", "hard")):
+        return False
+    scopes = [{"scopeName": name, "operator": "Exists"} for name in items(quota, "spec", "scopes")]
+    scopes += items(quota, "spec", "scopeSelector", "matchExpressions")
+    return all(evaluator.in_scope(scope, obj) for scope in scopes)
+
+
+def _require_countable(quota: Json, evaluator: Evaluator, attributes: Attributes) -> None:
+    names = evaluator.matching(part(quota, "status", "hard"))
+    if missing := evaluator.missing(names, attributes.obj or {}):
+        raise refused(attributes, f"failed quota: {name_of(quota)}: {missing}")
+    if any(name not in part(quota, "status", "used") for name in names):
+        why = f"status unknown for quota: {name_of(quota)}, resources: {','.join(names)}"
+        raise refused(attributes, why)
+
+
+def _delta(quota: Json, usage: ResourceList, evaluator: Evaluator, attributes: Attributes) -> ResourceList:
+    """An update of an object that the quota counts already is charged only for what it uses more."""
+    old = attributes.old
+    if attributes.operation is not Operation.UPDATE or old is None or not resource_version_of(old):
+        return without_zeros(usage)
+    counted = _matches(quota, evaluator, old)
+    return without_zeros(increase(usage, evaluator.usage(old)) if counted else usage)
+
+
+def _charge(quota: Json, delta: ResourceList, attributes: Attributes) -> Charge | None:
+    hard, used = read_amounts(part(quota, "status", "hard")), read_amounts(part(quota, "status", "used"))
+    requested = only(delta, hard)
+    if not requested:
+        return None
+    total = added(used, requested)
+    exceeded = [name for name in requested if total[name] > hard[name]]
+    if exceeded and attributes.subresource != "status":
+        why = (
+            f"exceeded quota: {name_of(quota)}, requested: {shown(only(requested, exceeded))}, "
+            f"used: {shown(only(used, exceeded))}, limited: {shown(only(hard, exceeded))}"
+        )
+        raise refused(attributes, why)
+    return Charge(quota, total)

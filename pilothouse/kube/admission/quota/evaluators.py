@@ -1,0 +1,103 @@
+"""How much of what an object uses, by resource. Resources without an evaluator of their own are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kube.core.pods.resource_totals import ResourceList
+from pilothouse.kube.parts import items, part, text
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.quantity import ZERO, Quantity
+
+ONE = Quantity(1)
+
+
+class Evaluator(Protocol):
+    def handles(self, attributes: Attributes) -> bool:
+        """Whether the write can change what is used."""
+
+    def matching(self, names: Iterable[str]) -> list[str]:
+        """Those of the names that objects of this resource can use, sorted."""
+
+    def in_scope(self, scope: Json, obj: Json) -> bool: ...
+
+    def missing(self, names: Iterable[str], obj: Json) -> str:
+        """What the object must say for these names to be counted; empty when it does."""
+
+    def usage(self, obj: Json) -> ResourceList: ...
+
+
+def count_name(resource: GroupResource) -> str:
+    return f"count/{resource.resource}.{resource.group}" if resource.group else f"count/{resource.resource}"
+
+
+def in_values(scope: Json, value: str | None) -> bool:
+    """Whether a value, or its absence, meets a requirement of a scope selector."""
+    operator, values = scope.get("operator"), items(scope, "values")
+    if operator == "In":
+        return value in values
+    if operator == "NotIn":
+        return value not in values
+    return (value is not None) == (operator == "Exists")
+
+
+class CountEvaluator:
+    """Objects of most resources are only counted, some also under an older name."""
+
+    def __init__(self, resource: GroupResource) -> None:
+        aliases = {"configmaps", "resourcequotas", "replicationcontrollers", "secrets"}
+        alias = {resource.resource} if not resource.group and resource.resource in aliases else set()
+        self._names = {count_name(resource)} | alias
+
+    def handles(self, attributes: Attributes) -> bool:
+        return attributes.operation is Operation.CREATE and not attributes.subresource
+
+    def matching(self, names: Iterable[str]) -> list[str]:
+        return sorted(self._names.intersection(names))
+
+    def in_scope(self, scope: Json, obj: Json) -> bool:
+        return False
+
+    def missing(self, names: Iterable[str], obj: Json) -> str:
+        return ""
+
+    def usage(self, obj: Json) -> ResourceList:
+        return dict.fromkeys(self._names, ONE)
+
+
+class ServiceEvaluator:
+    """Services are also counted by what they take from the cluster: node ports and load balancers."""
+
+    _names = frozenset({"count/services", "services", "services.nodeports", "services.loadbalancers"})
+
+    def handles(self, attributes: Attributes) -> bool:
+        return attributes.operation in (Operation.CREATE, Operation.UPDATE) and not attributes.subresource
+
+    def matching(self, names: Iterable[str]) -> list[str]:
+        return sorted(self._names.intersection(names))
+
+    def in_scope(self, scope: Json, obj: Json) -> bool:
+        return False
+
+    def missing(self, names: Iterable[str], obj: Json) -> str:
+        return ""
+
+    def usage(self, obj: Json) -> ResourceList:
+        kind = text(obj, "spec", "type")
+        return {
+            "count/services": ONE,
+            "services": ONE,
+            "services.loadbalancers": ONE if kind == "LoadBalancer" else ZERO,
+            "services.nodeports": Quantity(_node_ports(part(obj, "spec"), kind)),
+        }
+
+
+def _node_ports(spec: Json, kind: str) -> int:
+    """Ports that are or will be allocated; they may not have their numbers yet."""
+    ports = items(spec, "ports")
+    if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
+        return sum(1 for port in ports if port.get("nodePort"))
+    return len(ports) if kind in ("NodePort", "LoadBalancer") else 0

@@ -1,0 +1,136 @@
+"""What pods use: compute resources while they run, and a place in the count as long as they exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kube.admission.quota.amounts import added
+from pilothouse.kube.admission.quota.evaluators import ONE, in_values
+from pilothouse.kube.core.pods.defaults.resources import is_pod_level
+from pilothouse.kube.core.pods.qos import qos_class
+from pilothouse.kube.core.pods.resource_totals import (
+    ResourceList,
+    aggregate_limits,
+    aggregate_requests,
+    read_resources,
+)
+from pilothouse.kube.parts import items, part, text
+from pilothouse.kube.validation import quota_scopes as scopes
+from pilothouse.kube.validation.resource_names import is_extended, is_huge_page, is_native, is_quota_huge_page
+from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.times import Clock, parse_time, system_clock
+
+_COMPUTE = ("cpu", "memory", "ephemeral-storage")
+_NAMES = frozenset(
+    {"count/pods", "pods", *_COMPUTE, *(f"{kind}.{name}" for kind in ("requests", "limits") for name in _COMPUTE)}
+)
+_EACH_CONTAINER_MUST_SAY = frozenset(
+    {"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
+)
+_AFFINITIES = ("podAffinity", "podAntiAffinity")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+class PodEvaluator:
+    def __init__(self, clock: Clock = system_clock) -> None:
+        self._clock = clock
+
+    def handles(self, attributes: Attributes) -> bool:
+        if attributes.subresource:
+            return attributes.subresource == "resize" and attributes.operation is Operation.UPDATE
+        if attributes.operation is Operation.UPDATE:
+            return _is_terminating(attributes.obj or {}) != _is_terminating(attributes.old or {})
+        return attributes.operation is Operation.CREATE
+
+    def matching(self, names: Iterable[str]) -> list[str]:
+        return sorted(name for name in names if name in _NAMES or is_quota_huge_page(name) or _is_vendors(name))
+
+    def in_scope(self, scope: Json, obj: Json) -> bool:
+        name = text(scope, "scopeName")
+        if name in (scopes.TERMINATING, scopes.NOT_TERMINATING):
+            return _is_terminating(obj) == (name == scopes.TERMINATING)
+        if name in (scopes.BEST_EFFORT, scopes.NOT_BEST_EFFORT):
+            return (qos_class(obj) == "BestEffort") == (name == scopes.BEST_EFFORT)
+        if name == scopes.PRIORITY_CLASS:
+            return in_values(scope, text(obj, "spec", "priorityClassName") or None)
+        return name == scopes.CROSS_NAMESPACE_POD_AFFINITY and _reaches_other_namespaces(obj)
+
+    def missing(self, names: Iterable[str], obj: Json) -> str:
+        if any(is_pod_level(name) for kind in ("requests", "limits") for name in part(obj, "spec", "resources", kind)):
+            return ""
+        wanted = sorted(_EACH_CONTAINER_MUST_SAY.intersection(names))
+        parts = [f"{name} for: {','.join(who)}" for name in wanted if (who := _silent_containers(obj, name))]
+        return f"must specify {'; '.join(parts)}" if parts else ""
+
+    def usage(self, obj: Json) -> ResourceList:
+        counted: ResourceList = {"count/pods": ONE}
+        if self._has_ended(obj):
+            return counted
+        spec = part(obj, "spec")
+        return added(counted, {"pods": ONE} | _compute(_requests(spec), _limits(spec)))
+
+    def _has_ended(self, pod: Json) -> bool:
+        if text(pod, "status", "phase") in ("Failed", "Succeeded"):
+            return True
+        deleted, grace = metadata(pod).get("deletionTimestamp"), metadata(pod).get("deletionGracePeriodSeconds")
+        if not deleted or grace is None:
+            return False
+        moment = parse_time(deleted)
+        return moment is not None and self._clock() > moment + timedelta(seconds=grace)
+
+
+def _is_vendors(name: str) -> bool:
+    return name.startswith("requests.") and not is_native(name)
+
+
+def _is_terminating(pod: Json) -> bool:
+    seconds = part(pod, "spec").get("activeDeadlineSeconds")
+    return seconds is not None and seconds >= 0
+
+
+def _requests(spec: Json) -> ResourceList:
+    return added(aggregate_requests(spec) | _pod_level(spec, "requests"), _overhead(spec))
+
+
+def _limits(spec: Json) -> ResourceList:
+    limits = aggregate_limits(spec) | _pod_level(spec, "limits")
+    return added(limits, {name: amount for name, amount in _overhead(spec).items() if name in limits})
+
+
+def _pod_level(spec: Json, kind: str) -> ResourceList:
+    return {name: amount for name, amount in read_resources(spec, kind).items() if is_pod_level(name)}
+
+
+def _overhead(spec: Json) -> ResourceList:
+    return {name: parse_quantity(amount) for name, amount in part(spec, "overhead").items()}
+
+
+def _compute(requests: ResourceList, limits: ResourceList) -> ResourceList:
+    used: ResourceList = {f"limits.{name}": limits[name] for name in _COMPUTE if name in limits}
+    for name, amount in requests.items():
+        if name in _COMPUTE or is_huge_page(name):
+            used |= {name: amount, f"requests.{name}": amount}
+        elif is_extended(name):
+            used[f"requests.{name}"] = amount
+    return used
+
+
+def _silent_containers(pod: Json, name: str) -> list[str]:
+    kind, _, resource = name.rpartition(".")
+    containers = [*items(pod, "spec", "containers"), *items(pod, "spec", "initContainers")]
+    return sorted(
+        {text(each, "name") for each in containers if resource not in part(each, "resources", kind or "requests")}
+    )
+
+
+def _reaches_other_namespaces(pod: Json) -> bool:
+    for name in _AFFINITIES:
+        affinity = part(pod, "spec", "affinity", name)
+        terms = [*items(affinity, _REQUIRED), *(part(each, "podAffinityTerm") for each in items(affinity, _PREFERRED))]
+        if any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms):
+            return True
+    return False

@@ -1,0 +1,93 @@
+"""ResourceQuota: runs last, since what it charges to a quota is not given back when a later plugin refuses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from typing import Protocol
+from weakref import WeakValueDictionary
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kube.admission.quota.check import Charge, charges
+from pilothouse.kube.admission.quota.claims import ClaimEvaluator
+from pilothouse.kube.admission.quota.evaluators import CountEvaluator, Evaluator, ServiceEvaluator
+from pilothouse.kube.admission.quota.pods import PodEvaluator
+from pilothouse.machinery.errors import Conflict
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json, name_of
+
+_TRIES = 4
+_IGNORED = frozenset(
+    {
+        GroupResource("", "bindings"),
+        GroupResource("", "componentstatuses"),
+        GroupResource("", "events"),
+        GroupResource("events.k8s.io", "events"),
+        GroupResource("authentication.k8s.io", "tokenreviews"),
+        GroupResource("authentication.k8s.io", "selfsubjectreviews"),
+        GroupResource("authorization.k8s.io", "subjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "localsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"),
+    }
+)
+
+
+class Quotas(Protocol):
+    async def exist_in(self, namespace: str) -> bool:
+        """As far as the cache knows."""
+
+    async def newest(self, namespace: str) -> list[Json]: ...
+
+    async def charge(self, charge: Charge) -> bool:
+        """Writes the quota's new usage; False when somebody else has written the quota in between."""
+
+
+class ResourceQuota:
+    """One write at a time is charged in each namespace; other servers' writes show as conflicts and are tried again."""
+
+    name = "ResourceQuota"
+
+    def __init__(self, quotas: Quotas) -> None:
+        self._quotas = quotas
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._evaluators: dict[GroupResource, Evaluator] = {
+            GroupResource("", "pods"): PodEvaluator(),
+            GroupResource("", "services"): ServiceEvaluator(),
+            GroupResource("", "persistentvolumeclaims"): ClaimEvaluator(),
+        }
+
+    def handles(self, operation: Operation) -> bool:
+        return operation in (Operation.CREATE, Operation.UPDATE)
+
+    async def admit(self, attributes: Attributes) -> None:
+        return None
+
+    async def validate(self, attributes: Attributes) -> None:
+        resource = attributes.resource.group_resource
+        if not attributes.namespace or attributes.obj is None or resource == GroupResource("", "namespaces"):
+            return
+        if resource in _IGNORED:
+            return
+        evaluator = self._evaluators.get(resource)
+        if evaluator is None:
+            evaluator = self._evaluators[resource] = CountEvaluator(resource)
+        if evaluator.handles(attributes) and await self._quotas.exist_in(attributes.namespace):
+            await self._evaluate(attributes, evaluator)
+
+    async def _evaluate(self, attributes: Attributes, evaluator: Evaluator) -> None:
+        lock = self._locks.setdefault(attributes.namespace, asyncio.Lock())
+        async with lock:
+            pending: Collection[str] | None = None
+            for _ in range(_TRIES):
+                quotas = await self._quotas.newest(attributes.namespace)
+                # A quota that was charged in an earlier try is not charged again.
+                due = [quota for quota in quotas if pending is None or name_of(quota) in pending]
+                found = charges(due, attributes, evaluator)
+                if attributes.dry_run:
+                    return
+                pending = [name_of(each.quota) for each in found if not await self._quotas.charge(each)]
+                if not pending:
+                    return
+        why = "the object has been modified; please apply your changes to the latest version and try again"
+        raise Conflict.of(GroupResource("", "resourcequotas"), next(iter(pending or [""])), why)

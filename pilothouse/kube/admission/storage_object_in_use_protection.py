@@ -1,0 +1,31 @@
+"""StorageObjectInUseProtection: volumes, claims and attribute classes stay until nobody uses them any more."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import metadata
+
+_FINALIZERS = {
+    GroupResource("", "persistentvolumes"): "kubernetes.io/pv-protection",
+    GroupResource("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",
+    GroupResource("storage.k8s.io", "volumeattributesclasses"): "kubernetes.io/vac-protection",
+}
+
+
+class StorageObjectInUseProtection:
+    name = "StorageObjectInUseProtection"
+
+    def handles(self, operation: Operation) -> bool:
+        return operation is Operation.CREATE
+
+    async def admit(self, attributes: Attributes) -> None:
+        finalizer = _FINALIZERS.get(attributes.resource.group_resource)
+        if finalizer is None or attributes.obj is None or attributes.subresource:
+            return
+        finalizers = metadata(attributes.obj).get("finalizers") or []
+        if finalizer not in finalizers:
+            metadata(attributes.obj)["finalizers"] = [*finalizers, finalizer]
+
+    async def validate(self, attributes: Attributes) -> None:
+        return None

@@ -1,0 +1,43 @@
+"""Resource quotas as the ResourceQuota plugin needs them, over the registry of the resource."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
+from pilothouse.kube.admission.quota.check import Charge
+from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of
+
+
+class StoredQuotas:
+    def __init__(self, registry: RegistryStore) -> None:
+        self._registry = registry
+
+    async def exist_in(self, namespace: str) -> bool:
+        with translated(self._registry.resource.group_resource):
+            page = await self._registry.cacher.list(
+                self._registry.keys.collection(namespace), not_older_than=0, limit=1
+            )
+        return bool(page.objects)
+
+    async def newest(self, namespace: str) -> list[Json]:
+        with translated(self._registry.resource.group_resource):
+            page = await self._registry.cacher.list(self._registry.keys.collection(namespace))
+        return [stored.parse() for stored in page.objects]
+
+    async def charge(self, charge: Charge) -> bool:
+        name = name_of(charge.quota)
+        key = self._registry.keys.object(namespace_of(charge.quota), name)
+        with translated(self._registry.resource.group_resource, name):
+            current = await self._registry.storage.get(key)
+            if current is None:
+                return True
+            if str(current.revision) != resource_version_of(charge.quota):
+                return False
+            quota = current.parse()
+            quota["status"]["used"] = {name: str(amount) for name, amount in sorted(charge.used.items())}
+            try:
+                await self._registry.storage.update(current, quota, ttl=0, dry_run=False)
+            except (RevisionConflict, KeyNotFound):
+                return False
+        return True
