@@ -63,16 +63,16 @@ def validate_success_policy(spec: Json, path: Path) -> Errors:
 
 def shown_failure_policy(policy: Json | None) -> Json | None:
     """The policy as upstream's server prints it."""
-    return policy and {"Rules": [_shown_rule(rule) for rule in policy.get("rules") or ()]}
+    return None if policy is None else {"Rules": [_shown_rule(rule) for rule in policy.get("rules") or ()]}
 
 
 def shown_success_policy(policy: Json | None) -> Json | None:
     if policy is None:
         return None
-    rules = policy.get("rules")
     fields = ("SucceededIndexes", "SucceededCount")
-    shown = rules and [{name: rule.get(name[0].lower() + name[1:]) for name in fields} for rule in rules]
-    return {"Rules": shown}
+    return {
+        "Rules": [{name: rule.get(name[0].lower() + name[1:]) for name in fields} for rule in policy.get("rules") or ()]
+    }
 
 
 def _validate_action(action: str, path: Path, *, per_index: bool) -> Errors:
@@ -119,7 +119,7 @@ def _validate_exit_codes(requirement: Json, path: Path, names: Collection[str]) 
 
 def _validate_codes(codes: list[int] | None, path: Path, operator: str) -> Errors:
     if not codes:
-        yield invalid(path, codes, "at least one value is required")
+        yield invalid(path, [], "at least one value is required")
         return
     if len(codes) > _MAX_EXIT_CODES:
         yield too_many(path, len(codes), _MAX_EXIT_CODES)
