@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
 
 from pilothouse.apiserver.filters.chain import ChainConfig
 from pilothouse.apiserver.server.checks import storage_checks
@@ -12,7 +14,9 @@ from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.controlplane.authentication import build_authenticator
 from pilothouse.controlplane.authorization import build_authorizer
-from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.controlplane.certificates.paths import CertificatePaths
+from pilothouse.controlplane.options.completion import CompletedOptions, host_address
+from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.server import KubeConfig
 
 
@@ -51,8 +55,24 @@ def _kube(options: CompletedOptions, generic: GenericConfig) -> KubeConfig:
         service_cluster_ip_ranges=tuple(part.strip() for part in options.misc.service_cluster_ip_range.split(",")),
         service_node_ports=range(int(first), int(last) + 1),
         allow_privileged=options.misc.allow_privileged,
-        advertise_address=options.generic.advertise_address,
+        kubelet=options.kubelet.config,
+        address=PublicAddress(_endpoint_ip(options), options.secure_serving.secure_port),
+        client_cas=_client_cas(options),
     )
+
+
+def _endpoint_ip(options: CompletedOptions) -> str:
+    """As upstream, the host's own address where the server listens on loopback only."""
+    advertised = options.generic.advertise_address
+    return host_address() if ip_address(advertised).is_loopback else advertised
+
+
+def _client_cas(options: CompletedOptions) -> tuple[Path, ...]:
+    own, given = (
+        CertificatePaths.under(Path(options.pilothouse.data_dir)).ca_cert,
+        options.authentication.client_ca_file,
+    )
+    return (own, Path(given)) if given else (own,)
 
 
 def _chain(options: CompletedOptions, generic: GenericConfig) -> ChainConfig:

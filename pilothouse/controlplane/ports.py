@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from pilothouse.apiserver.filters.chain import handler_chain, insecure_handler_chain
 from pilothouse.apiserver.http import Handler
@@ -18,8 +19,17 @@ from pilothouse.controlplane.options.secure_serving import SecureServingOptions
 class Port:
     """One server on one address, which it names when it can not have it."""
 
-    def __init__(self, handler: Handler, endpoint: Endpoint, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        endpoint: Endpoint,
+        *,
+        limits: Limits | None = None,
+        listening: Callable[[int], None] | None = None,
+    ) -> None:
+        """`listening` is told the number of the port, which the system may have chosen."""
         self._endpoint = endpoint
+        self._listening = listening
         self._server = Server(handler, [endpoint], limits=limits)
 
     @property
@@ -34,6 +44,8 @@ class Port:
             why = os.strerror(error.errno) if error.errno else str(error)
             address = host_port(self._endpoint.host, self._endpoint.port)
             raise StartFailed(f"failed to listen on {address}: {why}") from error
+        if self._listening:
+            self._listening(self.number)
 
     async def shutdown(self, timeout: float) -> None:
         await self._server.shutdown(timeout)
@@ -41,7 +53,14 @@ class Port:
 
 def open_ports(api: Handler, config: Config, secure: SecureServing) -> list[Port]:
     """The secure port first. Raises ValueError for an insecure port that others could reach."""
-    ports = [Port(handler_chain(api, config.chain), secure.endpoint, _limits(config.options.secure_serving))]
+    ports = [
+        Port(
+            handler_chain(api, config.chain),
+            secure.endpoint,
+            limits=_limits(config.options.secure_serving),
+            listening=config.kube.address.listens_on,
+        )
+    ]
     insecure = config.options.insecure_serving
     if insecure.port:
         endpoint = insecure_endpoint(insecure.bind_address, insecure.port)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from pilothouse.controlplane.certificates.ensure import ensure_certificates
 from pilothouse.controlplane.certificates.kubeconfig import write_kubeconfig
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.kube.bootstrap.address import kubernetes_service_ip
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Certificates:
             Path(options.pilothouse.data_dir),
             bind_address=options.generic.advertise_address,
             hostnames=names,
-            service_ip=first_service_ip(options.misc.service_cluster_ip_range),
+            service_ip=kubernetes_service_ip(options.misc.service_cluster_ip_range.partition(",")[0].strip()),
         )
         return cls(own, _files(options, own))
 
@@ -68,9 +68,3 @@ def secure_serving(options: CompletedOptions, certificates: Certificates) -> Sec
             permit_port_sharing=secure.permit_port_sharing,
         )
     )
-
-
-def first_service_ip(ranges: str) -> str:
-    """The address of the `kubernetes` service: the first of the range."""
-    network = ipaddress.ip_network(ranges.partition(",")[0].strip(), strict=False)
-    return str(network[1])

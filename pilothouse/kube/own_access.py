@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pilothouse.apiserver.authn.tokens import loopback_user
@@ -12,7 +13,7 @@ from pilothouse.apiserver.registry.interface import UpdatedObject
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.object import StoredObject
-from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 
 _log = logging.getLogger(__name__)
@@ -36,16 +37,24 @@ class OwnAccess:
         found = await self.registry.list(self._context(""), ListOptions())
         return [stored.parse() for stored in found.objects]
 
+    async def ensure(self, obj: Json) -> None:
+        """Creates the object unless there is one of its name, whatever that one says."""
+        if await self.get(name_of(obj), namespace=namespace_of(obj)) is None:
+            with suppress(AlreadyExists):
+                await self.create(obj)
+
     async def create(self, obj: Json) -> None:
-        """Raises AlreadyExists."""
+        """With the kind's defaults filled in. Raises AlreadyExists."""
         context = self._context(namespace_of(obj))
+        self.registry.strategy.default(obj)
         await self.registry.create(context, obj, options=WriteOptions(), validate=_allow)
 
     async def update(self, obj: Json, change: Callable[[Json], None]) -> None:
         """Changes the object of this name as it is when the change is written. Raises NotFound."""
 
         async def changed(current: Json | None) -> Json:
-            assert current is not None
+            if current is None:
+                raise NotFound.of(self.registry.resource.group_resource, name_of(obj))
             change(current)
             return current
 

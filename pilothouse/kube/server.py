@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.endpoints.api_groups import (
@@ -15,10 +16,13 @@ from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.admission.plugins import admission_plugins
+from pilothouse.kube.bootstrap.address import PublicAddress, kubernetes_service_ip
+from pilothouse.kube.bootstrap.install import Bootstrap
 from pilothouse.kube.capabilities import CAPABILITIES
+from pilothouse.kube.core.pods.connect.kubelet import KubeletConfig
+from pilothouse.kube.core.pods.storage import PodConnections
 from pilothouse.kube.core.services.storage import ServiceNetwork
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTStorageProvider
-from pilothouse.kube.core.system_namespaces import SystemNamespaces
 from pilothouse.kube.enabled import only_enabled
 from pilothouse.kube.served import Registries
 from pilothouse.kube.storage_providers import STORAGE_PROVIDERS
@@ -33,7 +37,10 @@ class KubeConfig:
     service_cluster_ip_ranges: tuple[str, ...] = ("10.0.0.0/24",)
     service_node_ports: range = range(30000, 32768)
     allow_privileged: bool = False
-    advertise_address: str = "127.0.0.1"
+    kubelet: KubeletConfig = KubeletConfig()
+    address: PublicAddress = field(default_factory=lambda: PublicAddress("192.0.2.1", 6443))
+    client_cas: tuple[Path, ...] = ()
+    """Files with the CAs whose client certificates are believed."""
 
 
 class KubeServer:
@@ -45,7 +52,8 @@ class KubeServer:
         self.registries = Registries(
             config.generic.store, root=config.generic.key_prefix, event_ttl=int(config.event_ttl)
         )
-        legacy = LegacyRESTStorageProvider(self._service_network).open(self.registries)
+        connections = PodConnections(config.generic.authorizer, config.kubelet)
+        legacy = LegacyRESTStorageProvider(self._service_network, connections).open(self.registries)
         CAPABILITIES.allow_privileged = config.allow_privileged
         plugins = admission_plugins(
             self.registries,
@@ -58,19 +66,27 @@ class KubeServer:
         self._install_legacy_api(legacy, installer)
         self._install_apis(installer)
         self._keep_caches()
+        self._bootstrap(legacy).install(self.generic)
 
     @property
     def _service_network(self) -> ServiceNetwork:
         return ServiceNetwork(self.config.service_cluster_ip_ranges, self.config.service_node_ports)
 
+    def _bootstrap(self, legacy: LegacyRESTStorage) -> Bootstrap:
+        return Bootstrap(
+            self.registries,
+            legacy.services,
+            address=self.config.address,
+            cluster_ip=kubernetes_service_ip(self.config.service_cluster_ip_ranges[0]),
+            client_cas=self.config.client_cas,
+        )
+
     def _install_legacy_api(self, legacy: LegacyRESTStorage, installer: Installer) -> None:
         group = only_enabled(legacy.group, self.config.generic.resources)
         if group.versions:
-            install_legacy_api_group(self.generic, group, installer, lambda: self.config.advertise_address)
+            install_legacy_api_group(self.generic, group, installer, lambda: str(self.config.address))
         for name, hook in group.post_start_hooks.items():
             self.generic.add_post_start_hook(name, hook)
-        namespaces = SystemNamespaces(legacy.namespaces)
-        self.generic.add_post_start_hook("start-system-namespaces-controller", namespaces.start)
 
     def _install_apis(self, installer: Installer) -> None:
         groups = [only_enabled(p.open(self.registries), self.config.generic.resources) for p in STORAGE_PROVIDERS]

@@ -109,6 +109,7 @@ async def in_process_server(folder: Path) -> AsyncIterator[InProcessServer]:
     generic.lifecycle.mux_and_discovery_complete.signal()
     context = HookContext()
     await run_post_start_hooks(kube.generic.post_start_hooks(), context)
+    generic.lifecycle.has_been_ready.signal()
     users = TokenAuthenticator({TOKEN: User("tester", groups=(SYSTEM_PRIVILEGED_GROUP,))})
     try:
         yield InProcessServer(handler_chain(kube.generic, ChainConfig(users, AlwaysAllow())))

@@ -69,7 +69,8 @@ async def test_a_list_across_namespaces_is_in_key_order(api: InProcessServer) ->
     await api("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a-ns"}})
     await api.create("z", "a-ns")
     await api.create("a")
-    assert names(await api("GET", "/api/v1/configmaps")) == ["z", "a"]
+    found = names(await api("GET", "/api/v1/configmaps"))
+    assert [name for name in found if name in ("a", "z")] == ["z", "a"]
 
 
 async def test_items_of_a_list_do_not_repeat_their_kind(api: InProcessServer) -> None:

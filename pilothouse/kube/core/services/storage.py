@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.server.hooks import PostStartHook
 from pilothouse.kube.core.endpoints import ENDPOINTS
+from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.services.allocation.hooks import AllocationHooks, ReleaseHooks
 from pilothouse.kube.core.services.allocation.ip_families import ClusterFamilies
 from pilothouse.kube.core.services.ipallocator.allocator import ServiceIPAllocator
+from pilothouse.kube.core.services.locations import ServiceLocations
 from pilothouse.kube.core.services.portallocator.allocator import PortAllocator
+from pilothouse.kube.core.services.proxy import ServiceProxy
 from pilothouse.kube.core.services.repair.cluster_ips import ClusterIPRepair
 from pilothouse.kube.core.services.repair.controller import ServiceRepair
 from pilothouse.kube.core.services.repair.node_ports import NodePortRepair
@@ -35,8 +39,11 @@ class ServiceNetwork:
 class ServiceStorage:
     registry: RegistryStore
     status: StatusStore
+    proxy: ServiceProxy
     endpoints: RegistryStore
     post_start_hooks: dict[str, PostStartHook]
+    ranges_known: Callable[[], Awaitable[object]]
+    """Returns when the default ServiceCIDR exists, and so addresses can be given out."""
 
     @classmethod
     def open(cls, registries: Registries, network: ServiceNetwork) -> ServiceStorage:
@@ -57,4 +64,11 @@ class ServiceStorage:
             "start-kubernetes-service-cidr-controller": default_cidr.start,
             "start-service-ip-repair-controllers": repair.start,
         }
-        return cls(services, StatusStore(releasing, ServiceStatusStrategy()), endpoints, hooks)
+        return cls(
+            services,
+            status=StatusStore(releasing, ServiceStatusStrategy()),
+            proxy=ServiceProxy(ServiceLocations(services, endpoints, registries.open(PODS))),
+            endpoints=endpoints,
+            post_start_hooks=hooks,
+            ranges_known=default_cidr.known.wait,
+        )

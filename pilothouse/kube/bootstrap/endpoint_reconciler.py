@@ -1,0 +1,102 @@
+"""The Endpoints and the EndpointSlice of the `kubernetes` service list the servers that are alive.
+
+Each server renews a lease of its own and writes down what all leases say together; so one that vanishes is dropped
+by the others. Servers on one store need not agree on their ports: only one that is alone puts the port right.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from pilothouse.kube.bootstrap.address import PublicAddress
+from pilothouse.kube.bootstrap.endpoint_leases import EndpointLeases
+from pilothouse.kube.bootstrap.endpoint_slice import ensure_slice_of
+from pilothouse.kube.own_access import OwnAccess
+from pilothouse.machinery.objects import Json, labels_of, metadata
+from pilothouse.machinery.validation.immutable import semantically_equal
+
+NAMESPACE, NAME = "default", "kubernetes"
+SKIP_MIRROR = {"endpointslice.kubernetes.io/skip-mirror": "true"}
+"""Nobody else is to make slices of these Endpoints."""
+
+
+class LeaseEndpointReconciler:
+    def __init__(
+        self, address: PublicAddress, leases: EndpointLeases, *, endpoints: OwnAccess, slices: OwnAccess
+    ) -> None:
+        self._address = address
+        self._leases = leases
+        self._endpoints = endpoints
+        self._slices = slices
+        self._turn = asyncio.Lock()
+        self._stopped = False
+
+    async def reconcile(self) -> None:
+        """Raises StatusError, StorageError. Does nothing once `remove` was called."""
+        async with self._turn:
+            if self._stopped:
+                return
+            await self._leases.renew(self._address.ip)
+            await self._write(await self._leases.list())
+
+    async def forget_earlier_run(self) -> bool:
+        """Until it is ready, nobody shall be sent to this server. Whether an earlier run had left its lease."""
+        async with self._turn:
+            left = await self._leases.remove(self._address.ip)
+            others = await self._leases.list()
+            if left and others:
+                await self._write(others)
+            return left
+
+    async def remove(self) -> None:
+        """For the rest of its life this server is not listed."""
+        self._stopped = True
+        async with self._turn:
+            await self._leases.remove(self._address.ip)
+            await self._write(await self._leases.list())
+
+    async def _write(self, ips: Sequence[str]) -> None:
+        current = await self._endpoints.get(NAME, namespace=NAMESPACE)
+        if current is None:
+            if ips:
+                await self._create(ips)
+            return
+        wanted = self._subsets(current, ips)
+        if not semantically_equal(current.get("subsets"), wanted) or not _has_mark(current):
+            await self._endpoints.update(current, lambda obj: _set(obj, wanted))
+        await ensure_slice_of(current | {"subsets": wanted}, self._slices)
+
+    async def _create(self, ips: Sequence[str]) -> None:
+        obj: Json = {
+            "kind": "Endpoints",
+            "apiVersion": "v1",
+            "metadata": {"name": NAME, "namespace": NAMESPACE, "labels": dict(SKIP_MIRROR)},
+            "subsets": self._fresh(ips),
+        }
+        await self._endpoints.ensure(obj)
+        await ensure_slice_of(obj, self._slices)
+
+    def _subsets(self, current: Json, ips: Sequence[str]) -> list[Json]:
+        """What the subsets should be. Addresses that are right stay in their order."""
+        found: list[Json] = current.get("subsets") or []
+        if not ips or len(found) != 1:
+            return self._fresh(ips)
+        listed = [address["ip"] for address in found[0].get("addresses") or ()]
+        subset = found[0] if sorted(listed) == sorted(ips) else found[0] | {"addresses": [{"ip": ip} for ip in ips]}
+        return [subset | {"ports": self._ports()} if list(ips) == [self._address.ip] else subset]
+
+    def _fresh(self, ips: Sequence[str]) -> list[Json]:
+        return [{"addresses": [{"ip": ip} for ip in ips], "ports": self._ports()}] if ips else []
+
+    def _ports(self) -> list[Json]:
+        return [{"name": "https", "port": self._address.port, "protocol": "TCP"}]
+
+
+def _has_mark(endpoints: Json) -> bool:
+    return SKIP_MIRROR.items() <= labels_of(endpoints).items()
+
+
+def _set(obj: Json, subsets: list[Json]) -> None:
+    metadata(obj).setdefault("labels", {}).update(SKIP_MIRROR)
+    obj["subsets"] = subsets

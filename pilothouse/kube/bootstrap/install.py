@@ -1,0 +1,75 @@
+"""The bootstrap controllers, under upstream's names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pilothouse.apiserver.server.server import GenericAPIServer
+from pilothouse.kube.bootstrap.address import PublicAddress
+from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationTrust
+from pilothouse.kube.bootstrap.endpoint_leases import EndpointLeases
+from pilothouse.kube.bootstrap.endpoint_reconciler import LeaseEndpointReconciler
+from pilothouse.kube.bootstrap.identity import hostname
+from pilothouse.kube.bootstrap.identity_lease import IdentityLease
+from pilothouse.kube.bootstrap.identity_lease_gc import IdentityLeaseGarbageCollector
+from pilothouse.kube.bootstrap.kubernetes_service import KubernetesService
+from pilothouse.kube.bootstrap.legacy_token_tracking import LegacyTokenTracking
+from pilothouse.kube.bootstrap.system_namespaces import SystemNamespaces
+from pilothouse.kube.coordination.leases import LEASES
+from pilothouse.kube.core.configmaps import CONFIG_MAPS
+from pilothouse.kube.core.endpoints import ENDPOINTS
+from pilothouse.kube.core.namespaces import NAMESPACES
+from pilothouse.kube.core.services.storage import ServiceStorage
+from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
+from pilothouse.kube.own_access import OwnAccess
+from pilothouse.kube.served import Registries
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """Adds its hooks to a server. `cluster_ip` is where the `kubernetes` service is to live."""
+
+    registries: Registries
+    services: ServiceStorage
+    address: PublicAddress
+    cluster_ip: str
+    client_cas: tuple[Path, ...]
+
+    def install(self, server: GenericAPIServer) -> None:
+        namespaces = SystemNamespaces(self.registries.open(NAMESPACES))
+        config_maps = OwnAccess(self.registries.open(CONFIG_MAPS))
+        trust = ClusterAuthenticationTrust(config_maps, self.client_cas)
+        server.add_post_start_hook("start-system-namespaces-controller", namespaces.start)
+        server.add_post_start_hook("start-cluster-authentication-info-controller", trust.start)
+        self._install_identity(server)
+        server.add_post_start_hook("start-legacy-token-tracking-controller", LegacyTokenTracking(config_maps).start)
+        self._install_kubernetes_service(server)
+
+    def _install_identity(self, server: GenericAPIServer) -> None:
+        leases = OwnAccess(self.registries.open(LEASES))
+        lease = IdentityLease(leases, host=hostname(), address=self.address)
+        collector = IdentityLeaseGarbageCollector(leases)
+        server.add_post_start_hook("start-kube-apiserver-identity-lease-controller", lease.start)
+        server.add_pre_shutdown_hook("stop-kube-apiserver-identity-lease-controller", lease.stop)
+        server.add_post_start_hook("start-kube-apiserver-identity-lease-garbage-collector", collector.start)
+
+    def _install_kubernetes_service(self, server: GenericAPIServer) -> None:
+        controller = KubernetesService(
+            OwnAccess(self.services.registry),
+            self._reconciler(),
+            cluster_ip=self.cluster_ip,
+            address=self.address,
+            ranges_known=self.services.ranges_known,
+            ready=server.lifecycle.has_been_ready.wait,
+        )
+        server.add_post_start_hook("bootstrap-controller", controller.start)
+        server.add_pre_shutdown_hook("stop-kubernetes-service-controller", controller.stop)
+
+    def _reconciler(self) -> LeaseEndpointReconciler:
+        return LeaseEndpointReconciler(
+            self.address,
+            EndpointLeases(self.registries.store, root=self.registries.root),
+            endpoints=OwnAccess(self.registries.open(ENDPOINTS)),
+            slices=OwnAccess(self.registries.open(ENDPOINT_SLICES)),
+        )

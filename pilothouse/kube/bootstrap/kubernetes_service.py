@@ -1,0 +1,90 @@
+"""The service `kubernetes` in `default`, through which pods reach the API: made before the server is ready, and
+given this server's address while it is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.kube.bootstrap.address import PublicAddress
+from pilothouse.kube.bootstrap.endpoint_reconciler import NAME, NAMESPACE, LeaseEndpointReconciler
+from pilothouse.kube.bootstrap.rounds import keep, try_once
+from pilothouse.kube.own_access import OwnAccess
+from pilothouse.machinery.objects import Json
+
+PORT = 443
+PERIOD = 10.0
+_COMPLAINT = "unable to sync kubernetes service"
+_UNREACHABLE_FOR = 2 * PERIOD
+
+_log = logging.getLogger(__name__)
+
+
+class KubernetesService:
+    """`ranges_known` returns when addresses can be given to services, `ready` when this server can be used."""
+
+    def __init__(
+        self,
+        services: OwnAccess,
+        reconciler: LeaseEndpointReconciler,
+        *,
+        cluster_ip: str,
+        address: PublicAddress,
+        ranges_known: Callable[[], Awaitable[object]],
+        ready: Callable[[], Awaitable[object]],
+    ) -> None:
+        self._services = services
+        self._reconciler = reconciler
+        self._cluster_ip = cluster_ip
+        self._address = address
+        self._ranges_known = ranges_known
+        self._ready = ready
+
+    async def start(self, context: HookContext) -> None:
+        await try_once(self._forget_earlier_run, "error removing old endpoints from kubernetes service")
+        await self._ranges_known()
+        await try_once(self._ensure_service, _COMPLAINT)
+        context.spawn(self._keep(), name="bootstrap-controller")
+
+    async def stop(self) -> None:
+        """A store that can not be reached does not hold up the shutdown for long."""
+        async with asyncio.timeout(_UNREACHABLE_FOR):
+            await self._reconciler.remove()
+
+    async def sync(self) -> None:
+        """What the service says is not looked at again once it exists."""
+        await try_once(self._ensure_service, _COMPLAINT)
+        if not self._address.is_loopback:
+            await try_once(self._reconciler.reconcile, _COMPLAINT)
+
+    async def _keep(self) -> None:
+        await self._ready()
+        if self._address.is_loopback:
+            _log.warning("the kubernetes service has no endpoints: %s is a loopback address", self._address.ip)
+        await self.sync()
+        await keep(self.sync, every=PERIOD)
+
+    async def _forget_earlier_run(self) -> None:
+        if await self._reconciler.forget_earlier_run():
+            _log.warning("an earlier run of this server did not remove itself from the kubernetes service")
+
+    async def _ensure_service(self) -> None:
+        port: Json = {"name": "https", "protocol": "TCP", "port": PORT, "targetPort": self._address.port}
+        labels = {"provider": "kubernetes", "component": "apiserver"}
+        spec: Json = {
+            "ports": [port],
+            "clusterIP": self._cluster_ip,
+            "ipFamilyPolicy": "SingleStack",
+            "sessionAffinity": "None",
+            "type": "ClusterIP",
+        }
+        await self._services.ensure(
+            {
+                "kind": "Service",
+                "apiVersion": "v1",
+                "metadata": {"name": NAME, "namespace": NAMESPACE, "labels": labels},
+                "spec": spec,
+            }
+        )

@@ -1,0 +1,30 @@
+"""Work that is done again and again: what fails in one round is logged and tried in the next."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.machinery.errors import StatusError
+
+Sync: TypeAlias = Callable[[], Awaitable[None]]
+
+_log = logging.getLogger(__name__)
+
+
+async def try_once(sync: Sync, complaint: str) -> None:
+    """The complaint comes before the reason in the log."""
+    try:
+        await sync()
+    except (StatusError, StorageError, OSError, ValueError) as error:
+        _log.error("%s: %s", complaint, error)
+
+
+async def keep(sync: Sync, *, every: float) -> None:
+    """The first round begins one period from now. The work sees to its own failures."""
+    while True:
+        await asyncio.sleep(every)
+        await sync()
