@@ -1,0 +1,95 @@
+"""From the name of a service, with a port or without, to one of the pods behind it.
+
+Only addresses that really are pods of the same namespace are taken, so that nobody reaches what only this server
+can reach by writing Endpoints.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.options import GetOptions
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.kube.core.services.traits import ports_of
+from pilothouse.machinery.errors import BadRequest, NotFound, ServiceUnavailable
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.scheme_name_port import SchemeNamePort, split_scheme_name_port
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    scheme: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceLocations:
+    services: RegistryStore
+    endpoints: RegistryStore
+    pods: RegistryStore
+
+    async def locate(self, ctx: RequestContext, identity: str) -> Location:
+        """Raises BadRequest, NotFound, ServiceUnavailable."""
+        asked = split_scheme_name_port(identity)
+        if asked is None:
+            raise BadRequest(f"invalid service request {quote(identity)}")
+        port_name = await self._port_name(ctx, asked)
+        subsets = (await _get(self.endpoints, ctx, asked.name)).get("subsets") or []
+        if not subsets:
+            raise ServiceUnavailable(f"no endpoints available for service {quote(asked.name)}")
+        for candidate in _candidates(subsets, port_name):
+            if await self._is_pod(ctx, candidate.address):
+                return Location(asked.scheme or "http", candidate.address.get("ip") or "", candidate.port)
+        raise ServiceUnavailable(f"no endpoints available for service {quote(identity)}")
+
+    async def _port_name(self, ctx: RequestContext, asked: SchemeNamePort) -> str:
+        """Endpoints know ports by name, so that a number is looked up in the service."""
+        if not (asked.port.isascii() and asked.port.isdigit()):
+            return asked.port
+        service = await _get(self.services, ctx, asked.name)
+        for port in ports_of(service):
+            if port.get("port") == int(asked.port):
+                return str(port.get("name") or "")
+        why = f"no service port {int(asked.port)} found for service {quote(asked.name)}"
+        raise ServiceUnavailable(why)
+
+    async def _is_pod(self, ctx: RequestContext, address: Json) -> bool:
+        target = address.get("targetRef") or {}
+        if target.get("namespace") != ctx.namespace or not target.get("name"):
+            return False
+        try:
+            pod = await _get(self.pods, ctx, target["name"])
+        except NotFound:
+            return False
+        return any(each.get("ip") == address.get("ip") for each in (pod.get("status") or {}).get("podIPs") or ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    address: Json
+    port: int
+
+
+def _candidates(subsets: list[Json], port_name: str) -> Iterator[_Candidate]:
+    """Every ready address with this port, beginning anywhere."""
+    for subset in _from_anywhere(subsets):
+        for port in subset.get("ports") or ():
+            if (port.get("name") or "") == port_name:
+                for address in _from_anywhere(subset.get("addresses") or []):
+                    yield _Candidate(address, port.get("port") or 0)
+
+
+def _from_anywhere(values: list[Json]) -> list[Json]:
+    start = random.randrange(len(values)) if values else 0
+    return values[start:] + values[:start]
+
+
+async def _get(registry: RegistryStore, ctx: RequestContext, name: str) -> Json:
+    found = await registry.get(replace(ctx, resource=registry.resource.group_resource), name, GetOptions())
+    return found.parse() if isinstance(found, StoredObject) else found

@@ -1,0 +1,25 @@
+"""How proxy paths name what is behind them: `name`, `name:port` or `scheme:name:port`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_SCHEMES = ("", "http", "https")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeNamePort:
+    """The scheme is empty where none was named; the port may be a number or a name, or empty."""
+
+    scheme: str
+    name: str
+    port: str
+
+
+def split_scheme_name_port(text: str) -> SchemeNamePort | None:
+    """None for what is none of the three forms."""
+    parts = text.split(":")
+    if len(parts) > 3:
+        return None
+    scheme, name, port = {1: ["", *parts, ""], 2: ["", *parts], 3: parts}[len(parts)]
+    return SchemeNamePort(scheme, name, port) if name and scheme in _SCHEMES else None
