@@ -1,0 +1,151 @@
+"""Comparing two values of a type: which fields were added, modified and removed.
+
+A field is in one of the three sets at most. What stands below a leaf or an atomic value is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
+from pilothouse.machinery.apply.elements import order
+from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet, below, recursive_difference
+from pilothouse.machinery.apply.whole import everything_in, is_exact, same
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Of an old and a new value."""
+
+    added: FieldSet = field(default_factory=dict)
+    modified: FieldSet = field(default_factory=dict)
+    removed: FieldSet = field(default_factory=dict)
+
+    def without(self, excluded: FieldSet) -> Comparison:
+        """The same, without the members of `excluded` and all that is below them."""
+        if not excluded:
+            return self
+        return Comparison(*(recursive_difference(s, excluded) for s in (self.added, self.modified, self.removed)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """What became of one node; None where a set does not have it."""
+
+    added: FieldSet | None = None
+    modified: FieldSet | None = None
+    removed: FieldSet | None = None
+
+
+_CHANGED = _Difference(modified=MEMBER)
+
+
+def compare(atom: Atom, old: Any, new: Any) -> Comparison:
+    """Raises Unkeyed."""
+    found = _compare(atom, old, new)
+    if found is None:
+        return Comparison()
+    return Comparison(found.added or {}, found.modified or {}, found.removed or {})
+
+
+def _compare(atom: Atom, old: Any, new: Any) -> _Difference | None:
+    """None for values that are the same."""
+    if old == new and is_exact(atom):
+        return None
+    if atom.map is not None and (atom.scalar is not None or atom.list is not None):
+        return _compare_deduced(atom, atom.map, old, new)
+    if atom.map is not None:
+        return _compare_maps(atom.map, old, new)
+    if atom.list is not None and atom.list.associative:
+        return _compare_lists(atom.list, old, new)
+    return _compare_leaves(old, new)
+
+
+def _compare_leaves(old: Any, new: Any) -> _Difference | None:
+    return None if same(old, new) else _CHANGED
+
+
+def _compare_deduced(atom: Atom, map_atom: MapAtom, old: Any, new: Any) -> _Difference | None:
+    """Values of unlike forms are a change, and what was in the old or is in the new one went or came."""
+    if all(value is None or isinstance(value, dict) for value in (old, new)):
+        return _compare_maps(map_atom, old, new)
+    if not isinstance(old, dict) and not isinstance(new, dict):
+        return _compare_leaves(old, new)
+    came = below(everything_in(atom, new)) if isinstance(new, dict) else {}
+    went = below(everything_in(atom, old)) if isinstance(old, dict) else {}
+    return _Difference(came or None, MEMBER, went or None)
+
+
+def _compare_maps(atom: MapAtom, old: Any, new: Any) -> _Difference | None:
+    # Where both are empty, null still differs from {}.
+    if atom.atomic or not (old or new):
+        return _compare_leaves(old, new)
+    old, new = old or {}, new or {}
+    found = _Differences()
+    for name in sorted(old.keys() | new.keys()):
+        child, key = atom.child(name), f"f:{name}"
+        if name not in old:
+            found.added[key] = everything_in(child, new[name])
+        elif name not in new:
+            found.removed[key] = everything_in(child, old[name])
+        else:
+            found.put(key, _compare(child, old[name], new[name]))
+    return found.outcome()
+
+
+def _compare_lists(atom: ListAtom, old: Any, new: Any) -> _Difference | None:
+    if not (old or new):
+        return _compare_leaves(old, new)
+    before, after = _indexed(atom, old or ()), _indexed(atom, new or ())
+    found = _Differences()
+    for element in sorted(before.keys() | after.keys(), key=order):
+        _compare_items(atom.element, element, before.get(element, []), after.get(element, []), found)
+    return found.outcome()
+
+
+def _indexed(atom: ListAtom, items: Iterable[Any]) -> dict[str, list[Any]]:
+    out: dict[str, list[Any]] = {}
+    for item in items:
+        out.setdefault(atom.element_of(item), []).append(item)
+    return out
+
+
+def _compare_items(atom: Atom, element: str, old: list[Any], new: list[Any], found: _Differences) -> None:
+    """Several items under one element have one owner, as a leaf has."""
+    if len(old) == 1 and len(new) == 1:
+        found.put(element, _compare(atom, old[0], new[0]))
+    elif len(old) > 1 and len(new) > 1:
+        found.put(element, _compare_leaves(old, new))
+    else:
+        if new:
+            found.added[element] = MEMBER if len(new) > 1 else everything_in(atom, new[0])
+        if old:
+            found.removed[element] = MEMBER if len(old) > 1 else everything_in(atom, old[0])
+
+
+class _Differences:
+    """Gathers what became of the children of a node."""
+
+    __slots__ = ("added", "modified", "removed")
+
+    def __init__(self) -> None:
+        self.added: FieldSet = {}
+        self.modified: FieldSet = {}
+        self.removed: FieldSet = {}
+
+    def put(self, key: str, difference: _Difference | None) -> None:
+        if difference is None:
+            return
+        if difference.added is not None:
+            self.added[key] = difference.added
+        if difference.modified is not None:
+            self.modified[key] = difference.modified
+        if difference.removed is not None:
+            self.removed[key] = difference.removed
+
+    def outcome(self) -> _Difference | None:
+        if not (self.added or self.modified or self.removed):
+            return None
+        return _Difference(self.added or None, self.modified or None, self.removed or None)

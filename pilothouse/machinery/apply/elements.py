@@ -1,0 +1,124 @@
+"""Path elements as fieldsV1 writes them: the keys of a field set's tree.
+
+    f:image                 a field            .image
+    k:{"name":"c"}          a list-map item    [name="c"]
+    v:"x"                   a set item         [="x"]
+    i:3                     an index           [3]
+
+Elements of one meaning are one string: key fields are sorted and numbers have their shortest form.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import orjson
+
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.govalue import go_value
+from pilothouse.machinery.objects import Json
+
+Order: TypeAlias = tuple[Any, ...]
+
+_ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_SPECIAL = re.compile("[<>&\u2028\u2029]")
+_RANKS = {int: 0, float: 0, str: 1, bool: 2}
+
+
+class InvalidElement(ValueError):
+    """A key of a fieldsV1 that is no path element."""
+
+
+def encode(value: Any) -> str:
+    """JSON as Go writes it, in which equal numbers look the same."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = orjson.dumps(value).decode()
+    return _SPECIAL.sub(lambda found: _ESCAPED[found[0]], text)
+
+
+def key_element(fields: Json) -> str:
+    return "k:{" + ",".join(f"{encode(name)}:{encode(fields[name])}" for name in sorted(fields)) + "}"
+
+
+def value_element(value: Any) -> str:
+    return "v:" + encode(value)
+
+
+@lru_cache(maxsize=16384)
+def canonical(element: str) -> str:
+    """The one form of an element that somebody else wrote. Raises InvalidElement."""
+    if element[:2] == "f:":
+        return element
+    if element[:2] == "i:":
+        return f"i:{_index(element)}"
+    content = _content(element)
+    if element[:2] == "v:":
+        return value_element(content)
+    if not isinstance(content, dict):
+        raise InvalidElement(element)
+    return key_element(content)
+
+
+@lru_cache(maxsize=16384)
+def shown(element: str) -> str:
+    """As messages show it."""
+    if element[:2] == "f:":
+        return f".{element[2:]}"
+    if element[:2] == "i:":
+        return f"[{element[2:]}]"
+    content = _content(element)
+    if element[:2] == "v:":
+        return f"[={_shown_value(content)}]"
+    return "[" + ",".join(f"{name}={_shown_value(content[name])}" for name in sorted(content)) + "]"
+
+
+@lru_cache(maxsize=16384)
+def order(element: str) -> Order:
+    """Sorts siblings as upstream does: fields by name, then items by their keys, then by value, then by index."""
+    if element == ".":
+        return (-1,)
+    if element[:2] == "f:":
+        return (0, element[2:])
+    if element[:2] == "i:":
+        return (3, _index(element))
+    content = _content(element)
+    if element[:2] == "v:":
+        return (2, _rank(content))
+    return (1, tuple((name, _rank(content[name])) for name in sorted(content)))
+
+
+def _content(element: str) -> Any:
+    if element[:2] not in ("k:", "v:"):
+        raise InvalidElement(element)
+    try:
+        return orjson.loads(element[2:])
+    except orjson.JSONDecodeError:
+        raise InvalidElement(element) from None
+
+
+def _index(element: str) -> int:
+    try:
+        return int(element[2:])
+    except ValueError:
+        raise InvalidElement(element) from None
+
+
+def _rank(value: Any) -> Order:
+    """Values of different types can be sorted too: numbers, strings, booleans, the rest."""
+    rank = _RANKS.get(type(value), 3)
+    return (rank, value if rank < 3 else encode(value))
+
+
+def _shown_value(value: Any) -> str:
+    if isinstance(value, str):
+        return quote(value)
+    if value is None:
+        return "null"
+    if isinstance(value, dict):
+        return "{" + ";".join(f"{name}={_shown_value(value[name])}" for name in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_shown_value, value)) + "]"
+    return go_value(value)

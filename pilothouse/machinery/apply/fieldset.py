@@ -1,0 +1,161 @@
+"""Sets of fields, in the form in which managedFields keeps them: fieldsV1.
+
+    {"f:spec": {"f:containers": {'k:{"name":"c"}': {".": {}, "f:image": {}}}}}
+
+holds the container and its image, but not `spec`: a node is a member when it is empty or has a ".". The root is
+never a member. Sets are never changed, so that they may share their parts; no set has a node without members below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+from pilothouse.machinery.apply.elements import InvalidElement, canonical, order, shown
+from pilothouse.machinery.objects import Json
+
+FieldSet: TypeAlias = Json
+Path: TypeAlias = tuple[str, ...]
+
+MEMBER: FieldSet = {}
+"""The node of a member with nothing below it."""
+
+_SELF = "."
+
+
+def of_paths(paths: Iterable[Path]) -> FieldSet:
+    out: FieldSet = {}
+    for path in paths:
+        out = union(out, _chain(path))
+    return out
+
+
+def of_fields(*dotted: str) -> FieldSet:
+    """`of_fields("status", "metadata.labels")`"""
+    return of_paths(tuple(f"f:{name}" for name in path.split(".")) for path in dotted)
+
+
+def _chain(path: Path) -> FieldSet:
+    node = MEMBER
+    for element in reversed(path):
+        node = {element: node}
+    return node
+
+
+def is_member(node: FieldSet) -> bool:
+    return not node or _SELF in node
+
+
+def below(node: FieldSet) -> FieldSet:
+    """What a node has beside its own membership."""
+    return {key: child for key, child in node.items() if key != _SELF} if _SELF in node else node
+
+
+def node_of(member: bool, children: FieldSet) -> FieldSet | None:
+    """None for a node that holds nothing."""
+    if not children:
+        return MEMBER if member else None
+    return {_SELF: MEMBER, **children} if member else children
+
+
+def union(a: FieldSet, b: FieldSet) -> FieldSet:
+    if not a or not b or a is b:
+        return a or b
+    out = dict(a)
+    for key, node in b.items():
+        own = out.get(key)
+        out[key] = node if own is None else _union(own, node)
+    return {key: out[key] for key in sorted(out, key=order)} if len(out) > len(a) else out
+
+
+def _union(a: FieldSet, b: FieldSet) -> FieldSet:
+    if a and b:
+        return union(a, b)
+    if _SELF in a or _SELF in b or not (a or b):
+        return a or b
+    return {_SELF: MEMBER, **(a or b)}
+
+
+def difference(a: FieldSet, b: FieldSet) -> FieldSet:
+    """What is in `a` and not in `b`. A parent in `b` does not take its children away."""
+    out: FieldSet = {}
+    for key, node in a.items():
+        other = b.get(key)
+        left = node if other is None else _difference(node, other)
+        if left is not None:
+            out[key] = left
+    return out
+
+
+def _difference(a: FieldSet, b: FieldSet) -> FieldSet | None:
+    return node_of(is_member(a) and not is_member(b), difference(below(a), below(b)))
+
+
+def recursive_difference(a: FieldSet, b: FieldSet) -> FieldSet:
+    """What is in `a` and neither in `b` nor below a member of `b`."""
+    out: FieldSet = {}
+    for key, node in a.items():
+        other = b.get(key)
+        if other is None:
+            out[key] = node
+        elif not is_member(other):
+            left = node_of(is_member(node), recursive_difference(below(node), other))
+            if left is not None:
+                out[key] = left
+    return out
+
+
+def intersection(a: FieldSet, b: FieldSet) -> FieldSet:
+    out: FieldSet = {}
+    for key, node in a.items():
+        other = b.get(key)
+        if other is not None:
+            both = node_of(is_member(node) and is_member(other), intersection(below(node), below(other)))
+            if both is not None:
+                out[key] = both
+    return out
+
+
+def has(fields: FieldSet, path: Path) -> bool:
+    node: FieldSet | None = fields
+    for element in path:
+        node = node.get(element) if node else None
+        if node is None:
+            return False
+    return bool(path) and node is not None and is_member(node)
+
+
+def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
+    """Every member: first all that stand on one level, then what is below each of them."""
+    children = below(fields)
+    for key, node in children.items():
+        if is_member(node):
+            yield (*prefix, key)
+    for key, node in children.items():
+        yield from paths(node, (*prefix, key))
+
+
+def shown_path(path: Path) -> str:
+    """As messages show it: `.spec.containers[name="c"].image`."""
+    return "".join(map(shown, path))
+
+
+def decode(raw: Any) -> FieldSet:
+    """A fieldsV1 that somebody else wrote. Raises InvalidElement."""
+    if raw is None:
+        return {}
+    return below(_decode(raw))
+
+
+def _decode(raw: Any) -> FieldSet:
+    if not isinstance(raw, dict):
+        raise InvalidElement(str(raw))
+    out: FieldSet = {}
+    for key in sorted(raw, key=_checked_order):
+        node = MEMBER if key == _SELF else _decode(raw[key])
+        out[key if key == _SELF else canonical(key)] = node
+    return MEMBER if out.keys() == {_SELF} else out
+
+
+def _checked_order(element: str) -> Any:
+    return order(element) if element == _SELF else order(canonical(element))

@@ -1,0 +1,120 @@
+"""Who owns which fields: metadata.managedFields, decoded.
+
+A manager is told from others by its name, its operation, its subresource and, unless it applies, its API version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from pilothouse.machinery.apply.elements import InvalidElement, encode
+from pilothouse.machinery.apply.fieldset import FieldSet, decode
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+
+APPLY, UPDATE = "Apply", "Update"
+
+
+class InvalidManagedFields(ValueError):
+    """The message is upstream's."""
+
+
+class ManagerId(NamedTuple):
+    """`api_version` is empty for appliers, which stay themselves when they change to another version."""
+
+    name: str
+    operation: str
+    api_version: str
+    subresource: str = ""
+
+    @property
+    def encoded(self) -> str:
+        """What upstream sorts managers by."""
+        names = ("manager", "operation", "apiVersion", "subresource")
+        return encode({key: value for key, value in zip(names, self, strict=True) if value})
+
+    def __str__(self) -> str:
+        shown = quote(self.name)
+        if self.subresource:
+            shown += f" with subresource {quote(self.subresource)}"
+        return f"{shown} using {self.api_version}" if self.operation == UPDATE else shown
+
+
+def manager_id(name: str, operation: str, api_version: str, subresource: str = "") -> ManagerId:
+    return ManagerId(name, operation, "" if operation == APPLY else api_version, subresource)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedSet:
+    """Fields as one API version names them."""
+
+    fields: FieldSet
+    api_version: str
+    applied: bool
+
+    def with_fields(self, fields: FieldSet) -> VersionedSet:
+        return replace(self, fields=fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """The managers with their fields, and when they last changed something."""
+
+    sets: dict[ManagerId, VersionedSet] = field(default_factory=dict)
+    times: dict[ManagerId, str] = field(default_factory=dict)
+
+
+def decode_entries(entries: Iterable[Json] | None) -> Managed:
+    """Raises InvalidManagedFields."""
+    managed = Managed()
+    for position, entry in enumerate(entries or ()):
+        _check(entry, position)
+        operation, version = entry["operation"], entry["apiVersion"]
+        manager = manager_id(entry.get("manager") or "", operation, version, entry.get("subresource") or "")
+        try:
+            fields = decode(entry.get("fieldsV1"))
+        except InvalidElement as error:
+            raise InvalidManagedFields(f"error decoding set: {error}") from None
+        managed.sets[manager] = VersionedSet(fields, version, operation == APPLY)
+        if entry.get("time"):
+            managed.times[manager] = entry["time"]
+    return managed
+
+
+def _check(entry: Json, position: int) -> None:
+    if entry.get("operation") not in (APPLY, UPDATE):
+        raise InvalidManagedFields("operation must be `Apply` or `Update`")
+    if not entry.get("apiVersion"):
+        raise InvalidManagedFields("apiVersion must not be empty")
+    fields_type = entry.get("fieldsType") or ""
+    if not fields_type:
+        raise InvalidManagedFields(f"missing fieldsType in managed fields entry {position}")
+    if fields_type != "FieldsV1":
+        raise InvalidManagedFields(f"invalid fieldsType {quote(fields_type)} in managed fields entry {position}")
+
+
+def encode_entries(managed: Managed) -> list[Json]:
+    """Appliers first, then by age."""
+    entries = [_entry(manager, versioned, managed.times) for manager, versioned in managed.sets.items()]
+    return sorted(entries, key=_order) if len(entries) > 1 else entries
+
+
+def _entry(manager: ManagerId, versioned: VersionedSet, times: dict[ManagerId, str]) -> Json:
+    """With its keys in Go's order."""
+    entry: Json = {"manager": manager.name} if manager.name else {}
+    entry["operation"] = APPLY if versioned.applied else UPDATE
+    entry["apiVersion"] = versioned.api_version
+    if manager in times:
+        entry["time"] = times[manager]
+    entry["fieldsType"] = "FieldsV1"
+    entry["fieldsV1"] = versioned.fields
+    if manager.subresource:
+        entry["subresource"] = manager.subresource
+    return entry
+
+
+def _order(entry: Json) -> tuple[Any, ...]:
+    names = ("operation", "time", "manager", "apiVersion", "subresource")
+    return tuple(entry.get(name, "") for name in names)

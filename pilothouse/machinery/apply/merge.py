@@ -1,0 +1,107 @@
+"""Merging an applied configuration into an object: nothing is removed, and what the configuration says wins.
+
+Items of lists come in the order of the configuration; those that it does not mention keep their place before the
+item that they stood before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
+
+
+class _Absent:
+    """Stands for no value at all, where null is one."""
+
+
+_ABSENT = _Absent()
+
+
+def merge(atom: Atom, live: Any, config: Any) -> Any:
+    """The parts of both may be parts of the result. Raises Unkeyed."""
+    merged = _merge(atom, live, config)
+    return None if merged is _ABSENT else merged
+
+
+def _merge(atom: Atom, live: Any, config: Any) -> Any:
+    form = atom.for_value(live if config is _ABSENT else config)
+    if form.map is not None:
+        return _merge_maps(form.map, live, config)
+    if form.list is not None and form.scalar is None:
+        return _merge_lists(form.list, live, config)
+    return live if config is _ABSENT else config
+
+
+def _merge_maps(atom: MapAtom, live: Any, config: Any) -> Any:
+    left = live if isinstance(live, dict) else {}
+    right = config if isinstance(config, dict) else {}
+    if atom.atomic or not (left or right):
+        return live if config is _ABSENT else config
+    out = {}
+    for name in [*left, *(name for name in right if name not in left)]:
+        merged = _merge(atom.child(name), left.get(name, _ABSENT), right.get(name, _ABSENT))
+        if merged is not _ABSENT:
+            out[name] = merged
+    return out or _ABSENT
+
+
+def _merge_lists(atom: ListAtom, live: Any, config: Any) -> Any:
+    left = live if isinstance(live, list) else []
+    right = config if isinstance(config, list) else []
+    if not atom.associative or not (left or right):
+        return live if config is _ABSENT else config
+    return _ListMerge(atom, left, right).run() or _ABSENT
+
+
+class _ListMerge:
+    """Walks both lists at once; `shared` are the items of both that are still to come, in the configuration's order."""
+
+    def __init__(self, atom: ListAtom, left: list[Any], right: list[Any]) -> None:
+        self.atom = atom
+        self.left, self.right = left, right
+        self.left_elements = [atom.element_of(item) for item in left]
+        self.right_elements = [atom.element_of(item) for item in right]
+        self.theirs = dict(zip(self.right_elements, right, strict=True))
+        self.ours: dict[str, Any] = {}
+        for element, item in zip(self.left_elements, left, strict=True):
+            # Items that cannot be told apart are not merged with, but replaced.
+            self.ours[element] = None if element in self.ours else item
+        self.shared = [element for element in self.right_elements if element in self.ours]
+        self.taken: set[str] = set()
+        self.out: list[Any] = []
+
+    def run(self) -> list[Any]:
+        at, to = 0, 0
+        while at < len(self.left) or to < len(self.right):
+            if at < len(self.left):
+                element = self.left_elements[at]
+                if element not in self.theirs:
+                    self._put(self.left[at], _ABSENT)
+                    at += 1
+                    continue
+                if self._must_wait(element, to):
+                    at += 1
+                    continue
+                at += element in self.taken or element == self.right_elements[to]
+            if to < len(self.right):
+                self._take(self.right_elements[to])
+                to += 1
+        return self.out
+
+    def _must_wait(self, element: str, to: int) -> bool:
+        """Whether another shared item comes first, and this one where the configuration has it."""
+        if to >= len(self.right) or element == self.right_elements[to]:
+            return False
+        return bool(self.shared) and self.shared[0] != element
+
+    def _take(self, element: str) -> None:
+        self.taken.add(element)
+        if self.shared and self.shared[0] == element:
+            self.shared.pop(0)
+        self._put(self.ours.get(element, _ABSENT), self.theirs[element])
+
+    def _put(self, ours: Any, theirs: Any) -> None:
+        merged = _merge(self.atom.element, ours, theirs)
+        if merged is not _ABSENT:
+            self.out.append(merged)

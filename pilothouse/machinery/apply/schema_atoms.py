@@ -1,0 +1,70 @@
+"""The atoms of type trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilothouse.machinery.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar
+from pilothouse.machinery.schema.declared_defaults import DECLARED_DEFAULTS
+from pilothouse.machinery.schema.nodes import Field, NodeKind, TypeNode
+from pilothouse.machinery.schema.nodes import Scalar as NodeScalar
+
+_SCALARS = {
+    NodeScalar.STRING: Scalar.STRING,
+    NodeScalar.BYTES: Scalar.STRING,
+    NodeScalar.BOOL: Scalar.BOOLEAN,
+    NodeScalar.INT32: Scalar.NUMERIC,
+    NodeScalar.INT64: Scalar.NUMERIC,
+    NodeScalar.FLOAT64: Scalar.NUMERIC,
+}
+_ZERO_VALUES: dict[Scalar, Any] = {Scalar.STRING: "", Scalar.BOOLEAN: False, Scalar.NUMERIC: 0}
+_LEAVES = {scalar: Atom(scalar) for scalar in Scalar}
+
+_ATOMS: dict[tuple[int, str], Atom] = {}
+"""By the identity of a node, which lives as long as the program, and what its field says about its map type."""
+
+
+def atom_of(node: TypeNode, map_type: str = "") -> Atom:
+    """`map_type` says how a struct merges in a field that says otherwise than the struct."""
+    if node.kind is NodeKind.ANY or (node.kind is NodeKind.SCALAR and node.element is not None):
+        return DEDUCED
+    if node.kind is NodeKind.SCALAR:
+        assert node.scalar is not None
+        return _LEAVES[_SCALARS.get(node.scalar, Scalar.UNTYPED)]
+    found = _ATOMS.get((id(node), map_type))
+    if found is None:
+        # Registered before its parts are built, because they may lead back to it.
+        found = _ATOMS[id(node), map_type] = Atom()
+        _build(found, node, map_type)
+    return found
+
+
+def _build(atom: Atom, node: TypeNode, map_type: str) -> None:
+    atomic = (map_type or node.map_type) == "atomic"
+    if node.kind is NodeKind.STRUCT:
+        fields = {name: atom_of(field.node, field.map_type) for name, field in node.fields.items()}
+        atom.map = MapAtom(fields, atomic=atomic)
+        return
+    assert node.element is not None
+    element = atom_of(node.element)
+    if node.kind is NodeKind.MAP:
+        atom.map = MapAtom(element=element, atomic=atomic)
+    elif node.list_type == "map":
+        atom.list = ListAtom(element, associative=True, keys=node.map_keys, defaults=_key_defaults(node))
+    else:
+        atom.list = ListAtom(element, associative=node.list_type == "set")
+
+
+def _key_defaults(node: TypeNode) -> dict[str, Any]:
+    assert node.element is not None
+    keys = (key for key in node.map_keys if key in node.element.fields)
+    defaults = {key: _default(node.element, node.element.fields[key]) for key in keys}
+    return {key: default for key, default in defaults.items() if default is not None}
+
+
+def _default(struct: TypeNode, field: Field) -> Any:
+    """What Go's type declares; for a field that Go always writes, its zero value."""
+    declared = DECLARED_DEFAULTS.get(f"{struct.name}.{field.name}")
+    if declared is not None or field.pointer or field.omitempty or field.node.scalar is None:
+        return declared
+    return _ZERO_VALUES.get(_SCALARS.get(field.node.scalar, Scalar.UNTYPED))

@@ -1,0 +1,109 @@
+"""What a write does to the ownership of fields, and what an apply does to the object.
+
+    update   the writer owns what it changed; others lose what was changed under them
+    apply    the applier owns what it mentions, and what it stopped mentioning goes, unless somebody else owns it
+
+Managers may know the object in other API versions: each is compared in its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from pilothouse.machinery.apply import fieldset
+from pilothouse.machinery.apply.compare import Comparison
+from pilothouse.machinery.apply.conflicts import Conflict, Conflicts
+from pilothouse.machinery.apply.fieldset import FieldSet
+from pilothouse.machinery.apply.managed import ManagerId, VersionedSet
+from pilothouse.machinery.apply.merge import merge
+from pilothouse.machinery.apply.pruning import prune
+from pilothouse.machinery.apply.reconcile import reconcile
+from pilothouse.machinery.apply.typed import Converter, Typed
+from pilothouse.machinery.apply.whole import same
+
+Managers: TypeAlias = Mapping[ManagerId, VersionedSet]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """`value` is None when applying changed nothing."""
+
+    managers: dict[ManagerId, VersionedSet]
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    managers: dict[ManagerId, VersionedSet]
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Updater:
+    converter: Converter
+    ignored: FieldSet = field(default_factory=dict)
+    """Nobody owns these, nor what is below them."""
+
+    def update(self, live: Typed, new: Typed, managers: Managers, manager: ManagerId) -> dict[ManagerId, VersionedSet]:
+        taken = self._take(live, new, self._reconciled(live, managers), manager, force=True)
+        own, change = taken.managers.get(manager), taken.comparison
+        fields = fieldset.difference(own.fields, change.removed) if own else {}
+        fields = fieldset.union(fieldset.union(fields, change.modified), change.added)
+        own = VersionedSet(self._owned(fields), new.api_version, applied=False)
+        return _with_fields(taken.managers | {manager: own})
+
+    def apply(self, live: Typed, config: Typed, managers: Managers, manager: ManagerId, *, force: bool) -> Applied:
+        """Raises Conflicts unless forced."""
+        before = self._reconciled(live, managers)
+        owned = self._owned(config.field_set())
+        after = before | {manager: VersionedSet(owned, config.api_version, applied=True)}
+        merged = live.with_value(merge(live.atom, live.value, config.value))
+        new = prune(self.converter, merged, after.values(), before.get(manager))
+        taken = self._take(live, new, after, manager, force=force)
+        return Applied(taken.managers, None if same(live.value, new.value) else new.value)
+
+    def _owned(self, fields: FieldSet) -> FieldSet:
+        return fieldset.recursive_difference(fields, self.ignored) if self.ignored else fields
+
+    def _reconciled(self, live: Typed, managers: Managers) -> dict[ManagerId, VersionedSet]:
+        out = {}
+        for manager, versioned in managers.items():
+            seen = self.converter.convert(live, versioned.api_version)
+            if seen is not None:
+                out[manager] = versioned.with_fields(reconcile(seen.atom, versioned.fields))
+        return out
+
+    def _take(self, live: Typed, new: Typed, managers: Managers, manager: ManagerId, *, force: bool) -> _Taken:
+        """Takes from all others what was changed or removed."""
+        changes = {new.api_version: live.compare(new).without(self.ignored)}
+        left = dict(managers)
+        conflicts: list[Conflict] = []
+        for other, versioned in managers.items():
+            if other == manager:
+                continue
+            change = self._change(live, new, versioned.api_version, changes)
+            if change is None:
+                del left[other]
+                continue
+            changed = fieldset.intersection(versioned.fields, fieldset.union(change.modified, change.added))
+            conflicts += [Conflict(other, path) for path in fieldset.paths(changed)]
+            kept = fieldset.difference(fieldset.difference(versioned.fields, changed), change.removed)
+            left[other] = versioned.with_fields(kept)
+        if conflicts and not force:
+            raise Conflicts(conflicts)
+        return _Taken(_with_fields(left), changes[new.api_version])
+
+    def _change(self, live: Typed, new: Typed, version: str, known: dict[str, Comparison]) -> Comparison | None:
+        if version not in known:
+            old_there, new_there = self.converter.convert(live, version), self.converter.convert(new, version)
+            if old_there is None or new_there is None:
+                return None
+            known[version] = old_there.compare(new_there).without(self.ignored)
+        return known[version]
+
+
+def _with_fields(managers: Managers) -> dict[ManagerId, VersionedSet]:
+    """A manager without fields is none."""
+    return {manager: versioned for manager, versioned in managers.items() if versioned.fields}

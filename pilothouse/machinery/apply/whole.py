@@ -1,0 +1,107 @@
+"""Walkers over one value, compiled once an atom: all that a value has, for when it came or went as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from pilothouse.machinery.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom
+from pilothouse.machinery.apply.elements import order
+from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet
+
+Walker: TypeAlias = Callable[[Any], FieldSet]
+
+
+def everything_in(atom: Atom, value: Any) -> FieldSet:
+    """The node of a value that is owned with every field and item in it. Raises Unkeyed."""
+    return (atom.everything or walker_of(atom))(value)
+
+
+def walker_of(atom: Atom) -> Walker:
+    if atom.everything is None:
+        atom.everything = _compile(atom)
+    return atom.everything
+
+
+def is_exact(atom: Atom) -> bool:
+    """Whether values that Python finds equal are equal. Without a schema True and 1 may stand in the same place."""
+    if atom.exact is None:
+        atom.exact = not _reaches_deduced(atom, set())
+    return atom.exact
+
+
+def same(old: Any, new: Any) -> bool:
+    """Equal as JSON: 1 is 1.0, but True is not 1."""
+    if old != new:
+        return False
+    if isinstance(old, dict):
+        return all(same(value, new[key]) for key, value in old.items())
+    if isinstance(old, list):
+        return all(map(same, old, new))
+    return isinstance(old, bool) == isinstance(new, bool)
+
+
+def _reaches_deduced(atom: Atom, seen: set[int]) -> bool:
+    if atom is DEDUCED:
+        return True
+    if id(atom) in seen:
+        return False
+    seen.add(id(atom))
+    below = [*(atom.map.fields.values() if atom.map else ()), atom.map and atom.map.element]
+    below.append(atom.list and atom.list.element)
+    return any(child is not None and _reaches_deduced(child, seen) for child in below)
+
+
+def _compile(atom: Atom) -> Walker:
+    if atom.is_leaf:
+        return lambda value: MEMBER
+    if atom.map is None:
+        assert atom.list is not None
+        return _list_walker(atom.list)
+    walk = _struct_walker(atom.map) if atom.map.element is None else _map_walker(atom.map)
+    if atom.list is None and atom.scalar is None:
+        return walk
+    return lambda value: walk(value) if isinstance(value, dict) else MEMBER
+
+
+def _struct_walker(atom: MapAtom) -> Walker:
+    keys = {name: f"f:{name}" for name in atom.fields}
+    inner = {name: child for name, child in atom.fields.items() if not child.is_leaf}
+
+    def walk(value: Any) -> FieldSet:
+        if not value:
+            return MEMBER
+        out: FieldSet = {".": MEMBER}
+        for name in sorted(value):
+            child = inner.get(name)
+            out[keys[name]] = MEMBER if child is None else (child.everything or walker_of(child))(value[name])
+        return out
+
+    return walk
+
+
+def _map_walker(atom: MapAtom) -> Walker:
+    def walk(value: Any) -> FieldSet:
+        if not value:
+            return MEMBER
+        out: FieldSet = {".": MEMBER}
+        for name in sorted(value):
+            out[f"f:{name}"] = everything_in(atom.child(name), value[name])
+        return out
+
+    return walk
+
+
+def _list_walker(atom: ListAtom) -> Walker:
+    def walk(value: Any) -> FieldSet:
+        if not value:
+            return MEMBER
+        out: FieldSet = {}
+        for item in value:
+            element = atom.element_of(item)
+            # Items that cannot be told apart have one owner.
+            out[element] = MEMBER if element in out else everything_in(atom.element, item)
+        elements = sorted(out, key=order) if len(out) > 1 else out
+        return {".": MEMBER} | {element: out[element] for element in elements}
+
+    return walk
