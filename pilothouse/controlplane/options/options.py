@@ -20,6 +20,7 @@ from pilothouse.controlplane.options.etcd import EtcdOptions
 from pilothouse.controlplane.options.features import FeatureOptions
 from pilothouse.controlplane.options.generic import GenericOptions
 from pilothouse.controlplane.options.insecure_serving import InsecureServingOptions
+from pilothouse.controlplane.options.kubelet import KubeletOptions
 from pilothouse.controlplane.options.logs import LogsOptions
 from pilothouse.controlplane.options.misc import MiscOptions
 from pilothouse.controlplane.options.pilothouse import PilothouseOptions
@@ -36,6 +37,7 @@ SECTIONS: dict[str, type[Any]] = {
     "api_enablement": APIEnablementOptions,
     "admission": AdmissionOptions,
     "logs": LogsOptions,
+    "kubelet": KubeletOptions,
     "misc": MiscOptions,
     "pilothouse": PilothouseOptions,
 }
@@ -54,6 +56,7 @@ class Options:
     api_enablement: APIEnablementOptions = field(default_factory=APIEnablementOptions)
     admission: AdmissionOptions = field(default_factory=AdmissionOptions)
     logs: LogsOptions = field(default_factory=LogsOptions)
+    kubelet: KubeletOptions = field(default_factory=KubeletOptions)
     misc: MiscOptions = field(default_factory=MiscOptions)
     pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
     given: frozenset[str] = frozenset()

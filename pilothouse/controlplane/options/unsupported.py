@@ -29,8 +29,7 @@ _VALUES = """
     coordinated-leadership-renew-deadline coordinated-leadership-retry-period debug-socket-path
     default-not-ready-toleration-seconds default-unreachable-toleration-seconds disabled-metrics
     egress-selector-config-file emulated-version encryption-provider-config etcd-servers-overrides
-    kubelet-certificate-authority kubelet-client-certificate kubelet-client-key kubelet-port
-    kubelet-preferred-address-types kubelet-read-only-port kubelet-timeout kubernetes-service-node-port
+    kubelet-read-only-port kubernetes-service-node-port
     log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec min-compatibility-version
     oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim
     oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip peer-advertise-port peer-ca-file

@@ -16,7 +16,7 @@ from pilothouse.kube.core.namespaces import (
     NamespaceStatusStrategy,
     NamespaceStorage,
 )
-from pilothouse.kube.core.pods.storage import pod_storages
+from pilothouse.kube.core.pods.storage import PodConnections, pod_storages
 from pilothouse.kube.core.podtemplates import POD_TEMPLATES
 from pilothouse.kube.core.replicationcontrollers import (
     REPLICATION_CONTROLLER_SCALING,
@@ -24,6 +24,7 @@ from pilothouse.kube.core.replicationcontrollers import (
     ReplicationControllerStatusStrategy,
 )
 from pilothouse.kube.core.secrets import SECRETS
+from pilothouse.kube.core.services.proxy import PROXY_OPTIONS
 from pilothouse.kube.core.services.storage import ServiceNetwork, ServiceStorage
 from pilothouse.kube.scale import served_scale
 from pilothouse.kube.served import Registries, served
@@ -49,6 +50,7 @@ class LegacyRESTStorage:
 @dataclass(frozen=True, slots=True)
 class LegacyRESTStorageProvider:
     network: ServiceNetwork
+    connections: PodConnections
 
     def open(self, registries: Registries) -> LegacyRESTStorage:
         namespaces = NamespaceStorage(registries.open(NAMESPACES))
@@ -57,7 +59,7 @@ class LegacyRESTStorageProvider:
             served(registries.open(CONFIG_MAPS)),
             served(registries.open(SECRETS)),
             *_namespaces(namespaces),
-            *pod_storages(registries),
+            *pod_storages(registries, self.connections),
             served(registries.open(POD_TEMPLATES)),
             *_services(services),
             *cluster_storages(registries),
@@ -71,6 +73,7 @@ def _services(storage: ServiceStorage) -> list[ServedResource]:
     return [
         served(storage.registry),
         served(storage.registry, storage.status, subresource="status"),
+        served(storage.registry, storage.proxy, subresource="proxy", kind=PROXY_OPTIONS),
         served(storage.endpoints, deprecation=ENDPOINTS_DEPRECATION),
     ]
 

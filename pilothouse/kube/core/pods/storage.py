@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.resource import Names
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.kube.core.nodes.resource import NODES
 from pilothouse.kube.core.pods.binding import BINDING, BindingStorage, LegacyBindingStorage
+from pilothouse.kube.core.pods.connect.kubelet import KubeletConfig, Kubelets
+from pilothouse.kube.core.pods.connect.locations import PodLocations
+from pilothouse.kube.core.pods.connect.logs import LogStorage
+from pilothouse.kube.core.pods.connect.storages import PortForwardStorage, ProxyStorage, StreamStorage
 from pilothouse.kube.core.pods.disruption_budgets import StoredBudgets
 from pilothouse.kube.core.pods.eviction import EVICTION, EvictionStorage
 from pilothouse.kube.core.pods.resource import PODS, convert_field
@@ -19,9 +25,18 @@ from pilothouse.kube.core.pods.strategy import (
 )
 from pilothouse.kube.policy.poddisruptionbudgets import POD_DISRUPTION_BUDGETS
 from pilothouse.kube.served import Registries, served
+from pilothouse.machinery.names import GroupVersionKind
 
 
-def pod_storages(registries: Registries) -> list[ServedResource]:
+@dataclass(frozen=True, slots=True)
+class PodConnections:
+    """What the subresources need that lead out of this server: who may use them, and how kubelets are reached."""
+
+    authorizer: Authorizer
+    kubelet: KubeletConfig
+
+
+def pod_storages(registries: Registries, connections: PodConnections) -> list[ServedResource]:
     registry = registries.open(PODS)
     bindings = BindingStorage(registry)
     evictions = EvictionStorage(registry, StoredBudgets(registries.open(POD_DISRUPTION_BUDGETS)))
@@ -30,7 +45,23 @@ def pod_storages(registries: Registries) -> list[ServedResource]:
         *_views(registry),
         served(registry, bindings, subresource="binding", kind=BINDING),
         served(registry, evictions, subresource="eviction", kind=EVICTION),
+        *_connecters(registry, Kubelets(registries.open(NODES), connections.kubelet), connections.authorizer),
         _legacy_bindings(registry, bindings),
+    ]
+
+
+def _connecters(registry: RegistryStore, kubelets: Kubelets, authorizer: Authorizer) -> list[ServedResource]:
+    locations = PodLocations(registry, kubelets)
+    storages: dict[str, tuple[str, object]] = {
+        "attach": ("PodAttachOptions", StreamStorage("attach", locations, authorizer)),
+        "exec": ("PodExecOptions", StreamStorage("exec", locations, authorizer)),
+        "log": ("Pod", LogStorage(locations)),
+        "portforward": ("PodPortForwardOptions", PortForwardStorage(locations, authorizer)),
+        "proxy": ("PodProxyOptions", ProxyStorage(locations)),
+    }
+    return [
+        served(registry, storage, subresource=name, kind=GroupVersionKind("", "v1", kind))
+        for name, (kind, storage) in storages.items()
     ]
 
 

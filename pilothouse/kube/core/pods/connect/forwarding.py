@@ -1,0 +1,124 @@
+"""Ordinary requests to kubelets and pods: answers are passed on as they come."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import aiohttp
+from yarl import URL
+
+from pilothouse.apiserver.http import Headers, Request, Response
+from pilothouse.kube.core.pods.connect.refusals import MAX_MESSAGE, refusal
+from pilothouse.kube.core.pods.connect.targets import Target, dial_problem, get_problem
+from pilothouse.machinery.errors import ServiceUnavailable, StatusError
+from pilothouse.machinery.names import GroupResource
+
+MAX_BODY = 64 * 1024 * 1024
+_HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"content-length",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+_NOT_FORWARDED = _HOP_BY_HOP | {b"authorization"}
+"""The client's credentials are for this server."""
+_CORS = frozenset(b"access-control-allow-" + name for name in (b"credentials", b"headers", b"methods", b"origin"))
+"""What other origins may do with answers of this server is its own business."""
+
+
+async def forward(request: Request, target: Target, *, prefix: str) -> Response:
+    """`prefix` is the path at which the client sees the target. Raises ServiceUnavailable when nothing answers."""
+    body = await request.read_body(MAX_BODY)
+    session = _new_session(target)
+    try:
+        answer = await session.request(
+            request.method,
+            URL(target.url, encoded=True),
+            headers=_forwarded(request, prefix + target.path),
+            data=body or None,
+            allow_redirects=False,
+        )
+    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        await session.close()
+        problem = dial_problem(_cause_of(error), target)
+        raise ServiceUnavailable(f"error trying to reach service: {problem}") from None
+    headers = _answered(answer, target, prefix)
+    return Response(answer.status, _stream(session, answer), headers)
+
+
+def _new_session(target: Target) -> aiohttp.ClientSession:
+    """One connection for one request, whose body is passed on just as it is."""
+    connector = aiohttp.TCPConnector(ssl=target.tls or False, force_close=True)
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=target.timeout)
+    skipped = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+    return aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False, skip_auto_headers=skipped)
+
+
+async def download(target: Target, resource: GroupResource, name: str) -> AsyncIterator[bytes]:
+    """What a GET of the target gives. Raises the error of `resource` and `name` that any other answer stands for."""
+    session = _new_session(target)
+    try:
+        answer = await session.get(URL(target.url, encoded=True), allow_redirects=False)
+    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        await session.close()
+        raise StatusError(get_problem(_cause_of(error), target)) from None
+    if 200 <= answer.status <= 206:
+        return _stream(session, answer)
+    async with session:
+        text = (await answer.content.read(MAX_MESSAGE)).decode("utf-8", "replace")
+    raise refusal(answer.status, text, resource, name)
+
+
+async def _stream(session: aiohttp.ClientSession, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """The body of an answer; ends the session with it."""
+    try:
+        async for chunk in answer.content.iter_any():
+            yield chunk
+    finally:
+        answer.close()
+        await session.close()
+
+
+def _cause_of(error: BaseException) -> BaseException:
+    """The error of the operating system or of TLS that aiohttp wraps."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return error.certificate_error
+    wrapped = getattr(error, "os_error", None)
+    return wrapped if isinstance(wrapped, BaseException) else error
+
+
+def _forwarded(request: Request, uri: str) -> list[tuple[str, str]]:
+    kept = [(name, value) for name, value in request.headers if name not in _NOT_FORWARDED]
+    client = request.client[0].encode() if request.client else b""
+    earlier = [value for name, value in kept if name == b"x-forwarded-for"]
+    kept = [(name, value) for name, value in kept if name != b"x-forwarded-for"]
+    if client:
+        kept.append((b"x-forwarded-for", b", ".join([*earlier, client])))
+    kept.append((b"x-forwarded-uri", uri.encode()))
+    kept.append((b"x-forwarded-host", request.header(b"host").encode()))
+    kept.append((b"x-forwarded-proto", request.scheme.encode()))
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in kept]
+
+
+def _answered(answer: aiohttp.ClientResponse, target: Target, prefix: str) -> Headers:
+    raw = ((name.lower(), value) for name, value in answer.raw_headers)
+    kept = [(name, value) for name, value in raw if name not in _HOP_BY_HOP and name not in _CORS]
+    return [(name, _rewritten(value, target, prefix) if name == b"location" else value) for name, value in kept]
+
+
+def _rewritten(location: bytes, target: Target, prefix: str) -> bytes:
+    """A redirect within the target leads through this server as well."""
+    url = URL(location.decode("latin-1"), encoded=True)
+    if url.is_absolute() and url.authority not in ("", target.authority):
+        return location
+    path = url.raw_path if url.raw_path.startswith("/") else f"/{url.raw_path}"
+    query = f"?{url.raw_query_string}" if url.raw_query_string else ""
+    return f"{prefix}{path}{query}".encode("latin-1")

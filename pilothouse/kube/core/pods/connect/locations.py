@@ -1,0 +1,138 @@
+"""From a pod and what is asked of it to the place where that can be had."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from urllib.parse import urlencode
+
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.options import GetOptions
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.kube.core.pods.connect.kubelet import KubeletAddress, Kubelets
+from pilothouse.kube.core.pods.connect.targets import Target
+from pilothouse.kube.core.pods.containers import all_containers
+from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.validation.addresses import parse_ip_sloppy
+
+_SCHEMES = ("http", "https", "")
+
+
+class PodLocations:
+    def __init__(self, pods: RegistryStore, kubelets: Kubelets) -> None:
+        self._pods = pods
+        self._kubelets = kubelets
+
+    async def pod(self, ctx: RequestContext, name: str) -> Json:
+        """Raises NotFound."""
+        found = await self._pods.get(ctx, name, GetOptions())
+        return found.parse() if isinstance(found, StoredObject) else found
+
+    async def log(
+        self, pod: Json, container: str, parameters: Iterable[tuple[str, str]], *, verify: bool
+    ) -> Target | None:
+        """None for a pod that has no node, and so no log yet."""
+        container = choose_container(pod, container)
+        if not _node_of(pod):
+            return None
+        kubelet = await self._kubelets.locate(_node_of(pod))
+        path = f"/containerLogs/{namespace_of(pod)}/{name_of(pod)}/{container}"
+        return self._target(kubelet, path, parameters, verify=verify)
+
+    async def stream(self, pod: Json, action: str, container: str, parameters: Iterable[tuple[str, str]]) -> Target:
+        """For exec and attach. Raises BadRequest for a pod without a node."""
+        container = choose_container(pod, container)
+        kubelet = await self._kubelets.locate(_assigned_node(pod))
+        path = f"/{action}/{namespace_of(pod)}/{name_of(pod)}/{container}"
+        return self._target(kubelet, path, parameters)
+
+    async def port_forward(self, pod: Json, ports: Iterable[int]) -> Target:
+        kubelet = await self._kubelets.locate(_assigned_node(pod))
+        joined = ",".join(map(str, ports))
+        path = f"/portForward/{namespace_of(pod)}/{name_of(pod)}"
+        return self._target(kubelet, path, [("port", joined)] if joined else [])
+
+    async def proxy(self, ctx: RequestContext, identity: str) -> Target:
+        """`identity` is the pod's name, or name:port, or scheme:name:port. Its port is the first one it declares."""
+        scheme, name, port = split_identity(identity)
+        pod = await self.pod(ctx, name)
+        address = first_address(pod)
+        if not _is_global_unicast(address):
+            raise BadRequest("address not allowed")
+        number = _number(port, identity) if port else _first_port(pod)
+        tls = self._kubelets.config.unverified_tls if scheme == "https" else None
+        return Target(address, number, "", tls=tls)
+
+    def _target(
+        self, kubelet: KubeletAddress, path: str, parameters: Iterable[tuple[str, str]], *, verify: bool = True
+    ) -> Target:
+        config = self._kubelets.config
+        tls = config.tls if verify else config.unverified_tls
+        query = urlencode(sorted(parameters, key=lambda pair: pair[0]))
+        return Target(kubelet.host, kubelet.port, path, query, tls, config.timeout)
+
+
+def choose_container(pod: Json, name: str) -> str:
+    """The container that is meant: the one that is named, or the only one. Raises BadRequest."""
+    spec = pod.get("spec") or {}
+    names = [container.get("name") or "" for container in all_containers(spec)]
+    if name:
+        if name not in names:
+            raise BadRequest(f"container {name} is not valid for pod {name_of(pod)}")
+        return name
+    regular: list[Json] = spec.get("containers") or []
+    if len(regular) == 1:
+        return str(regular[0].get("name") or "")
+    choice = f", choose one of: [{' '.join(names)}]" if regular else ""
+    raise BadRequest(f"a container name must be specified for pod {name_of(pod)}{choice}")
+
+
+def split_identity(identity: str) -> tuple[str, str, str]:
+    """Scheme, name and port of `name`, `name:port` or `scheme:name:port`. Raises BadRequest."""
+    parts = identity.split(":")
+    if len(parts) == 3:
+        scheme, name, port = parts
+    else:
+        scheme, name, port = "", parts[0], parts[1] if len(parts) == 2 else ""
+    if not name or scheme not in _SCHEMES or len(parts) > 3:
+        raise BadRequest(f"invalid pod request {quote(identity)}")
+    return scheme, name, port
+
+
+def first_address(pod: Json) -> str:
+    status = pod.get("status") or {}
+    addresses = status.get("podIPs") or ()
+    return str(addresses[0].get("ip") or "") if addresses else ""
+
+
+def _first_port(pod: Json) -> int:
+    containers = (pod.get("spec") or {}).get("containers") or ()
+    return next((each["ports"][0].get("containerPort") or 0 for each in containers if each.get("ports")), 0)
+
+
+def _number(port: str, identity: str) -> int:
+    if not (port.isascii() and port.isdigit()):
+        raise BadRequest(f"invalid pod request {quote(identity)}")
+    return int(port)
+
+
+def _is_global_unicast(address: str) -> bool:
+    """Go's rule: private addresses count, special ones do not."""
+    parsed = parse_ip_sloppy(address)
+    if parsed is None or parsed == ipaddress.IPv4Address("255.255.255.255"):
+        return False
+    return not (parsed.is_unspecified or parsed.is_loopback or parsed.is_multicast or parsed.is_link_local)
+
+
+def _node_of(pod: Json) -> str:
+    return (pod.get("spec") or {}).get("nodeName") or ""
+
+
+def _assigned_node(pod: Json) -> str:
+    node = _node_of(pod)
+    if not node:
+        raise BadRequest(f"pod {name_of(pod)} does not have a host assigned")
+    return node

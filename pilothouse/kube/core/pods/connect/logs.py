@@ -1,0 +1,106 @@
+"""Logs of containers, read from the kubelet as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pilothouse.apiserver.endpoints.query import boolean, integer
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.kube.core.pods.connect.locations import PodLocations
+from pilothouse.kube.core.pods.connect.targets import Target
+from pilothouse.kube.core.pods.validation.claims import NO_FIELD
+from pilothouse.kube.validation.fields import NEGATIVE
+from pilothouse.machinery.errors import BadRequest, Invalid
+from pilothouse.machinery.field import Errors, forbidden, invalid, root
+from pilothouse.machinery.names import GroupKind, GroupResource
+from pilothouse.machinery.times import format_time, parse_time
+
+_POD_LOG = GroupResource("", "pods/log")
+_TEXT = [(b"content-type", b"text/plain")]
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    container: str = ""
+    follow: bool = False
+    previous: bool = False
+    timestamps: bool = False
+    since_seconds: int | None = None
+    since_time: str | None = None
+    tail_lines: int | None = None
+    limit_bytes: int | None = None
+    stream: str | None = None
+    skip_verify: bool = False
+
+    @classmethod
+    def of(cls, request: Request) -> LogOptions:
+        """Raises BadRequest."""
+        return cls(
+            container=request.param("container"),
+            follow=bool(boolean(request, "follow")),
+            previous=bool(boolean(request, "previous")),
+            timestamps=bool(boolean(request, "timestamps")),
+            since_seconds=integer(request, "sinceSeconds"),
+            since_time=_time(request.param("sinceTime")),
+            tail_lines=integer(request, "tailLines"),
+            limit_bytes=integer(request, "limitBytes"),
+            stream=request.param("stream") or None,
+            skip_verify=bool(boolean(request, "insecureSkipTLSVerifyBackend")),
+        )
+
+    def parameters(self) -> Iterator[tuple[str, str]]:
+        """As the kubelet takes them."""
+        for name in ("follow", "previous", "timestamps"):
+            if getattr(self, name):
+                yield name, "true"
+        numbers = {"sinceSeconds": self.since_seconds, "tailLines": self.tail_lines, "limitBytes": self.limit_bytes}
+        yield from ((name, str(number)) for name, number in numbers.items() if number is not None)
+        if self.since_time is not None:
+            yield "sinceTime", self.since_time
+
+    def validate(self) -> Errors:
+        if self.tail_lines is not None and self.tail_lines < 0:
+            yield invalid(root("tailLines"), self.tail_lines, NEGATIVE)
+        if self.limit_bytes is not None and self.limit_bytes < 1:
+            yield invalid(root("limitBytes"), self.limit_bytes, "must be greater than 0")
+        if self.since_seconds is not None and self.since_time is not None:
+            yield forbidden(NO_FIELD, "at most one of `sinceTime` or `sinceSeconds` may be specified")
+        elif self.since_seconds is not None and self.since_seconds < 1:
+            yield invalid(root("sinceSeconds"), self.since_seconds, "must be greater than 0")
+        if self.stream is not None:
+            yield forbidden(root("stream"), "may not be specified")
+
+
+@dataclass(frozen=True, slots=True)
+class LogStorage:
+    locations: PodLocations
+    methods: frozenset[str] = frozenset({"GET"})
+
+    async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response:
+        options = LogOptions.of(request)
+        errors = list(options.validate())
+        if errors:
+            raise Invalid.of(GroupKind("", "PodLogOptions"), name, errors)
+        pod = await self.locations.pod(ctx, name)
+        parameters = list(options.parameters())
+        target = await self.locations.log(pod, options.container, parameters, verify=not options.skip_verify)
+        return Response(200, b"", list(_TEXT)) if target is None else await _read(target, name)
+
+
+async def _read(target: Target, name: str) -> Response:
+    # The HTTP client costs too much to be there before somebody needs it.
+    from pilothouse.kube.core.pods.connect.forwarding import download
+
+    return Response(200, await download(target, _POD_LOG, name), list(_TEXT))
+
+
+def _time(text: str) -> str | None:
+    if not text:
+        return None
+    try:
+        moment = parse_time(text)
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
+    return None if moment is None else format_time(moment)

@@ -1,0 +1,115 @@
+"""The subresources of pods that lead to where the pod runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from pilothouse.apiserver.authz.interface import Authorizer, Decision, attributes_of
+from pilothouse.apiserver.endpoints.query import boolean
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.kube.core.pods.connect.locations import PodLocations
+from pilothouse.kube.core.pods.connect.targets import Target
+from pilothouse.kube.core.pods.connect.upgrades import forward_upgrade, is_upgrade
+from pilothouse.machinery.errors import BadRequest, Forbidden
+
+PROXIED_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+
+_STREAMED_METHODS = frozenset({"GET", "POST"})
+_STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
+"""From the names of the streams to the kubelet's names for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStorage:
+    """exec and attach: a session in a container, over an upgraded connection to its kubelet."""
+
+    action: str
+    locations: PodLocations
+    authorizer: Authorizer
+    methods: frozenset[str] = _STREAMED_METHODS
+
+    async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response:
+        await ensure_may_create(request, self.authorizer)
+        pod = await self.locations.pod(ctx, name)
+        parameters = list(self._parameters(request))
+        target = await self.locations.stream(pod, self.action, request.param("container"), parameters)
+        return await upgraded(request, target)
+
+    def _parameters(self, request: Request) -> Iterator[tuple[str, str]]:
+        for name, parameter in _STREAMS.items():
+            if boolean(request, name):
+                yield parameter, "1"
+        if self.action == "exec":
+            yield from (("command", word) for word in request.query.get("command") or ())
+
+
+@dataclass(frozen=True, slots=True)
+class PortForwardStorage:
+    locations: PodLocations
+    authorizer: Authorizer
+    methods: frozenset[str] = _STREAMED_METHODS
+
+    async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response:
+        await ensure_may_create(request, self.authorizer)
+        pod = await self.locations.pod(ctx, name)
+        return await upgraded(request, await self.locations.port_forward(pod, _ports(request)))
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyStorage:
+    """proxy: whatever the pod serves on one of its ports."""
+
+    locations: PodLocations
+    methods: frozenset[str] = PROXIED_METHODS
+
+    async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response:
+        target = await self.locations.proxy(ctx, name)
+        return await proxied(request, target)
+
+
+async def proxied(request: Request, target: Target) -> Response:
+    """Passes the request on to `target`, with what follows the subresource in its path."""
+    prefix, path = split_path(request)
+    if is_upgrade(request):
+        return await forward_upgrade(request, replace(target, path=path or "/", query=request.query_string))
+    if not path and request.method in ("GET", "HEAD"):
+        query = f"?{request.query_string}" if request.query_string else ""
+        return Response(301, headers=[(b"location", f"{request.path}/{query}".encode())])
+    # The HTTP client costs too much to be there before somebody needs it.
+    from pilothouse.kube.core.pods.connect.forwarding import forward
+
+    return await forward(request, replace(target, path=path or "/", query=request.query_string), prefix=prefix)
+
+
+def split_path(request: Request) -> tuple[str, str]:
+    """The path up to the subresource, and what follows it."""
+    marker = f"/{request.info.parts[1]}/{request.info.parts[2]}"
+    end = request.path.index(marker) + len(marker)
+    return request.path[:end], request.path[end:]
+
+
+async def upgraded(request: Request, target: Target) -> Response:
+    if not is_upgrade(request):
+        raise BadRequest("Upgrade request required")
+    return await forward_upgrade(request, target)
+
+
+async def ensure_may_create(request: Request, authorizer: Authorizer) -> None:
+    """A WebSocket begins with a GET, but what it does is not only reading: who opens one must be allowed to create."""
+    if request.info.verb == "create":
+        return
+    answer = await authorizer.authorize(replace(attributes_of(request), verb="create"))
+    if answer.decision is not Decision.ALLOW:
+        raise Forbidden.of(request.info.group_resource, request.info.name, answer.reason)
+
+
+def _ports(request: Request) -> list[int]:
+    found: list[int] = []
+    for text in request.query.get("ports") or ():
+        for part in text.split(","):
+            if not (part.isascii() and part.isdigit()):
+                raise BadRequest(f'strconv.ParseInt: parsing "{part}": invalid syntax')
+            found.append(int(part))
+    return found

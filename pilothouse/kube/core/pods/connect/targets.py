@@ -1,0 +1,73 @@
+"""A place that a request is passed on to, and what Go says when it cannot be reached."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from dataclasses import dataclass
+
+from pilothouse.machinery.gofmt import quote
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """`tls` is None for plain HTTP. The port is 0 where none is known: then the scheme's own is meant."""
+
+    host: str
+    port: int
+    path: str
+    query: str = ""
+    tls: ssl.SSLContext | None = None
+    timeout: float = 30.0
+    """Seconds until a connection must stand."""
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self.tls else "http"
+
+    @property
+    def authority(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}" if self.port else host
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.authority}{self.resource}"
+
+    @property
+    def resource(self) -> str:
+        """Path and query, as the request line has them."""
+        return f"{self.path}?{self.query}" if self.query else self.path
+
+    @property
+    def connect_port(self) -> int:
+        return self.port or (443 if self.tls else 80)
+
+
+def dial_problem(error: BaseException, target: Target) -> str:
+    """In the words of Go's net package."""
+    if isinstance(error, socket.gaierror):
+        return f"dial tcp: lookup {target.host}: no such host"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"tls: failed to verify certificate: x509: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return f"tls: {error.reason or error}"
+    place = f"dial tcp {_joined(target)}"
+    if isinstance(error, (TimeoutError, asyncio.TimeoutError)):
+        return f"{place}: i/o timeout"
+    if isinstance(error, ConnectionRefusedError):
+        return f"{place}: connect: connection refused"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{place}: connect: {error.strerror.lower()}"
+    return f"{place}: {error}"
+
+
+def get_problem(error: BaseException, target: Target) -> str:
+    """In the words of Go's HTTP client."""
+    return f"Get {quote(target.url)}: {dial_problem(error, target)}"
+
+
+def _joined(target: Target) -> str:
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    return f"{host}:{target.connect_port}"

@@ -1,0 +1,122 @@
+"""Passing an upgrade on: once both sides have agreed, bytes flow between them until one closes."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pilothouse.apiserver.http import Headers, Request, Response
+from pilothouse.apiserver.serving.upgrade import raw_connection
+from pilothouse.kube.core.pods.connect.targets import Target, dial_problem
+from pilothouse.machinery.errors import StatusError
+
+_CHUNK = 64 * 1024
+_MAX_HEAD = 64 * 1024
+_SWITCHING = 101
+_NOT_FORWARDED = frozenset({b"authorization", b"content-length", b"transfer-encoding"})
+"""The client's credentials are for this server; the rest describes the hop that the request came by."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: Headers
+
+
+def is_upgrade(request: Request) -> bool:
+    return any(name == b"connection" and b"upgrade" in value.lower() for name, value in request.headers)
+
+
+async def forward_upgrade(request: Request, target: Target) -> Response:
+    """Raises StatusError when nothing answers. A refusal of the other side is answered as it came."""
+    reader, writer = await _dial(target)
+    try:
+        writer.write(_head(request, target))
+        await writer.drain()
+        answer = await _read_answer(reader)
+    except (OSError, EOFError, asyncio.LimitOverrunError) as error:
+        writer.close()
+        raise StatusError(f"error sending request: {error or 'EOF'}") from None
+    except BaseException:
+        writer.close()
+        raise
+    if answer.status == _SWITCHING:
+        return Response(_SWITCHING, headers=answer.headers, upgrade=_Tunnel(reader, writer).run)
+    return await _refusal(answer, reader, writer)
+
+
+async def _dial(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    name = target.host if target.tls else None
+    connecting = asyncio.open_connection(
+        target.host, target.connect_port, ssl=target.tls, server_hostname=name, limit=_MAX_HEAD
+    )
+    try:
+        return await asyncio.wait_for(connecting, target.timeout)
+    except (OSError, TimeoutError) as error:
+        raise StatusError(f"error dialing backend: {dial_problem(error, target)}") from None
+
+
+def _head(request: Request, target: Target) -> bytes:
+    kept = [(name, value) for name, value in request.headers if name not in _NOT_FORWARDED]
+    if request.client is not None:
+        earlier = [value for name, value in kept if name == b"x-forwarded-for"]
+        kept = [(name, value) for name, value in kept if name != b"x-forwarded-for"]
+        kept.append((b"x-forwarded-for", b", ".join([*earlier, request.client[0].encode()])))
+    lines = [b"%b %b HTTP/1.1" % (request.method.encode(), target.resource.encode())]
+    lines += [*(b"%b: %b" % pair for pair in kept), b"", b""]
+    return b"\r\n".join(lines)
+
+
+async def _read_answer(reader: asyncio.StreamReader) -> _Answer:
+    head = await reader.readuntil(b"\r\n\r\n")
+    status_line, *lines = head[:-4].split(b"\r\n")
+    pairs = (line.partition(b":") for line in lines)
+    headers = [(name.strip().lower(), value.strip()) for name, _, value in pairs]
+    words = status_line.split(b" ", 2)
+    if len(words) < 2 or not words[1].isdigit():
+        raise OSError(f"malformed HTTP response {status_line.decode('latin-1')!r}")
+    return _Answer(int(words[1]), headers)
+
+
+async def _refusal(answer: _Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Response:
+    if answer.status < 400:
+        writer.close()
+        raise StatusError(f"invalid upgrade response: status code {answer.status}")
+    length = next((int(value) for name, value in answer.headers if name == b"content-length"), None)
+    try:
+        body = await reader.read(_CHUNK) if length is None else await reader.readexactly(min(length, _CHUNK))
+    except asyncio.IncompleteReadError as error:
+        body = error.partial
+    writer.close()
+    kept = [(name, value) for name, value in answer.headers if name == b"content-type"]
+    return Response(answer.status, body, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tunnel:
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def run(self, transport: asyncio.Transport, early: bytes) -> None:
+        """Ends when either side does, and closes the other."""
+        client = raw_connection(transport, early)
+        pumps = {
+            asyncio.create_task(_pump(client.reader, self.writer)),
+            asyncio.create_task(_pump(self.reader, client.writer)),
+        }
+        try:
+            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for pump in pumps:
+                pump.cancel()
+            await asyncio.gather(*pumps, return_exceptions=True)
+            self.writer.close()
+            client.writer.close()
+
+
+async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await source.read(_CHUNK):
+            sink.write(data)
+            await sink.drain()
