@@ -16,7 +16,7 @@ from pilothouse.kube.core.namespaces import (
     NamespaceStatusStrategy,
     NamespaceStorage,
 )
-from pilothouse.kube.core.pods.storage import PodConnections, pod_storages
+from pilothouse.kube.core.pods.storage import PodConnections, node_proxy, pod_storages
 from pilothouse.kube.core.podtemplates import POD_TEMPLATES
 from pilothouse.kube.core.replicationcontrollers import (
     REPLICATION_CONTROLLER_SCALING,
@@ -63,6 +63,7 @@ class LegacyRESTStorageProvider:
             served(registries.open(POD_TEMPLATES)),
             *_services(services),
             *cluster_storages(registries),
+            node_proxy(registries, self.connections),
             *_replication_controllers(registries.open(REPLICATION_CONTROLLERS)),
         ]
         group = APIGroup("", [APIVersion(GroupVersion("", "v1"), resources)], services.post_start_hooks)

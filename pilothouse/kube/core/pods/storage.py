@@ -14,6 +14,7 @@ from pilothouse.kube.core.pods.binding import BINDING, BindingStorage, LegacyBin
 from pilothouse.kube.core.pods.connect.kubelet import KubeletConfig, Kubelets
 from pilothouse.kube.core.pods.connect.locations import PodLocations
 from pilothouse.kube.core.pods.connect.logs import LogStorage
+from pilothouse.kube.core.pods.connect.node_proxy import NODE_PROXY_OPTIONS, NodeProxy
 from pilothouse.kube.core.pods.connect.storages import PortForwardStorage, ProxyStorage, StreamStorage
 from pilothouse.kube.core.pods.disruption_budgets import StoredBudgets
 from pilothouse.kube.core.pods.eviction import EVICTION, EvictionStorage
@@ -34,6 +35,12 @@ class PodConnections:
 
     authorizer: Authorizer
     kubelet: KubeletConfig
+
+
+def node_proxy(registries: Registries, connections: PodConnections) -> ServedResource:
+    nodes = registries.open(NODES)
+    storage = NodeProxy(Kubelets(nodes, connections.kubelet))
+    return served(nodes, storage, subresource="proxy", kind=NODE_PROXY_OPTIONS)
 
 
 def pod_storages(registries: Registries, connections: PodConnections) -> list[ServedResource]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable
 from urllib.parse import urlencode
 
@@ -10,15 +9,14 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.kube.core.pods.connect.addresses import is_global_unicast, port_number
 from pilothouse.kube.core.pods.connect.kubelet import KubeletAddress, Kubelets
 from pilothouse.kube.core.pods.connect.targets import Target
 from pilothouse.kube.core.pods.containers import all_containers
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, name_of, namespace_of
-from pilothouse.machinery.validation.addresses import parse_ip_sloppy
-
-_SCHEMES = ("http", "https", "")
+from pilothouse.machinery.scheme_name_port import split_scheme_name_port
 
 
 class PodLocations:
@@ -57,13 +55,15 @@ class PodLocations:
 
     async def proxy(self, ctx: RequestContext, identity: str) -> Target:
         """`identity` is the pod's name, or name:port, or scheme:name:port. Its port is the first one it declares."""
-        scheme, name, port = split_identity(identity)
-        pod = await self.pod(ctx, name)
+        asked = split_scheme_name_port(identity)
+        if asked is None:
+            raise BadRequest(f"invalid pod request {quote(identity)}")
+        pod = await self.pod(ctx, asked.name)
         address = first_address(pod)
-        if not _is_global_unicast(address):
+        if not is_global_unicast(address):
             raise BadRequest("address not allowed")
-        number = _number(port, identity) if port else _first_port(pod)
-        tls = self._kubelets.config.unverified_tls if scheme == "https" else None
+        number = port_number(asked.port) if asked.port else _first_port(pod)
+        tls = self._kubelets.config.unverified_tls if asked.scheme == "https" else None
         return Target(address, number, "", tls=tls)
 
     def _target(
@@ -90,18 +90,6 @@ def choose_container(pod: Json, name: str) -> str:
     raise BadRequest(f"a container name must be specified for pod {name_of(pod)}{choice}")
 
 
-def split_identity(identity: str) -> tuple[str, str, str]:
-    """Scheme, name and port of `name`, `name:port` or `scheme:name:port`. Raises BadRequest."""
-    parts = identity.split(":")
-    if len(parts) == 3:
-        scheme, name, port = parts
-    else:
-        scheme, name, port = "", parts[0], parts[1] if len(parts) == 2 else ""
-    if not name or scheme not in _SCHEMES or len(parts) > 3:
-        raise BadRequest(f"invalid pod request {quote(identity)}")
-    return scheme, name, port
-
-
 def first_address(pod: Json) -> str:
     status = pod.get("status") or {}
     addresses = status.get("podIPs") or ()
@@ -111,20 +99,6 @@ def first_address(pod: Json) -> str:
 def _first_port(pod: Json) -> int:
     containers = (pod.get("spec") or {}).get("containers") or ()
     return next((each["ports"][0].get("containerPort") or 0 for each in containers if each.get("ports")), 0)
-
-
-def _number(port: str, identity: str) -> int:
-    if not (port.isascii() and port.isdigit()):
-        raise BadRequest(f"invalid pod request {quote(identity)}")
-    return int(port)
-
-
-def _is_global_unicast(address: str) -> bool:
-    """Go's rule: private addresses count, special ones do not."""
-    parsed = parse_ip_sloppy(address)
-    if parsed is None or parsed == ipaddress.IPv4Address("255.255.255.255"):
-        return False
-    return not (parsed.is_unspecified or parsed.is_loopback or parsed.is_multicast or parsed.is_link_local)
 
 
 def _node_of(pod: Json) -> str:
