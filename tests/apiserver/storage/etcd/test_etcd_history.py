@@ -11,7 +11,9 @@ from etcd_backend import connect
 from store_reading import events_until, next_batch, next_events
 
 from pilothouse.apiserver.storage.errors import Compacted
+from pilothouse.apiserver.storage.etcd.client import Client
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
+from pilothouse.apiserver.storage.etcd.stream import ServerWatch
 from pilothouse.apiserver.storage.interface import Event, Page
 
 
@@ -24,6 +26,20 @@ async def test_a_watch_right_before_a_compacted_delete_is_refused(etcd_store: Et
     with pytest.raises(Compacted) as refusal:
         await next_batch(watch)
     assert (refusal.value.requested, refusal.value.oldest) == (entry.modified, deleted.modified)
+
+
+async def test_a_watch_that_began_too_late_for_its_start_begins_again(client: Client, etcd_store: EtcdStore) -> None:
+    """While it was being created another process has changed, deleted and compacted what it was to tell first."""
+    entry = await etcd_store.create("/registry/a", b"")
+    client.saw(entry.modified)
+    deleted = await etcd_store.delete("/registry/a", expected=entry.modified)
+    await rpc.KVStub(client.endpoint.channel).Compact(rpc.CompactionRequest(revision=deleted.modified, physical=True))
+    watch = ServerWatch(client, own="", after=entry.modified)
+    await watch.open()
+    with pytest.raises(Compacted):
+        async with asyncio.timeout(5):
+            await watch.read()
+    watch.close()
 
 
 async def test_a_refused_list_says_what_is_still_kept(etcd_store: EtcdStore) -> None:

@@ -8,10 +8,14 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from etcd_process import EtcdProcess, cluster_of
+from aetcd import rpc
+from etcd_process import EtcdProcess, cluster_of, free_port
 from store_reading import next_events
 
 from pilothouse.apiserver.storage.errors import KeyExists, Unavailable
+from pilothouse.apiserver.storage.etcd import messages
+from pilothouse.apiserver.storage.etcd.client import Client
+from pilothouse.apiserver.storage.etcd.endpoint import Endpoint, TlsFiles
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
 from pilothouse.apiserver.storage.interface import Entry, Event
 
@@ -88,6 +92,16 @@ async def test_every_acknowledged_write_is_there_after_all_members_are_killed_in
     # What is there without having been acknowledged was on its way, and its writer was told so.
     assert len(there) - len(acknowledged) <= sum(error.uncertain for error in errors)
     await store.close()
+
+
+async def test_what_was_not_sent_to_a_dead_member_is_sent_to_the_next_and_stays_there(shared: str) -> None:
+    dead = f"http://127.0.0.1:{free_port()}"
+    for request in (messages.current_revision(), messages.create("/registry/a", b"", lease=0)):
+        client = Client([Endpoint(url, TlsFiles()) for url in (dead, shared)])
+        send = client.txn if isinstance(request, rpc.TxnRequest) else client.range
+        assert (await send(request)).header.revision > 0
+        assert client.endpoint.url == shared
+        await client.close()
 
 
 async def test_a_member_that_is_not_there_is_passed_over(members: list[EtcdProcess]) -> None:

@@ -6,6 +6,8 @@ import asyncio
 import shutil
 import signal
 import time
+from itertools import count
+from pathlib import Path
 
 import pytest
 from etcd_backend import connect
@@ -143,3 +145,22 @@ async def test_a_replay_goes_on_when_etcd_is_back(etcd: EtcdProcess) -> None:
     etcd.start()
     assert [event.entry for event in await reading] == entries
     await store.close()
+
+
+async def _fill(store: EtcdStore) -> None:
+    for i in count():
+        await store.create(f"/registry/{i}", b"x" * 20_000)
+
+
+async def test_an_etcd_without_space_refuses_writes_for_certain_and_is_not_healthy(tmp_path: Path) -> None:
+    etcd = EtcdProcess(tmp_path, options=["--quota-backend-bytes", "100000"])
+    etcd.start()
+    store = await connect(etcd.url)
+    with pytest.raises(Unavailable, match="space exceeded") as failure:
+        await _fill(store)
+    assert not failure.value.uncertain
+    with pytest.raises(Unavailable, match="NOSPACE"):
+        await store.ping()
+    assert await store.get("/registry/0") is not None
+    await store.close()
+    etcd.kill()

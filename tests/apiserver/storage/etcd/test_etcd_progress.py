@@ -94,6 +94,16 @@ async def test_a_newer_etcd_is_asked_and_only_for_our_own_keys(newer: NewerEtcd)
     await store.close()
 
 
+async def test_a_newer_etcd_is_asked_for_what_was_wanted_before_it_was_watched(newer: NewerEtcd) -> None:
+    store = await EtcdStore.connect([await newer.start()], prefix="/registry", compaction_interval=0)
+    newer.revision = 20
+    watch = store.watch("/registry/pods/", after=10)
+    await watch.request_progress()
+    assert newer.watched.empty()
+    assert (await next_batch(watch)).revision == 20
+    await store.close()
+
+
 async def test_a_newer_etcd_is_asked_again_until_old_events_are_through(newer: NewerEtcd) -> None:
     """It leaves questions unanswered while a watch catches up, and a watch that has no events left only answers."""
     url = await newer.start()
