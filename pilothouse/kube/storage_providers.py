@@ -15,6 +15,7 @@ from pilothouse.kube.networking.storage_provider import NetworkingStorageProvide
 from pilothouse.kube.node.storage_provider import NodeStorageProvider
 from pilothouse.kube.policy.storage_provider import PolicyStorageProvider
 from pilothouse.kube.rbac.storage_provider import RBACStorageProvider
+from pilothouse.kube.resource.storage_provider import ResourceStorageProvider
 from pilothouse.kube.scheduling.storage_provider import SchedulingStorageProvider
 from pilothouse.kube.served import RESTStorageProvider
 from pilothouse.kube.storage.storage_provider import StorageStorageProvider
@@ -33,6 +34,7 @@ STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
     PolicyStorageProvider(),
     NodeStorageProvider(),
     RBACStorageProvider(),
+    ResourceStorageProvider(),
     SchedulingStorageProvider(),
     StorageStorageProvider(),
 )

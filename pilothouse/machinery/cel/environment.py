@@ -21,6 +21,7 @@ extensions:
 - name: lists
 - name: two-var-comprehensions
 """
+_BINDINGS = "- name: bindings\n"
 
 
 class CompilationFailed(Exception):
@@ -43,6 +44,8 @@ class Environment:
     variables: tuple[tuple[str, str], ...]
     patch_types: tuple[str, ...] = ()
     patch_fields: tuple[str, ...] = ()
+    bindings: bool = False
+    """Whether cel.bind() can be used."""
 
     def compile(self, expression: str) -> Compiled:
         """Raises CompilationFailed."""
@@ -64,7 +67,7 @@ def _native_environment(env: Environment) -> Any:
 
     return cel.NewEnv(
         descriptor_pool=descriptor_pool(env.patch_types, env.patch_fields),
-        config=cel.NewEnvConfigFromYaml(_LIBRARIES),
+        config=cel.NewEnvConfigFromYaml(_LIBRARIES + (_BINDINGS if env.bindings else "")),
         variables={name: _native_type(kind) for name, kind in env.variables},
         extensions=[_kubernetes_functions()],
     )

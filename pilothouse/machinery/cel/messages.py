@@ -62,6 +62,12 @@ _MESSAGES: dict[str, dict[str, str]] = {
         "status": "kubernetes.NamespaceStatus",
     },
     "kubernetes.variables": {},
+    "kubernetes.DRADevice": {
+        "driver": _TEXT,
+        "allowMultipleAllocations": _FLAG,
+        "attributes": _ANYTHING,
+        "capacity": _ANYTHING,
+    },
     "JSONPatch": {"op": _TEXT, "path": _TEXT, "from": _TEXT, "value": _ANYTHING},
 }
 

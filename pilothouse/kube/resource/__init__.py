@@ -1,0 +1,1 @@
+"""resource.k8s.io: claims for devices, and the devices that drivers offer."""

@@ -1,0 +1,75 @@
+"""Admin access to devices that others use is granted only in namespaces that are labelled for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypeAlias
+
+from pilothouse.apiserver.registry.hooks import Hooks
+from pilothouse.kube.parts import items
+from pilothouse.machinery.errors import Invalid
+from pilothouse.machinery.field import FieldError, Path, forbidden, internal, root
+from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.objects import Json, name_of, namespace_of
+
+ADMIN_LABEL = "resource.kubernetes.io/admin-access"
+
+NamespaceLabels: TypeAlias = Callable[[str], Awaitable[dict[str, str] | None]]
+"""The labels of a namespace; None where there is no such namespace."""
+
+
+class AdminAccess(Hooks):
+    """Checks the requests of what is created. They cannot change afterwards."""
+
+    def __init__(self, kind: GroupKind, labels: NamespaceLabels, spec: tuple[str, ...]) -> None:
+        self._kind = kind
+        self._labels = labels
+        self._spec = spec
+        """Where in the object the claim's spec is."""
+
+    def around_create(self, obj: Json, *, dry_run: bool) -> AbstractAsyncContextManager[None]:
+        requests = items(obj, *self._spec, "devices", "requests")
+        asking = (i for i, each in enumerate(requests) if (each.get("exactly") or {}).get("adminAccess"))
+        return _checked(self._kind, obj, self._labels, _first(root("spec", "devices", "requests"), asking))
+
+
+class AdminAccessStatus(Hooks):
+    """Checks the first allocation that grants admin access; an allocation cannot change afterwards."""
+
+    def __init__(self, kind: GroupKind, labels: NamespaceLabels) -> None:
+        self._kind = kind
+        self._labels = labels
+
+    def around_update(self, obj: Json, old: Json, *, dry_run: bool) -> AbstractAsyncContextManager[None]:
+        path = _granted(obj) if _granted(old) is None else None
+        return _checked(self._kind, obj, self._labels, path)
+
+
+def _granted(obj: Json) -> Path | None:
+    results = items(obj, "status", "allocation", "devices", "results")
+    granted = (i for i, each in enumerate(results) if each.get("adminAccess"))
+    return _first(root("status", "allocation", "devices", "results"), granted)
+
+
+def _first(path: Path, positions: Iterator[int]) -> Path | None:
+    position = next(positions, None)
+    return None if position is None else path.index(position).child("adminAccess")
+
+
+@asynccontextmanager
+async def _checked(kind: GroupKind, obj: Json, labels: NamespaceLabels, path: Path | None) -> AsyncIterator[None]:
+    if path is not None and (error := await _refusal(namespace_of(obj), labels, path)) is not None:
+        raise Invalid.of(kind, name_of(obj), [error])
+    yield
+
+
+async def _refusal(namespace: str, labels: NamespaceLabels, path: Path) -> FieldError | None:
+    found = await labels(namespace)
+    if found is None:
+        why = f'could not retrieve namespace to verify admin access: namespaces "{namespace}" not found'
+        return internal(path, why)
+    if found.get(ADMIN_LABEL) != "true":
+        why = f"admin access to devices requires the `{ADMIN_LABEL}: true` label on the containing namespace"
+        return forbidden(path, why)
+    return None

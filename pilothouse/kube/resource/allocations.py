@@ -1,0 +1,176 @@
+"""The status of a claim: which devices it got, who uses them, and how they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from pilothouse.kube.parts import items, part, text
+from pilothouse.kube.resource.collections import UNLIMITED, validate_set, validate_slice
+from pilothouse.kube.resource.configurations import MAX_CONFIGURATIONS, validate_configuration, validate_raw_object
+from pilothouse.kube.resource.names import dns_label_name, validate_driver_name, validate_pool_name, validate_uid
+from pilothouse.kube.resource.networks import validate_network_data
+from pilothouse.kube.resource.printed import printed_allocation
+from pilothouse.kube.resource.requests import RequestNames
+from pilothouse.kube.validation.fields import non_empty, required_one_of
+from pilothouse.kube.validation.node_selectors import validate_node_selector
+from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, too_many
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.conditions import validate_conditions
+from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
+from pilothouse.machinery.validation.labels import validate_label_name
+
+MAX_RESERVED = 256
+MAX_RESULTS = 32
+MAX_BINDING_CONDITIONS = 4
+MAX_DEVICE_CONDITIONS = 8
+
+_SOURCES = ("FromClaim", "FromClass")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceId:
+    """A device, or one share of it."""
+
+    driver: str
+    pool: str
+    device: str
+    share: str
+
+    @property
+    def printed(self) -> Json:
+        return {"Driver": self.driver, "Pool": self.pool, "Device": self.device, "ShareID": self.share}
+
+
+def device_id(device: Json) -> DeviceId:
+    return DeviceId(*(text(device, name) for name in ("driver", "pool", "device", "shareID")))
+
+
+def allocated_devices(status: Json) -> set[DeviceId]:
+    return {device_id(result) for result in items(status, "allocation", "devices", "results")}
+
+
+def validate_claim_status(status: Json, old: Json, path: Path, *, names: RequestNames, deleted: bool) -> Errors:
+    reserved = path.child("reservedFor")
+    yield from validate_set(
+        items(status, "reservedFor"), MAX_RESERVED, _validate_user, path=reserved, key=lambda user: text(user, "uid")
+    )
+    yield from _validate_devices(status, path.child("devices"))
+    yield from _validate_reservation(status, old, reserved, deleted=deleted)
+    new_allocation, old_allocation = status.get("allocation"), old.get("allocation")
+    if new_allocation is None:
+        return
+    if old_allocation is None:
+        yield from _validate_allocation(new_allocation, path.child("allocation"), names)
+    elif not semantically_equal(new_allocation, old_allocation):
+        yield invalid(path.child("allocation"), printed_allocation(new_allocation), FIELD_IMMUTABLE)
+
+
+def _validate_user(user: Json, path: Path) -> Errors:
+    for field in ("resource", "name", "uid"):
+        yield from non_empty(text(user, field), path.child(field))
+
+
+def _validate_reservation(status: Json, old: Json, path: Path, *, deleted: bool) -> Errors:
+    users, before = items(status, "reservedFor"), items(old, "reservedFor")
+    if not users:
+        return
+    if status.get("allocation") is None:
+        yield forbidden(path, "may not be specified when `allocated` is not set")
+    elif deleted and any(user not in before for user in users):
+        why = "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set"
+        yield forbidden(path, why)
+
+
+def _validate_devices(status: Json, path: Path) -> Errors:
+    allocated, devices = allocated_devices(status), items(status, "devices")
+
+    def check(device: Json, where: Path) -> Errors:
+        return _validate_device(device, where, allocated)
+
+    yield from validate_slice(devices, UNLIMITED, check, path)
+    seen: set[DeviceId] = set()
+    for position, device in enumerate(devices):
+        if (each := device_id(device)) in seen:
+            yield duplicate(path.index(position), each.printed)
+        seen.add(each)
+
+
+def _validate_device(device: Json, path: Path, allocated: set[DeviceId]) -> Errors:
+    yield from validate_driver_name(text(device, "driver"), path.child("driver"))
+    yield from validate_pool_name(text(device, "pool"), path.child("pool"))
+    yield from dns_label_name(text(device, "device"), path.child("device"))
+    if device.get("shareID") is not None:
+        yield from validate_uid(device["shareID"], path.child("shareID"))
+    if (each := device_id(device)) not in allocated:
+        yield invalid(path, each.printed, "must be an allocated device in the claim")
+    conditions = items(device, "conditions")
+    if len(conditions) > MAX_DEVICE_CONDITIONS:
+        yield too_many(path.child("conditions"), len(conditions), MAX_DEVICE_CONDITIONS)
+    yield from validate_conditions(conditions, path.child("conditions"))
+    if device.get("data") is not None:
+        yield from validate_raw_object(device["data"], path.child("data"))
+    yield from validate_network_data(device.get("networkData"), path.child("networkData"))
+
+
+def _validate_allocation(allocation: Json, path: Path, names: RequestNames) -> Errors:
+    devices, where = part(allocation, "devices"), path.child("devices")
+    yield from validate_slice(items(devices, "results"), MAX_RESULTS, _result_check(names), where.child("results"))
+    # The class's configuration and the claim's own.
+    limit = 2 * MAX_CONFIGURATIONS
+    yield from validate_slice(items(devices, "config"), limit, _config_check(names), where.child("config"))
+    if allocation.get("nodeSelector") is not None:
+        yield from validate_node_selector(allocation["nodeSelector"], path.child("nodeSelector"))
+
+
+def _result_check(names: RequestNames) -> Callable[[Json, Path], Errors]:
+    def check(result: Json, path: Path) -> Errors:
+        yield from names.validate(text(result, "request"), path.child("request"))
+        yield from validate_driver_name(text(result, "driver"), path.child("driver"))
+        yield from validate_pool_name(text(result, "pool"), path.child("pool"))
+        yield from dns_label_name(text(result, "device"), path.child("device"))
+        yield from validate_binding_conditions(result, path)
+        if result.get("shareID") is not None:
+            yield from validate_uid(result["shareID"], path.child("shareID"))
+
+    return check
+
+
+def _config_check(names: RequestNames) -> Callable[[Json, Path], Errors]:
+    def check(config: Json, path: Path) -> Errors:
+        yield from required_one_of(text(config, "source"), path.child("source"), _SOURCES)
+        yield from names.validate_all(config, path)
+        yield from validate_configuration(config, path)
+
+    return check
+
+
+def validate_binding_conditions(device: Json, path: Path) -> Errors:
+    """Conditions to wait for, and those that end the waiting: both or none, and none twice."""
+    waiting, failing = items(device, "bindingConditions"), items(device, "bindingFailureConditions")
+    to_wait, to_fail = path.child("bindingConditions"), path.child("bindingFailureConditions")
+    for conditions, where in ((waiting, to_wait), (failing, to_fail)):
+        yield from validate_slice(conditions, MAX_BINDING_CONDITIONS, validate_label_name, where)
+    yield from _duplicates(waiting, to_wait)
+    seen: set[str] = set()
+    for position, condition in enumerate(failing):
+        if condition in seen:
+            yield duplicate(to_fail.index(position), condition)
+        seen.add(condition)
+        if condition in waiting:
+            why = "bindingFailureConditions must not overlap with bindingConditions"
+            yield invalid(to_fail.index(position), condition, why)
+    if failing and not waiting:
+        why = "bindingConditions are required to use bindingFailureConditions"
+        yield invalid(to_wait, device.get("bindingConditions"), why)
+    if waiting and not failing:
+        why = "bindingFailureConditions are required to use bindingConditions"
+        yield invalid(to_fail, device.get("bindingFailureConditions"), why)
+
+
+def _duplicates(values: Iterable[str], path: Path) -> Errors:
+    seen: set[str] = set()
+    for position, value in enumerate(values):
+        if value in seen:
+            yield duplicate(path.index(position), value)
+        seen.add(value)

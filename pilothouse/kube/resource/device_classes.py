@@ -1,0 +1,61 @@
+"""DeviceClasses: kinds of devices that claims can ask for by name."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME
+from pilothouse.kube.parts import items, part
+from pilothouse.kube.resource.collections import validate_slice
+from pilothouse.kube.resource.configurations import MAX_CONFIGURATIONS, validate_configuration
+from pilothouse.kube.resource.selectors import validate_selectors
+from pilothouse.kube.spec_and_status import begin_generation
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.resource_names import is_extended
+from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.validation.immutable import semantically_equal
+
+GROUP = "resource.k8s.io"
+
+
+class DeviceClassStrategy(KubeStrategy):
+    namespaced = False
+
+    def prepare_for_create(self, obj: Json) -> None:
+        metadata(obj)["generation"] = 1
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        if not semantically_equal(obj.get("spec"), old.get("spec")):
+            begin_generation(obj, old)
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from _validate_spec(part(obj, "spec"), {})
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from self.validate_metadata_update(obj, old)
+        yield from _validate_spec(part(obj, "spec"), part(old, "spec"))
+
+
+def _validate_spec(spec: Json, old: Json) -> Errors:
+    path = root("spec")
+    yield from validate_selectors(items(spec, "selectors"), path.child("selectors"))
+    stored = bool(items(old, "config")) and semantically_equal(spec.get("config"), old.get("config"))
+    yield from validate_slice(
+        items(spec, "config"),
+        MAX_CONFIGURATIONS,
+        lambda config, where: validate_configuration(config, where, stored=stored),
+        path.child("config"),
+    )
+    name = spec.get("extendedResourceName")
+    if name is not None and not is_extended(name):
+        yield invalid(path.child("extendedResourceName"), name, "must be a valid extended resource name")
+
+
+DEVICE_CLASSES = Resource(
+    names=Names("deviceclasses", kind="DeviceClass"),
+    strategy=DeviceClassStrategy(),
+    group=GROUP,
+    columns=[NAME, AGE],
+)

@@ -1,0 +1,94 @@
+"""The names of drivers, pools, devices and what they have."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+from pilothouse.kube.core.pods.validation.provider_volumes import validate_csi_driver_name as validate_driver_name
+from pilothouse.kube.validation.fields import dns_subdomain, follow
+from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.validation.names import is_c_identifier, is_dns1123_label
+
+__all__ = ["validate_driver_name"]
+
+MAX_POOL_NAME = 253
+MAX_DOMAIN = 63
+MAX_ID = 32
+MAX_QUALIFIED_NAME = MAX_DOMAIN + 1 + MAX_ID
+
+_UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+
+
+def dns_label_name(name: str, path: Path) -> Errors:
+    return follow(is_dns1123_label, name, path)
+
+
+def validate_pool_name(name: str, path: Path) -> Errors:
+    if not name:
+        yield required(path)
+        return
+    if len(name.encode()) > MAX_POOL_NAME:
+        yield too_long(path, MAX_POOL_NAME)
+    for part in name.split("/"):
+        yield from dns_subdomain(part, path)
+
+
+def validate_class_name(name: str, path: Path) -> Errors:
+    if not name:
+        yield required(path)
+    else:
+        yield from dns_subdomain(name, path)
+
+
+def validate_qualified_name(name: str, path: Path) -> Errors:
+    """An identifier with an optional domain before it. More than one slash is let through, as upstream has it."""
+    parts = name.split("/")
+    if len(parts) == 1:
+        yield from _validate_identifier(name, path)
+    elif len(parts) == 2:
+        domain, identifier = parts
+        if not domain:
+            yield invalid(path, "", "the domain must not be empty")
+        else:
+            yield from validate_driver_name(domain, path)
+        if not identifier:
+            yield invalid(path, "", "the name must not be empty")
+        else:
+            yield from _validate_identifier(identifier, path)
+
+
+def validate_fully_qualified_name(name: str, path: Path) -> Errors:
+    yield from validate_qualified_name(name, path)
+    if "/" not in name:
+        yield invalid(path, name, "a fully qualified name must be a domain and a name separated by a slash")
+
+
+def _validate_identifier(text: str, path: Path) -> Errors:
+    if len(text.encode()) > MAX_ID:
+        yield too_long(path, MAX_ID)
+    yield from follow(is_c_identifier, text, path)
+
+
+def validate_uid(text: str, path: Path) -> Errors:
+    if problem := _uid_problem(text):
+        yield invalid(path, text, f"error validating uid: {problem}")
+    elif not _UID.fullmatch(text):
+        why = "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`"
+        yield invalid(path, text, f"{why} with lowercase hexadecimal characters")
+
+
+def _uid_problem(text: str) -> str:
+    """In the words of the library that upstream uses, which knows four notations by their lengths."""
+    if len(text) not in (32, 36, 38, 45):
+        return f"invalid UUID length: {len(text)}"
+    if len(text) == 45 and text[:9].lower() != "urn:uuid:":
+        return f"invalid urn prefix: {quote(text[:9])}"
+    if len(text) == 38 and (text[0], text[-1]) != ("{", "}"):
+        return "invalid bracketed UUID format"
+    try:
+        uuid.UUID(text)
+    except ValueError:
+        return "invalid UUID format"
+    return ""

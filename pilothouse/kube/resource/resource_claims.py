@@ -1,0 +1,102 @@
+"""ResourceClaims: what is asked for never changes; what was given is said in the status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.parts import items, part
+from pilothouse.kube.resource.allocations import allocated_devices, device_id, validate_claim_status
+from pilothouse.kube.resource.device_classes import GROUP
+from pilothouse.kube.resource.printed import printed_claim_spec
+from pilothouse.kube.resource.requests import RequestNames, default_requests, validate_claim_spec
+from pilothouse.kube.resource.taints import default_tolerations
+from pilothouse.kube.spec_and_status import carry_over, zero_value
+from pilothouse.kube.strategy import KubeStrategy, keep_metadata_for_status
+from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
+
+_KIND = GroupVersionKind(GROUP, "v1", "ResourceClaim")
+
+
+class ResourceClaimStrategy(KubeStrategy):
+    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
+
+    def default(self, obj: Json) -> None:
+        default_requests(part(obj, "spec"))
+        for result in items(obj, "status", "allocation", "devices", "results"):
+            default_tolerations(result)
+
+    def prepare_for_create(self, obj: Json) -> None:
+        obj["status"] = zero_value(_KIND, "status")
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        carry_over(obj, old, "status")
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from validate_claim_spec(part(obj, "spec"), root("spec"))
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from self.validate_metadata_update(obj, old)
+        if not semantically_equal(obj.get("spec"), old.get("spec")):
+            yield invalid(root("spec"), printed_claim_spec(obj.get("spec")), FIELD_IMMUTABLE)
+
+
+class ResourceClaimStatusStrategy(ResourceClaimStrategy):
+    reset_fields = ("metadata", "spec")
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        carry_over(obj, old, "spec")
+        keep_metadata_for_status(obj, old)
+        _drop_deallocated(part(obj, "status"), part(old, "status"))
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from validate_claim_status(
+            part(obj, "status"),
+            part(old, "status"),
+            root("status"),
+            names=RequestNames(part(obj, "spec")),
+            deleted=bool(metadata(obj).get("deletionTimestamp")),
+        )
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return ()
+
+
+def _drop_deallocated(status: Json, old: Json) -> None:
+    """What was said of a device goes when the device does, so that clients need not know of it."""
+    gone = allocated_devices(old) - allocated_devices(status)
+    kept = [device for device in items(status, "devices") if device_id(device) not in gone]
+    if kept:
+        status["devices"] = kept
+    else:
+        status.pop("devices", None)
+
+
+def _state(obj: Json) -> str:
+    deleted, status = bool(metadata(obj).get("deletionTimestamp")), part(obj, "status")
+    states = ["deleted"] if deleted else []
+    if status.get("allocation") is not None:
+        states += ["allocated", *(["reserved"] if items(status, "reservedFor") else [])]
+    elif not deleted:
+        states.append("pending")
+    return ",".join(states)
+
+
+RESOURCE_CLAIMS = Resource(
+    names=Names("resourceclaims", kind="ResourceClaim"),
+    strategy=ResourceClaimStrategy(),
+    group=GROUP,
+    columns=[
+        NAME,
+        Column("State", _state, description="A summary of the current state (allocated, pending, reserved, etc.)."),
+        AGE,
+    ],
+)

@@ -1,0 +1,179 @@
+"""ResourceSlices: a part of the devices that a driver offers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.storage.object import Fields
+from pilothouse.kube.parts import items, number, part, text
+from pilothouse.kube.resource.collections import validate_set
+from pilothouse.kube.resource.device_classes import GROUP
+from pilothouse.kube.resource.devices import validate_counter_set, validate_device
+from pilothouse.kube.resource.names import validate_driver_name, validate_pool_name
+from pilothouse.kube.spec_and_status import begin_generation
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.fields import dns_subdomain
+from pilothouse.kube.validation.node_selectors import validate_node_selector
+from pilothouse.machinery.field import Errors, Path, invalid, required, root
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.times import now
+from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field
+
+MAX_DEVICES = 128
+MAX_ADVANCED_DEVICES = 64
+MAX_COUNTER_SETS = 8
+
+_NODE_FIELDS = "`nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
+_ATTRIBUTE_LISTS = ("ints", "bools", "strings", "versions")
+
+
+class ResourceSliceStrategy(KubeStrategy):
+    namespaced = False
+
+    def default(self, obj: Json) -> None:
+        for device in items(obj, "spec", "devices"):
+            for taint in items(device, "taints"):
+                taint["timeAdded"] = taint.get("timeAdded") or now()
+
+    def prepare_for_create(self, obj: Json) -> None:
+        metadata(obj)["generation"] = 1
+        _drop_disabled(obj, None)
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        if not semantically_equal(obj.get("spec"), old.get("spec")):
+            begin_generation(obj, old)
+        _drop_disabled(obj, old)
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from _validate_spec(part(obj, "spec"), None, root("spec"))
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from _validate_spec(part(obj, "spec"), part(old, "spec"), root("spec"))
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        driver = text(obj, "spec", "driver")
+        if driver != driver.lower():
+            yield f"spec.driver: driver names should be lowercase; {quote(driver)} contains uppercase characters"
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return self.warnings_on_create(obj)
+
+
+def _drop_disabled(obj: Json, old: Json | None) -> None:
+    """Fields of features that are off stay only where they have been before."""
+    devices, before = items(obj, "spec", "devices"), items(old or {}, "spec", "devices")
+    if not any(device.get("nodeAllocatableResourceMappings") for device in before):
+        for device in devices:
+            device.pop("nodeAllocatableResourceMappings", None)
+    if not any(attribute.get(field) is not None for attribute in _attributes(before) for field in _ATTRIBUTE_LISTS):
+        for attribute in _attributes(devices):
+            for field in _ATTRIBUTE_LISTS:
+                attribute.pop(field, None)
+
+
+def _attributes(devices: Iterable[Json]) -> Iterable[Json]:
+    return (attribute for device in devices for attribute in part(device, "attributes").values())
+
+
+def _validate_spec(spec: Json, old: Json | None, path: Path) -> Errors:
+    yield from validate_driver_name(text(spec, "driver"), path.child("driver"))
+    yield from _validate_pool(part(spec, "pool"), path.child("pool"))
+    if old is not None:
+        pool = (text(spec, "pool", "name"), text(old, "pool", "name"))
+        yield from validate_immutable_field(*pool, path.child("pool", "name"))
+        for field in ("driver", "nodeName"):
+            yield from validate_immutable_field(spec.get(field), old.get(field), path.child(field))
+    yield from _validate_nodes(spec, path)
+    if spec.get("sharedCounters") is not None and spec.get("devices") is not None:
+        yield invalid(path, "", "only one of `sharedCounters` or `devices` is allowed")
+    yield from _validate_devices(spec, old, path.child("devices"))
+    yield from validate_set(
+        items(spec, "sharedCounters"),
+        MAX_COUNTER_SETS,
+        validate_counter_set,
+        path=path.child("sharedCounters"),
+        key=lambda counters: text(counters, "name"),
+    )
+
+
+def _validate_pool(pool: Json, path: Path) -> Errors:
+    yield from validate_pool_name(text(pool, "name"), path.child("name"))
+    if (count := number(pool, "resourceSliceCount")) <= 0:
+        yield invalid(path.child("resourceSliceCount"), count, "must be greater than zero")
+    if (generation := number(pool, "generation")) < 0:
+        yield invalid(path.child("generation"), generation, "must be greater than or equal to zero")
+
+
+def _validate_nodes(spec: Json, path: Path) -> Errors:
+    """Which nodes can reach the devices is said in exactly one way."""
+    given: list[str] = []
+    if (name := spec.get("nodeName")) is not None:
+        if name:
+            given.append("`nodeName`")
+            yield from dns_subdomain(name, path.child("nodeName"))
+        else:
+            yield invalid(path.child("nodeName"), name, "must be either unset or set to a non-empty string")
+    if (selector := spec.get("nodeSelector")) is not None:
+        given.append("`nodeSelector`")
+        yield from _validate_node_selector(selector, path.child("nodeSelector"))
+    for field in ("allNodes", "perDeviceNodeSelection"):
+        if spec.get(field):
+            given.append(f"`{field}`")
+        elif spec.get(field) is not None:
+            yield invalid(path.child(field), False, "must be either unset or set to true")
+    if not given:
+        yield required(path, f"exactly one of {_NODE_FIELDS} is required")
+    elif len(given) > 1:
+        why = f"exactly one of {_NODE_FIELDS} is required, but multiple fields are set"
+        yield invalid(path, f"{{{', '.join(given)}}}", why)
+
+
+def _validate_node_selector(selector: Json, path: Path) -> Errors:
+    yield from validate_node_selector(selector, path)
+    terms = selector.get("nodeSelectorTerms")
+    if len(terms or ()) != 1:
+        yield invalid(path.child("nodeSelectorTerms"), terms, "must have exactly one node selector term")
+
+
+def _validate_devices(spec: Json, old: Json | None, path: Path) -> Errors:
+    devices = items(spec, "devices")
+    before = {text(device, "name"): device for device in reversed(items(old or {}, "devices"))}
+    per_device = bool(spec.get("perDeviceNodeSelection"))
+
+    def check(device: Json, where: Path) -> Errors:
+        return validate_device(device, where, old=before.get(text(device, "name")), per_device_nodes=per_device)
+
+    advanced = any(device.get("taints") or device.get("consumesCounters") for device in devices)
+    limit = MAX_ADVANCED_DEVICES if advanced else MAX_DEVICES
+    yield from validate_set(devices, limit, check, path=path, key=lambda device: text(device, "name"))
+
+
+def _fields(obj: Json) -> Fields:
+    spec = part(obj, "spec")
+    return cluster_metadata_fields(obj) | {
+        "spec.nodeName": text(spec, "nodeName"),
+        "spec.driver": text(spec, "driver"),
+    }
+
+
+_SPEC = "io.k8s.api.resource.v1.ResourceSliceSpec"
+_POOL = "io.k8s.api.resource.v1.ResourcePool"
+
+RESOURCE_SLICES = Resource(
+    names=Names("resourceslices", kind="ResourceSlice"),
+    strategy=ResourceSliceStrategy(),
+    group=GROUP,
+    fields=_fields,
+    columns=[
+        NAME,
+        Column("Node", lambda obj: text(obj, "spec", "nodeName"), documented=(_SPEC, "nodeName")),
+        Column("Driver", lambda obj: text(obj, "spec", "driver"), documented=(_SPEC, "driver")),
+        Column("Pool", lambda obj: text(obj, "spec", "pool", "name"), documented=(_POOL, "name")),
+        AGE,
+    ],
+)

@@ -1,0 +1,37 @@
+"""Selectors of devices: expressions that are true of the devices that will do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pilothouse.kube.parts import text
+from pilothouse.kube.resource.collections import validate_slice
+from pilothouse.machinery.cel.devices import compile_device_selector
+from pilothouse.machinery.cel.environment import CompilationFailed
+from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
+from pilothouse.machinery.objects import Json
+
+MAX_SELECTORS = 32
+MAX_EXPRESSION = 10 * 1024
+
+
+def validate_selectors(selectors: Sequence[Json], path: Path) -> Errors:
+    return validate_slice(selectors, MAX_SELECTORS, _validate_selector, path)
+
+
+def _validate_selector(selector: Json, path: Path) -> Errors:
+    cel = selector.get("cel")
+    if cel is None:
+        yield required(path.child("cel"))
+        return
+    expression, where = text(cel, "expression"), path.child("cel", "expression")
+    if len(expression.encode()) > MAX_EXPRESSION:
+        yield too_long(where, MAX_EXPRESSION)
+        return
+    try:
+        found = compile_device_selector(expression).type
+    except CompilationFailed as error:
+        yield invalid(where, expression, f"compilation failed: {error}")
+        return
+    if found not in ("bool", "dyn"):
+        yield invalid(where, expression, f"must evaluate to bool or the unknown type, not {found}")

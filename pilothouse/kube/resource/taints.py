@@ -1,0 +1,45 @@
+"""Taints of devices, and what tolerates them."""
+
+from __future__ import annotations
+
+from pilothouse.kube.parts import items, text
+from pilothouse.kube.validation.fields import follow, one_of, required_one_of
+from pilothouse.machinery.field import Errors, Path, invalid
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.labels import validate_label_name
+from pilothouse.machinery.validation.names import is_valid_label_value
+
+EFFECTS = ("NoExecute", "NoSchedule", "None")
+OPERATORS = ("Equal", "Exists")
+
+
+def default_tolerations(owner: Json) -> None:
+    for toleration in items(owner, "tolerations"):
+        toleration["operator"] = text(toleration, "operator") or "Equal"
+
+
+def validate_tolerations(owner: Json, path: Path) -> Errors:
+    for position, toleration in enumerate(items(owner, "tolerations")):
+        yield from _validate_toleration(toleration, path.child("tolerations").index(position))
+
+
+def _validate_toleration(toleration: Json, path: Path) -> Errors:
+    key, operator, value, effect = (text(toleration, name) for name in ("key", "operator", "value", "effect"))
+    if key:
+        yield from validate_label_name(key, path.child("key"))
+    if operator == "Exists":
+        if value:
+            yield invalid(path.child("value"), value, "must be empty for operator `Exists`")
+    elif operator == "Equal":
+        yield from follow(is_valid_label_value, value, path.child("value"))
+    else:
+        yield from required_one_of(operator, path.child("operator"), OPERATORS)
+    if effect:
+        yield from one_of(effect, path.child("effect"), EFFECTS)
+
+
+def validate_taint(taint: Json, path: Path) -> Errors:
+    yield from validate_label_name(text(taint, "key"), path.child("key"))
+    if value := text(taint, "value"):
+        yield from follow(is_valid_label_value, value, path.child("value"))
+    yield from required_one_of(text(taint, "effect"), path.child("effect"), EFFECTS)
