@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import GetOptions
@@ -91,5 +91,5 @@ def _from_anywhere(values: list[Json]) -> list[Json]:
 
 
 async def _get(registry: RegistryStore, ctx: RequestContext, name: str) -> Json:
-    found = await registry.get(replace(ctx, resource=registry.resource.group_resource), name, GetOptions())
+    found = await registry.get(ctx, name, GetOptions())
     return found.parse() if isinstance(found, StoredObject) else found

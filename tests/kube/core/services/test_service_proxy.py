@@ -83,7 +83,7 @@ async def test_what_is_no_name_is_refused(cluster: Cluster) -> None:
 
 async def test_a_service_without_endpoints_is_not_found(cluster: Cluster) -> None:
     await cluster.create("web")
-    with pytest.raises(NotFound, match='endpoints "web" not found'):
+    with pytest.raises(NotFound, match='services "web" not found'):
         await locate(cluster, "web")
 
 

@@ -50,6 +50,11 @@ class AddressRange:
         return self._kind is type(address) and self.first <= int(address) <= self.last
 
     @property
+    def size(self) -> int:
+        """How many addresses can be handed out."""
+        return max(self.last - self.first + 1, 0)
+
+    @property
     def network_address(self) -> str:
         return str(self._kind(self.network))
 

@@ -7,6 +7,7 @@ in order not to try addresses that are taken.
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from random import Random, SystemRandom
 
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -19,12 +20,13 @@ from pilothouse.kube.core.services.ipallocator.errors import (
     NotReady,
     RangeFull,
 )
+from pilothouse.kube.core.services.ipallocator.metrics import DYNAMIC, STATIC, measured, released
 from pilothouse.kube.networking.ip_addresses import FAMILY_LABEL, IP_ADDRESSES, MANAGED_BY_LABEL
 from pilothouse.kube.own_access import OwnAccess
 from pilothouse.kube.validation.addresses import ip_family
 from pilothouse.machinery.errors import AlreadyExists, StatusError
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
-from pilothouse.machinery.validation.addresses import Address, format_ip
+from pilothouse.machinery.validation.addresses import Address, format_ip, parse_ip_sloppy
 
 MANAGER = "ipallocator.k8s.io"
 
@@ -41,7 +43,8 @@ class ServiceIPAllocator:
         """Raises NetworkMismatch, AlreadyAllocated."""
         for each in await self._ranges(ip_family(str(address))):
             if address in each:
-                await self._take(service, format_ip(address))
+                with measured(each, STATIC):
+                    await self._take(service, format_ip(address))
                 return
         raise NetworkMismatch
 
@@ -51,11 +54,9 @@ class ServiceIPAllocator:
             for candidate in each.candidates(self._random):
                 if await self._is_known(candidate):
                     continue
-                try:
+                with suppress(AlreadyAllocated), measured(each, DYNAMIC):
                     await self._take(service, candidate)
-                except AlreadyAllocated:
-                    continue
-                return candidate
+                    return candidate
         raise RangeFull
 
     async def try_allocate(self, address: Address) -> None:
@@ -72,8 +73,15 @@ class ServiceIPAllocator:
         """Giving back what nobody has is fine. A failure is left to the repair."""
         try:
             await self._addresses.delete(ip)
+            await self._count_released(ip)
         except StatusError as error:
             _log.error("error releasing ip %s: %s", ip, error)
+
+    async def _count_released(self, ip: str) -> None:
+        address = parse_ip_sloppy(ip)
+        for each in await self._ranges(ip_family(ip)):
+            if address is not None and address in each:
+                released(each)
 
     async def _ranges(self, family: str) -> list[AddressRange]:
         """The ranges of this family that new addresses may come from."""

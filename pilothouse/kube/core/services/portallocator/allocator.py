@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random, SystemRandom
 from typing import TypeVar
@@ -12,10 +13,18 @@ from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, Revision
 from pilothouse.apiserver.storage.interface import Revision, Store
 from pilothouse.kube.core.services.portallocator.errors import (
     NotInitialized,
+    PortAllocationError,
     PortAlreadyAllocated,
     PortNotInRange,
     PortRangeFull,
     RangeMismatch,
+)
+from pilothouse.kube.core.services.portallocator.metrics import (
+    ALLOCATION_ERRORS,
+    ALLOCATIONS,
+    DYNAMIC,
+    STATIC,
+    counted,
 )
 from pilothouse.kube.core.services.portallocator.port_set import PortSet
 
@@ -42,15 +51,16 @@ class PortAllocator:
 
     async def allocate(self, port: int) -> None:
         """Raises PortNotInRange, PortAlreadyAllocated."""
-        if port not in self.ports:
-            raise PortNotInRange(PortSet(self.ports).range_text)
 
         def take(taken: PortSet) -> None:
+            if port not in self.ports:
+                raise PortNotInRange(taken.range_text)
             if port in taken:
                 raise PortAlreadyAllocated
             taken.add(port)
 
-        await self._change(take)
+        with _measured(STATIC):
+            await self._change(take)
 
     async def allocate_next(self) -> int:
         """Raises PortRangeFull."""
@@ -62,7 +72,8 @@ class PortAllocator:
             taken.add(port)
             return port
 
-        return await self._change(take)
+        with _measured(DYNAMIC):
+            return await self._change(take)
 
     async def release(self, *ports: int) -> None:
         """Giving back what nobody has is fine."""
@@ -88,6 +99,7 @@ class PortAllocator:
                 await self._store.create(self._key, taken.encode())
         except (KeyExists, KeyNotFound, RevisionConflict):
             return False
+        counted(taken)
         return True
 
     async def _change(self, change: Callable[[PortSet], _T]) -> _T:
@@ -101,3 +113,13 @@ class PortAllocator:
                 result = change(seen.taken)
                 if await self.replace(seen, seen.taken):
                     return result
+
+
+@contextmanager
+def _measured(scope: str) -> Iterator[None]:
+    try:
+        yield
+    except PortAllocationError:
+        ALLOCATION_ERRORS.labels(scope).inc()
+        raise
+    ALLOCATIONS.labels(scope).inc()

@@ -16,6 +16,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kube.core.services.allocation.cluster_ips import canonical
 from pilothouse.kube.core.services.ipallocator.address_range import AddressRange
 from pilothouse.kube.core.services.ipallocator.allocator import MANAGER, new_ip_address
+from pilothouse.kube.core.services.ipallocator.metrics import counted
 from pilothouse.kube.core.services.traits import NO_ADDRESS, cluster_ip_of, cluster_ips_of
 from pilothouse.kube.networking.ip_addresses import FAMILY_LABEL, MANAGED_BY_LABEL
 from pilothouse.kube.own_access import OwnAccess
@@ -56,6 +57,9 @@ class ClusterIPRepair:
         for address in addresses.values():
             if labels_of(address).get(MANAGED_BY_LABEL) == MANAGER:
                 await self._repair_address(address, services)
+        taken = [parsed for name in addresses if (parsed := parse_ip_sloppy(name)) is not None]
+        for each in ranges:
+            counted(each, sum(address in each for address in taken))
 
     async def _repair_service(
         self, service: Json, ip: str, *, known: dict[str, Json], services: dict[str, Json], ranges: list[AddressRange]

@@ -7,17 +7,35 @@ and free again when it was found without a service each time.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.kube.core.services.portallocator.allocator import PortAllocator, Snapshot
+from pilothouse.kube.core.services.portallocator.errors import PortAllocationError
+from pilothouse.kube.core.services.portallocator.metrics import REPAIR_ERRORS, REPAIR_PORT_ERRORS
 from pilothouse.kube.core.services.portallocator.port_set import PortSet
 from pilothouse.kube.core.services.traits import health_check_port_of, ports_of
 from pilothouse.kube.own_access import OwnAccess
+from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 
 ROUNDS_BEFORE_CLEANUP = 3
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """What can be wrong with a port that a service has: for the metric, and for the log."""
+
+    type: str
+    text: str
+
+
+_OUT_OF_RANGE = _Problem("outOfRange", "is not within the port range; please recreate")
+_DUPLICATE = _Problem("duplicate", "was assigned to multiple services; please recreate")
+_NOT_ALLOCATED = _Problem("repair", "is not allocated; repairing")
 
 
 class NodePortRepair:
@@ -28,8 +46,12 @@ class NodePortRepair:
 
     async def run_once(self) -> None:
         """Tried again when a port was allocated in between. Also what makes the bitmap at the very first start."""
-        while not await self._run():
-            continue
+        try:
+            while not await self._run():
+                continue
+        except (StatusError, StorageError, PortAllocationError):
+            REPAIR_ERRORS.inc()
+            raise
 
     async def _run(self) -> bool:
         seen = await self._ports.snapshot()
@@ -40,20 +62,13 @@ class NodePortRepair:
         return await self._store(seen, rebuilt)
 
     def _collect(self, service: Json, stored: PortSet, rebuilt: PortSet) -> None:
-        where = f"{namespace_of(service)}/{name_of(service)}"
         for port in used_ports(service):
-            if port not in rebuilt.ports:
-                valid = rebuilt.range_text
-                _log.error(
-                    "the port %d for service %s is not within the port range %s; please recreate", port, where, valid
-                )
-            elif port in rebuilt:
-                _log.error(
-                    "the node port %d for service %s was assigned to multiple services; please recreate", port, where
-                )
-            else:
-                if port not in stored:
-                    _log.warning("the node port %d for service %s is not allocated; repairing", port, where)
+            problem = _problem(port, stored, rebuilt)
+            if problem is not None:
+                REPAIR_PORT_ERRORS.labels(problem.type).inc()
+                where = f"{namespace_of(service)}/{name_of(service)}"
+                _log.warning("the node port %d for service %s %s", port, where, problem.text)
+            if problem in (None, _NOT_ALLOCATED):
                 rebuilt.add(port)
                 self._leaks.pop(port, None)
 
@@ -65,6 +80,7 @@ class NodePortRepair:
             if left > 0:
                 rebuilt.add(port)
             else:
+                REPAIR_PORT_ERRORS.labels("leak").inc()
                 _log.warning("the node port %d appears to have leaked: cleaning up", port)
 
     async def _store(self, seen: Snapshot, rebuilt: PortSet) -> bool:
@@ -85,3 +101,11 @@ def used_ports(service: Json) -> list[int]:
     if health and (health not in used or (health, "TCP") in seen):
         used.append(health)
     return used
+
+
+def _problem(port: int, stored: PortSet, rebuilt: PortSet) -> _Problem | None:
+    if port not in rebuilt.ports:
+        return _OUT_OF_RANGE
+    if port in rebuilt:
+        return _DUPLICATE
+    return None if port in stored else _NOT_ALLOCATED
