@@ -24,6 +24,7 @@ class OwnAccess:
     """What it raises are StatusErrors."""
 
     registry: RegistryStore
+    field_manager: str = ""
 
     async def get(self, name: str, *, namespace: str = "") -> Json | None:
         try:
@@ -47,7 +48,9 @@ class OwnAccess:
         """With the kind's defaults filled in. Raises AlreadyExists."""
         context = self._context(namespace_of(obj))
         self.registry.strategy.default(obj)
-        await self.registry.create(context, obj, options=WriteOptions(), validate=_allow)
+        await self.registry.create(
+            context, obj, options=WriteOptions(field_manager=self.field_manager), validate=_allow
+        )
 
     async def update(self, obj: Json, change: Callable[[Json], None]) -> None:
         """Changes the object of this name as it is when the change is written. Raises NotFound."""
@@ -62,7 +65,7 @@ class OwnAccess:
             self._context(namespace_of(obj)),
             name_of(obj),
             UpdatedObject(changed),
-            options=WriteOptions(),
+            options=WriteOptions(field_manager=self.field_manager),
             validate_create=_allow,
             validate_update=_allow_update,
         )

@@ -38,7 +38,7 @@ class KubeConfig:
     service_node_ports: range = range(30000, 32768)
     allow_privileged: bool = False
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
-    address: PublicAddress = field(default_factory=lambda: PublicAddress("192.0.2.1", 6443))
+    address: PublicAddress = field(default_factory=lambda: PublicAddress("127.0.0.1", 6443))
     client_cas: tuple[Path, ...] = ()
     """Files with the CAs whose client certificates are believed."""
 

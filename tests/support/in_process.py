@@ -18,8 +18,11 @@ from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext, run_post_start_hooks
 from pilothouse.apiserver.server.not_found import not_found
+from pilothouse.apiserver.server.resource_config import parse_runtime_config
+from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.controlplane.options.admission import DEFAULT_ON
+from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.server import KubeConfig, KubeServer
 from pilothouse.machinery.objects import Json
 
@@ -44,8 +47,9 @@ class Answer:
 
 
 class InProcessServer:
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, generic: GenericAPIServer) -> None:
         self._handler = handler
+        self.generic = generic
 
     async def __call__(
         self,
@@ -102,17 +106,19 @@ def _bytes(body: Json | list[Any] | bytes | str | None) -> bytes:
 
 
 @asynccontextmanager
-async def in_process_server(folder: Path) -> AsyncIterator[InProcessServer]:
+async def in_process_server(folder: Path, *, runtime_config: Json | None = None) -> AsyncIterator[InProcessServer]:
+    """Reached, as far as it knows, at 192.0.2.2:6443."""
     store = await SqliteStore.open(folder)
-    generic = GenericConfig(store, admission_plugins=DEFAULT_ON)
-    kube = KubeServer(KubeConfig(generic), delegate=not_found(generic.lifecycle.mux_and_discovery_complete))
+    generic = GenericConfig(store, admission_plugins=DEFAULT_ON, resources=parse_runtime_config(runtime_config or {}))
+    nobody = not_found(generic.lifecycle.mux_and_discovery_complete)
+    kube = KubeServer(KubeConfig(generic, address=PublicAddress("192.0.2.2", 6443)), delegate=nobody)
     generic.lifecycle.mux_and_discovery_complete.signal()
     context = HookContext()
     await run_post_start_hooks(kube.generic.post_start_hooks(), context)
     generic.lifecycle.has_been_ready.signal()
     users = TokenAuthenticator({TOKEN: User("tester", groups=(SYSTEM_PRIVILEGED_GROUP,))})
     try:
-        yield InProcessServer(handler_chain(kube.generic, ChainConfig(users, AlwaysAllow())))
+        yield InProcessServer(handler_chain(kube.generic, ChainConfig(users, AlwaysAllow())), kube.generic)
     finally:
         await context.stop()
         await kube.generic.destroy()

@@ -5,6 +5,7 @@ What other servers have written there stays, until it expires.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -33,7 +34,7 @@ class ClusterAuthenticationTrust:
 
     async def sync(self) -> None:
         """The files are read each time, because they may change. Raises StatusError, OSError, ValueError."""
-        own = [path.read_text() for path in self._client_cas]
+        own = await asyncio.to_thread(lambda: [path.read_text() for path in self._client_cas])
         found = await self._config_maps.get(NAME, namespace=NAMESPACE)
         before: dict[str, str] = (found or {}).get("data") or {}
         bundle = join_bundles(before.get(CLIENT_CA, ""), own)

@@ -100,3 +100,5 @@ def _has_mark(endpoints: Json) -> bool:
 def _set(obj: Json, subsets: list[Json]) -> None:
     metadata(obj).setdefault("labels", {}).update(SKIP_MIRROR)
     obj["subsets"] = subsets
+    if not subsets:
+        del obj["subsets"]

@@ -35,11 +35,13 @@ def slice_of(endpoints: Json) -> Json:
         "apiVersion": "discovery.k8s.io/v1",
         "metadata": {"name": name, "namespace": namespace_of(endpoints), "labels": {SERVICE_NAME_LABEL: name}},
         "addressType": family,
-        "endpoints": [
-            {"addresses": [ip], "conditions": {"ready": True}} for ip in addresses if _is_v6(ip) == (family == "IPv6")
-        ],
-        "ports": [dict(port) for port in subset.get("ports") or ()],
+        "endpoints": [_endpoint(ip) for ip in addresses if _is_v6(ip) == (family == "IPv6")] or None,
+        "ports": [dict(port) for port in subset.get("ports") or ()] or None,
     }
+
+
+def _endpoint(ip: str) -> Json:
+    return {"addresses": [ip], "conditions": {"ready": True}}
 
 
 def _is_v6(ip: str) -> bool:

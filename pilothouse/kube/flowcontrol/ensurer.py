@@ -14,13 +14,8 @@ import logging
 from collections.abc import Mapping
 from copy import deepcopy
 
-from pilothouse.apiserver.authn.tokens import loopback_user
-from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import UpdatedObject
-from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.flowcontrol.bootstrap import (
     AUTO_UPDATE,
     EXEMPT,
@@ -29,21 +24,22 @@ from pilothouse.kube.flowcontrol.bootstrap import (
     SUGGESTED_LEVELS,
     SUGGESTED_SCHEMAS,
 )
-from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound, StatusError
+from pilothouse.kube.own_access import OwnAccess
+from pilothouse.machinery.errors import Conflict, NotFound, StatusError
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, resource_version_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 _PERIOD = 60.0
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
-_WRITE = WriteOptions(field_manager="api-priority-and-fairness-config-producer-v1")
+_MANAGER = "api-priority-and-fairness-config-producer-v1"
 _log = logging.getLogger(__name__)
 
 
 class BootstrapConfigurationEnsurer:
     def __init__(self, levels: RegistryStore, schemas: RegistryStore) -> None:
-        self._levels = levels
-        self._schemas = schemas
+        self._levels = OwnAccess(levels, field_manager=_MANAGER)
+        self._schemas = OwnAccess(schemas, field_manager=_MANAGER)
 
     async def start(self, context: HookContext) -> None:
         await self.ensure()
@@ -66,14 +62,13 @@ class BootstrapConfigurationEnsurer:
         await _remove_leftovers(self._levels, {**SUGGESTED_LEVELS, **MANDATORY_LEVELS})
 
 
-async def _ensure(registry: RegistryStore, specs: Mapping[str, Json], *, mandatory: bool) -> None:
+async def _ensure(objects: OwnAccess, specs: Mapping[str, Json], *, mandatory: bool) -> None:
     for name, spec in specs.items():
-        try:
-            current = await _get(registry, name)
-            if (revised := revise(current, spec, mandatory=mandatory)) is not None:
-                await _update(registry, revised)
-        except NotFound:
-            await _create(registry, name, spec)
+        current = await objects.get(name)
+        if current is None:
+            await _create(objects, name, spec)
+        elif (revised := revise(current, spec, mandatory=mandatory)) is not None:
+            await _update(objects, revised)
 
 
 def revise(current: Json, spec: Json, *, mandatory: bool) -> Json | None:
@@ -108,60 +103,26 @@ def _flag(text: str | None) -> bool | None:
     return True if text in _TRUE else False if text in _FALSE else None
 
 
-async def _remove_leftovers(registry: RegistryStore, wanted: Mapping[str, Json]) -> None:
-    for stored in (await registry.list(_context(registry), ListOptions())).objects:
-        name = name_of(obj := stored.parse())
-        if name not in wanted and _flag(annotations_of(obj).get(AUTO_UPDATE)):
-            try:
-                await registry.delete(_context(registry), name, options=DeleteOptions(), validate=_allow)
-            except NotFound:
-                continue
+async def _remove_leftovers(objects: OwnAccess, wanted: Mapping[str, Json]) -> None:
+    for obj in await objects.list():
+        if name_of(obj) not in wanted and _flag(annotations_of(obj).get(AUTO_UPDATE)):
+            await objects.delete(name_of(obj))
 
 
-async def _get(registry: RegistryStore, name: str) -> Json:
-    found = await registry.get(_context(registry), name, GetOptions())
-    return found.parse() if isinstance(found, StoredObject) else found
+async def _create(objects: OwnAccess, name: str, spec: Json) -> None:
+    kind = objects.registry.resource.kind
+    await objects.ensure(
+        {
+            "kind": kind.kind,
+            "apiVersion": kind.api_version,
+            "metadata": {"name": name, "annotations": {AUTO_UPDATE: "true"}},
+            "spec": deepcopy(spec),
+        }
+    )
 
 
-async def _create(registry: RegistryStore, name: str, spec: Json) -> None:
-    kind = registry.resource.kind
-    obj: Json = {
-        "kind": kind.kind,
-        "apiVersion": kind.api_version,
-        "metadata": {"name": name, "annotations": {AUTO_UPDATE: "true"}},
-        "spec": deepcopy(spec),
-    }
+async def _update(objects: OwnAccess, revised: Json) -> None:
     try:
-        await registry.create(_context(registry), obj, options=_WRITE, validate=_allow)
-    except AlreadyExists:
-        # Another server was faster; the next round looks at what it made.
-        return
-
-
-async def _update(registry: RegistryStore, revised: Json) -> None:
-    async def make(current: Json | None) -> Json:
-        return deepcopy(revised)
-
-    try:
-        await registry.update(
-            _context(registry),
-            name_of(revised),
-            UpdatedObject(make),
-            options=_WRITE,
-            validate_create=_allow,
-            validate_update=_allow_update,
-        )
-    except Conflict:
-        _log.info("%s was updated by somebody else: revision %s", name_of(revised), resource_version_of(revised))
-
-
-def _context(registry: RegistryStore) -> RequestContext:
-    return RequestContext("", registry.resource.group_resource, loopback_user(), warn=_log.warning)
-
-
-async def _allow(_: Json) -> None:
-    """The server's own configuration needs nobody's admission."""
-
-
-async def _allow_update(_: Json, __: Json) -> None:
-    """The same for updates."""
+        await objects.update(revised, lambda current: current.update(deepcopy(revised)))
+    except (Conflict, NotFound):
+        _log.info("%s was changed by somebody else: revision %s", name_of(revised), resource_version_of(revised))

@@ -1,0 +1,90 @@
+"""A server that has just started has the objects that kube-apiserver has."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from in_process import InProcessServer, in_process_server
+
+from pilothouse.apiserver.server.hooks import run_pre_shutdown_hooks
+from pilothouse.machinery.objects import Json, name_of, namespace_of
+
+FACTS = Path(__file__).parents[3] / "shared" / "facts" / "objects-after-start.json"
+ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes"
+SLICE = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+
+_VOLATILE = {"uid", "resourceVersion", "creationTimestamp", "managedFields", "lastTransitionTime"}
+_OF_THE_HOST = {"kubernetes.io/hostname", "holderIdentity", "renewTime", "since"}
+
+
+@pytest.fixture
+async def api(tmp_path: Path) -> AsyncIterator[InProcessServer]:
+    async with in_process_server(tmp_path) as server:
+        await _until_listed(server)
+        yield server
+
+
+async def _until_listed(api: InProcessServer) -> None:
+    """The endpoints follow when the server is ready; a slice comes last."""
+    async with asyncio.timeout(10):
+        while (await api("GET", SLICE)).status != 200:  # noqa: ASYNC110  # each turn is a request
+            await asyncio.sleep(0)
+
+
+def _stable(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {key: part for key, part in value.items() if key not in _VOLATILE}
+        return {key: "?" if key in _OF_THE_HOST else _stable(part) for key, part in kept.items()}
+    return [_stable(part) for part in value] if isinstance(value, list) else value
+
+
+def _by_name(objects: list[Json]) -> dict[str, Json]:
+    stable = {f"{namespace_of(obj)}/{name_of(obj)}": _stable(obj) for obj in objects}
+    # The name of the lease is made of the host's.
+    return {"kube-system/apiserver-?" if "/apiserver-" in name else name: obj for name, obj in stable.items()}
+
+
+@pytest.mark.skipif(not FACTS.exists(), reason="the recorded objects are not on this machine")
+async def test_what_kube_apiserver_has_is_there_and_says_the_same(api: InProcessServer) -> None:
+    for path, recorded in json.loads(FACTS.read_text()).items():
+        wanted, found = _by_name(recorded), _by_name((await api("GET", path)).json["items"])
+        assert wanted.keys() <= found.keys(), path
+        for name, obj in wanted.items():
+            given = found[name]
+            for each in (obj, given):
+                if "/apiserver-" in name:
+                    each["metadata"].pop("name")
+            assert given == obj, f"{path} {name}"
+
+
+async def test_a_server_that_stops_takes_its_address_and_its_lease_away(api: InProcessServer) -> None:
+    assert len((await api("GET", LEASES)).json["items"]) == 1
+    assert await run_pre_shutdown_hooks(api.generic.pre_shutdown_hooks()) == []
+    assert "subsets" not in (await api("GET", ENDPOINTS)).json
+    assert (await api("GET", SLICE)).json["endpoints"] is None
+    assert (await api("GET", LEASES)).json["items"] == []
+
+
+async def test_a_restart_changes_nothing_but_the_lease(tmp_path: Path) -> None:
+    paths = ["/api/v1/services", "/api/v1/namespaces", "/api/v1/configmaps", "/apis/networking.k8s.io/v1/ipaddresses"]
+    seen = []
+    for _ in range(2):
+        async with in_process_server(tmp_path) as api:
+            await _until_listed(api)
+            seen.append([(await api("GET", path)).json["items"] for path in paths])
+    assert seen[0] == seen[1]
+
+
+async def test_the_hooks_have_the_names_of_kube_apiserver(api: InProcessServer) -> None:
+    names = [hook.name for hook in api.generic.post_start_hooks()]
+    health = FACTS.with_name("health-checks.json")
+    if not health.exists():
+        pytest.skip("the recorded checks are not on this machine")
+    known = json.loads(health.read_text())["/readyz"]
+    assert {f"[+]poststarthook/{name} ok" for name in names} <= set(known)
