@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import TYPE_CHECKING
+
+import orjson
 
 from pilothouse.apiserver.registry.before import before_create
 from pilothouse.apiserver.registry.context import RequestContext
@@ -27,9 +28,11 @@ async def create(
     """Raises AlreadyExists, Invalid. With generateName, a name that is taken is tried again with another one."""
     if name_of(obj) or not metadata(obj).get("generateName"):
         return await _create(registry, ctx, obj, options=options, validate=validate)
+    # Through JSON, because that is many times faster than a copy of every part.
+    unnamed = orjson.dumps(obj)
     for _ in range(_NAME_ATTEMPTS - 1):
         try:
-            return await _create(registry, ctx, deepcopy(obj), options=options, validate=validate)
+            return await _create(registry, ctx, orjson.loads(unnamed), options=options, validate=validate)
         except AlreadyExists:
             continue
     return await _create(registry, ctx, obj, options=options, validate=validate)

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.kube.admission.stored_objects import StoredObjects
 from pilothouse.machinery.objects import Json
 
 
 class StoredPriorityClasses:
-    """Every new pod asks for the default class, so it is looked for again only when the classes have changed."""
+    """Every new pod asks for the default class, so it is looked for again only when the classes may have changed."""
 
-    _seen: Sequence[StoredObject]  # the classes that `_default` was found among
+    _at: Revision | None  # of the watch cache when `_default` was found
 
     def __init__(self, registry: RegistryStore) -> None:
         self._registry = registry
-        self._seen = ()
+        self._at = None
         self._default: Json | None = None
 
     async def get(self, name: str) -> Json | None:
         return await StoredObjects(self._registry).get(name)
 
     async def default(self) -> Json | None:
-        with translated(self._registry.resource.group_resource):
-            page = await self._registry.cacher.list(self._registry.keys.prefix, not_older_than=0)
-        if len(page.objects) != len(self._seen) or any(map(_differ, page.objects, self._seen)):
+        if self._at is None or self._at != self._registry.cacher.revision:
+            with translated(self._registry.resource.group_resource):
+                page = await self._registry.cacher.list(self._registry.keys.prefix, not_older_than=0)
             self._default = _lowest_default(stored.parse() for stored in page.objects)
-            self._seen = page.objects
+            self._at = page.revision
         return self._default
-
-
-def _differ(one: StoredObject, other: StoredObject) -> bool:
-    return one.key != other.key or one.revision != other.revision
 
 
 def _lowest_default(classes: Iterable[Json]) -> Json | None:

@@ -108,7 +108,8 @@ def port_name_warnings(spec: Json, path: Path) -> Iterator[str]:
             if not (name := port.get("name")):
                 continue
             place = at.child("ports").index(position)
-            other = first.setdefault(name, place)
-            if other != place:
+            if (other := first.get(name)) is None:
+                first[name] = place
+            else:
                 effect = f"services and probes that select ports by name will use {other}"
                 yield f"{place}: duplicate port name {quote(name)} with {other}, {effect}"

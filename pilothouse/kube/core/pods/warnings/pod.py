@@ -15,7 +15,7 @@ from pilothouse.kube.core.pods.warnings.containers import (
 from pilothouse.kube.core.pods.warnings.placement import affinity_term_warnings, placement_warnings
 from pilothouse.kube.core.pods.warnings.volumes import overlap_warnings, volume_warnings
 from pilothouse.kube.validation.addresses import warnings_for_ip
-from pilothouse.machinery.field import Path, root
+from pilothouse.machinery.field import NOWHERE, Path, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, annotations_of, name_of
 from pilothouse.machinery.validation.names import is_dns1123_label
@@ -34,11 +34,17 @@ _NAME_ADVICE = (
 def pod_warnings(pod: Json) -> Iterator[str]:
     if messages := is_dns1123_label(name_of(pod)):
         yield f"{_NAME_ADVICE}[{' '.join(messages)}]"
-    yield from _warnings(pod, Path(), is_template=False)
+    yield from _located(pod, Path(), is_template=False)
 
 
 def pod_template_warnings(template: Json, path: Path) -> Iterator[str]:
-    yield from _warnings(template, path, is_template=True)
+    yield from _located(template, path, is_template=True)
+
+
+def _located(obj: Json, path: Path, *, is_template: bool) -> Iterator[str]:
+    """Most pods are warned of nothing, and to know that takes no paths."""
+    if any(True for _ in _warnings(obj, NOWHERE, is_template=is_template)):
+        yield from _warnings(obj, path, is_template=is_template)
 
 
 def status_warnings(pod: Json) -> Iterator[str]:
