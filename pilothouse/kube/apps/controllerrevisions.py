@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import orjson
+
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.parts import number
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.machinery.field import Errors, required, root
+from pilothouse.machinery.field import Errors, invalid, required, root
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.immutable import validate_immutable_field
+from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 from pilothouse.machinery.validation.object_meta import validate_nonnegative_field
 
 
@@ -24,7 +26,9 @@ class ControllerRevisionStrategy(KubeStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         yield from self._validate_revision(obj)
-        yield from validate_immutable_field(obj.get("data"), old.get("data"), root("data"))
+        # Upstream compares the text: neither the order of keys nor what is empty may change.
+        if orjson.dumps(obj.get("data")) != orjson.dumps(old.get("data")):
+            yield invalid(root("data"), obj.get("data"), FIELD_IMMUTABLE)
 
     def _validate_revision(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)

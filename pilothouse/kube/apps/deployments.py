@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.apps.deployment_validation import validate_deployment_spec, validate_deployment_status
-from pilothouse.kube.apps.rollback import default_rollback
+from pilothouse.kube.apps.rollback import carry_rollback, default_rollback
 from pilothouse.kube.parts import number, part
 from pilothouse.kube.pod_names import pod_name_warnings
 from pilothouse.kube.pod_templates import default_pod_template
@@ -56,6 +56,7 @@ class DeploymentStatusStrategy(StatusSubresource, DeploymentStrategy):
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         super().prepare_for_update(obj, old)
+        carry_rollback(obj, old)
         metadata(obj).pop("labels", None)
         if labels := metadata(old).get("labels"):
             metadata(obj)["labels"] = labels

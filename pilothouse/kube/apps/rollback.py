@@ -27,6 +27,16 @@ def default_rollback(obj: Json) -> None:
         metadata(obj).pop("annotations")
 
 
+def carry_rollback(obj: Json, old: Json) -> None:
+    """As a part of the spec, it cannot be changed together with the status."""
+    annotations = {key: value for key, value in annotations_of(obj).items() if key != ROLLBACK_TO}
+    if ROLLBACK_TO in annotations_of(old):
+        annotations[ROLLBACK_TO] = annotations_of(old)[ROLLBACK_TO]
+    metadata(obj).pop("annotations", None)
+    if annotations:
+        metadata(obj)["annotations"] = annotations
+
+
 def validate_rollback(obj: Json, path: Path) -> Errors:
     if revision := annotations_of(obj).get(ROLLBACK_TO):
         yield from validate_nonnegative_field(int(revision), path.child("version"))

@@ -189,10 +189,19 @@ def test_the_rollback_annotation_is_a_number_or_nothing(sent: str, kept: dict[st
 
 
 def test_a_rollback_annotation_that_is_no_number_cannot_be_read() -> None:
-    with pytest.raises(BadRequest, match='=x as int64: strconv'):
+    with pytest.raises(BadRequest, match="=x as int64: strconv"):
         decoded(DEPLOYMENTS, deployment({"annotations": {ROLLBACK: "x"}}))
     errors = refusals(DEPLOYMENTS, deployment({"annotations": {ROLLBACK: "-1"}}))
     assert errors == ["spec.rollback.version: Invalid value: -1: must be greater than or equal to 0"]
+
+
+def test_the_rollback_annotation_is_a_part_of_the_spec() -> None:
+    old = stored(deployment({"annotations": {ROLLBACK: "1"}}))
+    new = decoded(DEPLOYMENTS, deployment({"annotations": {ROLLBACK: "2", "x": "y"}}))
+    DeploymentStatusStrategy().prepare_for_update(new, old)
+    assert new["metadata"]["annotations"] == {ROLLBACK: "1", "x": "y"}
+    DeploymentStatusStrategy().prepare_for_update(old, stored(deployment()))
+    assert "annotations" not in old["metadata"]
 
 
 def test_users_are_warned_of_names_that_pods_cannot_have() -> None:

@@ -137,6 +137,8 @@ def test_the_data_of_a_revision_never_changes_but_its_number_may() -> None:
     assert update_refusals(CONTROLLER_REVISIONS, revision({"a": 2}), revision({"a": 1})) == [
         'data: Invalid value: {"a":2}: field is immutable'
     ]
+    assert len(update_refusals(CONTROLLER_REVISIONS, revision({"a": None}), revision({"a": []}))) == 1
+    assert len(update_refusals(CONTROLLER_REVISIONS, revision({"a": True}), revision({"a": 1}))) == 1
 
 
 @pytest.mark.parametrize(
