@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from services import Cluster, service_cluster
 
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.kube.core.services.ipallocator.allocator import new_ip_address
 from pilothouse.kube.core.services.portallocator.port_set import PortSet
 from pilothouse.kube.core.services.repair.cluster_ips import ClusterIPRepair
@@ -143,3 +144,14 @@ def test_a_port_that_two_protocols_share_is_used_once(
 ) -> None:
     listed = [{"protocol": protocol, "nodePort": number} for protocol, number in ports]
     assert used_ports({"spec": {"ports": listed, "healthCheckNodePort": health}}) == used
+
+
+async def test_the_metrics_show_what_is_taken_after_a_restart(tmp_path: Path) -> None:
+    async with service_cluster(tmp_path, NETWORK) as first:
+        await first.create("web", type="NodePort")
+    async with service_cluster(tmp_path, NETWORK):
+        assert REGISTRY.get_sample_value("kube_apiserver_nodeport_allocator_allocated_ports") == 1
+        assert REGISTRY.get_sample_value("kube_apiserver_nodeport_allocator_available_ports") == 99
+        labels = {"cidr": "10.0.0.0/24"}
+        assert REGISTRY.get_sample_value("kube_apiserver_clusterip_allocator_allocated_ips", labels) == 1
+        assert REGISTRY.get_sample_value("kube_apiserver_clusterip_allocator_available_ips", labels) == 253

@@ -13,7 +13,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.kube.core.services.portallocator.allocator import PortAllocator, Snapshot
 from pilothouse.kube.core.services.portallocator.errors import PortAllocationError
-from pilothouse.kube.core.services.portallocator.metrics import REPAIR_ERRORS, REPAIR_PORT_ERRORS
+from pilothouse.kube.core.services.portallocator.metrics import REPAIR_ERRORS, REPAIR_PORT_ERRORS, counted
 from pilothouse.kube.core.services.portallocator.port_set import PortSet
 from pilothouse.kube.core.services.traits import health_check_port_of, ports_of
 from pilothouse.kube.own_access import OwnAccess
@@ -84,8 +84,10 @@ class NodePortRepair:
                 _log.warning("the node port %d appears to have leaked: cleaning up", port)
 
     async def _store(self, seen: Snapshot, rebuilt: PortSet) -> bool:
-        unchanged = seen.revision and seen.taken.encode() == rebuilt.encode()
-        return bool(unchanged) or await self._ports.replace(seen, rebuilt)
+        if seen.revision and seen.taken.encode() == rebuilt.encode():
+            counted(rebuilt)
+            return True
+        return await self._ports.replace(seen, rebuilt)
 
 
 def used_ports(service: Json) -> list[int]:
