@@ -1,0 +1,40 @@
+"""Continue tokens survive the round trip and never lead out of their collection."""
+
+from __future__ import annotations
+
+import base64
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pilothouse.apiserver.registry.continue_token import Position, decode, encode
+from pilothouse.machinery.errors import BadRequest
+
+PREFIX = "/registry/configmaps/"
+names = st.from_regex(r"[a-z0-9]([-a-z0-9.]{0,20}[a-z0-9])?", fullmatch=True).filter(lambda n: n not in (".", ".."))
+
+
+@given(names, names, st.integers(1, 2**62))
+def test_a_token_says_where_the_next_page_starts(namespace: str, name: str, revision: int) -> None:
+    position = Position(f"{PREFIX}{namespace}/{name}", revision)
+    assert decode(encode(position, PREFIX), PREFIX) == position
+
+
+def test_a_token_without_a_revision_goes_on_with_what_is_current() -> None:
+    position = Position(f"{PREFIX}ns/a", None)
+    assert decode(encode(position, PREFIX), PREFIX) == position
+
+
+@given(st.text(max_size=30))
+def test_made_up_tokens_are_refused_and_nothing_else(token: str) -> None:
+    with pytest.raises(BadRequest, match="invalid continue token"):
+        decode(token, PREFIX)
+
+
+@pytest.mark.parametrize("start", ["../secrets/ns/a", "ns/../../secrets", "/..", "a//b"])
+def test_a_token_cannot_reach_another_collection(start: str) -> None:
+    raw = orjson.dumps({"v": "meta.k8s.io/v1", "rv": 5, "start": start})
+    with pytest.raises(BadRequest):
+        decode(base64.urlsafe_b64encode(raw).rstrip(b"=").decode(), PREFIX)
