@@ -17,6 +17,7 @@ from pilothouse.kube.admission.default_classes import DefaultIngressClass, Defau
 from pilothouse.kube.admission.default_toleration_seconds import DefaultTolerationSeconds
 from pilothouse.kube.admission.limit_ranger import LimitRanger
 from pilothouse.kube.admission.node_taints import TaintNodesByCondition
+from pilothouse.kube.admission.pod_topology_labels import PodTopologyLabels
 from pilothouse.kube.admission.priority import Priority
 from pilothouse.kube.admission.priority_classes import StoredPriorityClasses
 from pilothouse.kube.admission.resource_quota import ResourceQuota
@@ -25,6 +26,7 @@ from pilothouse.kube.admission.storage_object_in_use_protection import StorageOb
 from pilothouse.kube.admission.stored_objects import StoredObjects
 from pilothouse.kube.admission.stored_quotas import StoredQuotas
 from pilothouse.kube.core.limitranges import LIMIT_RANGES
+from pilothouse.kube.core.nodes.resource import NODES
 from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS
 from pilothouse.kube.networking.ingress_classes import INGRESS_CLASSES
 from pilothouse.kube.node.runtimeclasses import RUNTIME_CLASSES
@@ -52,6 +54,7 @@ def admission_plugins(
         CertificateSigning(authorizer),
         CertificateSubjectRestriction(),
         DefaultIngressClass(StoredObjects(registries.open(INGRESS_CLASSES)).list),
+        PodTopologyLabels(StoredObjects(registries.open(NODES)).get),
         ResourceQuota(StoredQuotas(registries.open(RESOURCE_QUOTAS))),
     ]
     return [plugin for plugin in plugins if plugin.name in enabled]

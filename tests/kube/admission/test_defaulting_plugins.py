@@ -11,6 +11,7 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.kube.admission.claim_resize import PersistentVolumeClaimResize
 from pilothouse.kube.admission.default_classes import DefaultIngressClass, DefaultStorageClass
 from pilothouse.kube.admission.node_taints import TaintNodesByCondition
+from pilothouse.kube.admission.pod_topology_labels import PodTopologyLabels
 from pilothouse.kube.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
@@ -131,3 +132,25 @@ async def test_a_claim_grows_only_where_its_class_allows_it(new: Json, old: Json
         return
     with pytest.raises(Forbidden, match=why):
         await plugin.validate(attributes)
+
+
+async def _get_node(name: str) -> Json | None:
+    labels = {"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/rack": "r", "other": "o"}
+    return {"metadata": {"labels": labels}} if name == "known" else None
+
+
+@pytest.mark.parametrize(
+    ("obj", "subresource", "labels"),
+    [
+        ({"spec": {"nodeName": "known"}}, "", {"mine": "m", "topology.kubernetes.io/zone": "z"}),
+        ({"spec": {"nodeName": "unknown"}}, "", {"mine": "m"}),
+        ({"spec": {}}, "", {"mine": "m"}),
+        ({"target": {"kind": "Node", "name": "known"}}, "binding", {"mine": "m", "topology.kubernetes.io/zone": "z"}),
+        ({"target": {"kind": "Other", "name": "known"}}, "binding", {"mine": "m"}),
+        ({"spec": {"nodeName": "known"}}, "status", {"mine": "m"}),
+    ],
+)
+async def test_a_pod_on_a_node_says_where_the_node_is(obj: Json, subresource: str, labels: Json) -> None:
+    pod = {"metadata": {"labels": {"mine": "m"}}, **obj}
+    await PodTopologyLabels(_get_node).admit(write("pods", pod, subresource=subresource))
+    assert pod["metadata"]["labels"] == labels

@@ -153,5 +153,5 @@ async def test_claims_ask_for_no_more_and_no_less() -> None:
 async def test_only_new_and_resized_pods_in_limited_namespaces_are_looked_at(rest: Json) -> None:
     obj = pod(container(limits={"cpu": "9"}, requests={"cpu": "9"}))
     assert await refusal(obj, BOUNDS, **rest) == ""
-    resized = {"operation": Operation.UPDATE, "subresource": "resize", "old": {"metadata": {}}}
+    resized: Json = {"operation": Operation.UPDATE, "subresource": "resize", "old": {"metadata": {}}}
     assert await refusal(obj, BOUNDS, **resized) != ""

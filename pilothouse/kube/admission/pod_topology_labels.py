@@ -1,0 +1,46 @@
+"""PodTopologyLabels: a pod that has a node carries the labels that say in which zone and region the node is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kube.parts import text
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json, labels_of, metadata
+
+GetNode: TypeAlias = Callable[[str], Awaitable[Json | None]]
+
+_PODS = GroupResource("", "pods")
+_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+
+
+class PodTopologyLabels:
+    """Through a binding as well: what is bound takes over the labels of the binding."""
+
+    name = "PodTopologyLabels"
+
+    def __init__(self, get_node: GetNode) -> None:
+        self._get_node = get_node
+
+    def handles(self, operation: Operation) -> bool:
+        return operation is Operation.CREATE
+
+    async def admit(self, attributes: Attributes) -> None:
+        if attributes.resource.group_resource != _PODS or attributes.obj is None:
+            return
+        node = await self._get_node(name) if (name := _node_name(attributes)) else None
+        found = {label: value for label, value in labels_of(node or {}).items() if label in _LABELS}
+        if found:
+            metadata(attributes.obj)["labels"] = labels_of(attributes.obj) | found
+
+    async def validate(self, attributes: Attributes) -> None:
+        return None
+
+
+def _node_name(attributes: Attributes) -> str:
+    obj = attributes.obj or {}
+    if attributes.subresource == "binding":
+        return text(obj, "target", "name") if text(obj, "target", "kind") == "Node" else ""
+    return "" if attributes.subresource else text(obj, "spec", "nodeName")
