@@ -41,6 +41,7 @@ def _generic(options: CompletedOptions, store: Store) -> GenericConfig:
         health_checks=tuple(storage_checks(store, timeout=options.etcd.healthcheck_timeout)),
         resources=parse_runtime_config(options.api_enablement.runtime_config),
         features=FeatureGates(options.features.feature_gates),
+        authenticator=build_authenticator(options.authentication),
         authorizer=build_authorizer(options.authorization),
         min_request_timeout=float(options.generic.min_request_timeout),
         admission_plugins=options.admission.enabled,
@@ -78,7 +79,7 @@ def _client_cas(options: CompletedOptions) -> tuple[Path, ...]:
 def _chain(options: CompletedOptions, generic: GenericConfig) -> ChainConfig:
     send_retry_after = options.generic.shutdown_send_retry_after
     return ChainConfig(
-        authenticator=build_authenticator(options.authentication),
+        authenticator=generic.authenticator,
         authorizer=generic.authorizer,
         anonymous=options.authentication.anonymous_auth,
         request_timeout=options.generic.request_timeout,

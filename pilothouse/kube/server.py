@@ -25,7 +25,7 @@ from pilothouse.kube.core.services.storage import ServiceNetwork
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTStorageProvider
 from pilothouse.kube.enabled import only_enabled
 from pilothouse.kube.served import Registries
-from pilothouse.kube.storage_providers import STORAGE_PROVIDERS
+from pilothouse.kube.storage_providers import storage_providers
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,8 @@ class KubeServer:
             self.generic.add_post_start_hook(name, hook)
 
     def _install_apis(self, installer: Installer) -> None:
-        groups = [only_enabled(p.open(self.registries), self.config.generic.resources) for p in STORAGE_PROVIDERS]
+        generic = self.config.generic
+        groups = [only_enabled(p.open(self.registries), generic.resources) for p in storage_providers(generic)]
         served = [group for group in groups if group.versions]
         for group in served:
             install_api_group(self.generic, group, installer)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.kube.admissionregistration.storage_provider import AdmissionRegistrationStorageProvider
 from pilothouse.kube.apps.storage_provider import AppsStorageProvider
+from pilothouse.kube.authentication.storage_provider import AuthenticationStorageProvider
+from pilothouse.kube.authorization.storage_provider import AuthorizationStorageProvider
 from pilothouse.kube.autoscaling.storage_provider import AutoscalingStorageProvider
 from pilothouse.kube.batch.storage_provider import BatchStorageProvider
 from pilothouse.kube.certificates.storage_provider import CertificatesStorageProvider
@@ -38,3 +41,12 @@ STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
     SchedulingStorageProvider(),
     StorageStorageProvider(),
 )
+
+
+def storage_providers(generic: GenericConfig) -> tuple[RESTStorageProvider, ...]:
+    """All of them. The first two answer with what the server itself knows of its users."""
+    return (
+        AuthenticationStorageProvider(generic.authenticator),
+        AuthorizationStorageProvider(generic.authorizer),
+        *STORAGE_PROVIDERS,
+    )

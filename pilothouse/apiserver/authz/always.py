@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
+from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
+from pilothouse.apiserver.authz.rules import ALL_RULES, NO_RULES, Rules
 
 _ALLOW = Answer(Decision.ALLOW)
 _DENY = Answer(Decision.NO_OPINION, "Everything is forbidden.")
@@ -14,10 +15,16 @@ class AlwaysAllow:
     async def authorize(self, attributes: Attributes) -> Answer:
         return _ALLOW
 
+    async def rules_for(self, user: User, namespace: str) -> Rules:
+        return ALL_RULES
+
 
 class AlwaysDeny:
     async def authorize(self, attributes: Attributes) -> Answer:
         return _DENY
+
+    async def rules_for(self, user: User, namespace: str) -> Rules:
+        return NO_RULES
 
 
 class PrivilegedGroup:

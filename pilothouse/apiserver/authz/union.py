@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Authorizer, Decision
+from pilothouse.apiserver.authz.rules import Rules, rules_of, united
 
 
 class UnionAuthorizer:
@@ -20,3 +22,6 @@ class UnionAuthorizer:
             if answer.reason:
                 reasons.append(answer.reason)
         return Answer(Decision.NO_OPINION, "\n".join(reasons))
+
+    async def rules_for(self, user: User, namespace: str) -> Rules:
+        return united([await rules_of(each, user, namespace) for each in self.authorizers])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pilothouse.apiserver.authn.interface import Authenticator
+from pilothouse.apiserver.authn.union import UnionAuthenticator
 from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.http import Handler
@@ -23,6 +25,7 @@ class GenericConfig:
     health_checks: tuple[HealthCheck, ...] = ()
     resources: ResourceConfig = field(default_factory=ResourceConfig)
     features: FeatureGates = field(default_factory=FeatureGates)
+    authenticator: Authenticator = field(default_factory=lambda: UnionAuthenticator([]))
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
     min_request_timeout: float = 1800.0
     admission_plugins: frozenset[str] = frozenset()

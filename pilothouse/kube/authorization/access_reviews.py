@@ -1,0 +1,78 @@
+"""Access reviews: may they, or may I, do this? All kinds ask the server's own authorizer."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.authz.interface import Authorizer, Decision
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import Result, Validate
+from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.kube.authorization.attributes import Question, question_of, subject_of
+from pilothouse.kube.authorization.validation import (
+    validate_local_review,
+    validate_self_review,
+    validate_subject_review,
+)
+from pilothouse.kube.parts import part
+from pilothouse.machinery.errors import BadRequest, Invalid
+from pilothouse.machinery.field import Errors
+from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.objects import Json
+
+GROUP = "authorization.k8s.io"
+
+# Upstream's refusals do not name the kind.
+_NAMELESS = GroupKind(GROUP, "")
+
+
+class SubjectAccessReviews:
+    """About anybody, anywhere."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
+        errors = list(self.validation(obj))
+        if errors:
+            raise Invalid.of(_NAMELESS, "", errors)
+        question = self.question(ctx, part(obj, "spec"))
+        await validate(obj)
+        obj["status"] = await self._answer(question)
+        return obj
+
+    def validation(self, obj: Json) -> Errors:
+        return validate_subject_review(obj)
+
+    def question(self, ctx: RequestContext, spec: Json) -> Question:
+        return question_of(spec, subject_of(spec))
+
+    async def _answer(self, question: Question) -> Json:
+        answer = await self._authorizer.authorize(question.attributes)
+        status: Json = {"allowed": answer.decision is Decision.ALLOW}
+        parts = {
+            "denied": answer.decision is Decision.DENY,
+            "reason": answer.reason,
+            "evaluationError": question.error,
+        }
+        return status | {name: value for name, value in parts.items() if value}
+
+
+class LocalSubjectAccessReviews(SubjectAccessReviews):
+    """About anybody, in one namespace."""
+
+    def validation(self, obj: Json) -> Errors:
+        return validate_local_review(obj)
+
+    def question(self, ctx: RequestContext, spec: Json) -> Question:
+        if not ctx.namespace:
+            raise BadRequest("namespace is required on this type: ")
+        return super().question(ctx, spec)
+
+
+class SelfSubjectAccessReviews(SubjectAccessReviews):
+    """About the one who asks."""
+
+    def validation(self, obj: Json) -> Errors:
+        return validate_self_review(obj)
+
+    def question(self, ctx: RequestContext, spec: Json) -> Question:
+        return question_of(spec, ctx.user)

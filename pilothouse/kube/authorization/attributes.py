@@ -1,0 +1,108 @@
+"""From a review's question to the attributes that an authorizer decides about.
+
+A selector that cannot be read narrows nothing: the question is then about more, and the answer says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authz.interface import Attributes
+from pilothouse.kube.parts import items, part, text
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.selectors import fields, labels
+from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.requirement import Operator, new_requirement
+
+_LABEL_OPERATORS = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.DOES_NOT_EXIST,
+}
+_FIELD_SIGNS = {"In": "=", "NotIn": "!="}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    attributes: Attributes
+    error: str = ""
+    """Which selectors were left out of the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Selector:
+    text: str = ""
+    broken: bool = False
+
+
+def question_of(spec: Json, user: User) -> Question:
+    resource = spec.get("resourceAttributes")
+    if resource is None:
+        path = part(spec, "nonResourceAttributes")
+        return Question(Attributes(user, verb=text(path, "verb"), path=text(path, "path")))
+    field = _read(resource.get("fieldSelector"), lambda raw: str(fields.parse(raw)), _field_requirement)
+    label = _read(resource.get("labelSelector"), lambda raw: str(labels.parse(raw)), _label_requirement)
+    attributes = Attributes(
+        user,
+        verb=text(resource, "verb"),
+        is_resource=True,
+        group=text(resource, "group"),
+        version=text(resource, "version") or "*",
+        resource=text(resource, "resource"),
+        subresource=text(resource, "subresource"),
+        namespace=text(resource, "namespace"),
+        name=text(resource, "name"),
+        field_selector=field.text,
+        label_selector=label.text,
+    )
+    return Question(attributes, _explained({"fieldSelector": field, "labelSelector": label}))
+
+
+def subject_of(spec: Json) -> User:
+    extra = {key: tuple(values or ()) for key, values in part(spec, "extra").items()}
+    return User(text(spec, "user"), text(spec, "uid"), tuple(items(spec, "groups")), extra)
+
+
+def _read(selector: Json | None, parse: Callable[[str], str], one: Callable[[Json], str | None]) -> _Selector:
+    if selector is None:
+        return _Selector()
+    if items(selector, "requirements"):
+        return _joined(map(one, items(selector, "requirements")))
+    try:
+        return _Selector(parse(text(selector, "rawSelector")))
+    except InvalidSelector:
+        return _Selector(broken=True)
+
+
+def _joined(requirements: Iterable[str | None]) -> _Selector:
+    found = list(requirements)
+    return _Selector(",".join(each for each in found if each is not None), broken=None in found)
+
+
+def _field_requirement(requirement: Json) -> str | None:
+    """None for one that fields cannot be selected by."""
+    values, sign = items(requirement, "values"), _FIELD_SIGNS.get(text(requirement, "operator"))
+    if sign is None or len(values) != 1:
+        return None
+    return f"{text(requirement, 'key')}{sign}{fields.escape_value(values[0])}"
+
+
+def _label_requirement(requirement: Json) -> str | None:
+    operator = _LABEL_OPERATORS.get(text(requirement, "operator"))
+    if operator is None:
+        return None
+    try:
+        return str(new_requirement(text(requirement, "key"), operator, items(requirement, "values")))
+    except InvalidSelector:
+        return None
+
+
+def _explained(selectors: dict[str, _Selector]) -> str:
+    return "; ".join(
+        f"spec.resourceAttributes.{name} {'partially ' if each.text else ''}ignored due to parse error"
+        for name, each in selectors.items()
+        if each.broken
+    )

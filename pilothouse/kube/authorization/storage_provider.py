@@ -1,0 +1,33 @@
+"""The storages of authorization.k8s.io."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
+from pilothouse.kube.authorization.access_reviews import (
+    GROUP,
+    LocalSubjectAccessReviews,
+    SelfSubjectAccessReviews,
+    SubjectAccessReviews,
+)
+from pilothouse.kube.authorization.rules_reviews import SelfSubjectRulesReviews
+from pilothouse.kube.reviews import served_review
+from pilothouse.kube.served import Registries
+from pilothouse.machinery.names import GroupVersion
+
+_V1 = GroupVersion(GROUP, "v1")
+
+
+class AuthorizationStorageProvider:
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    def open(self, registries: Registries) -> APIGroup:
+        local = LocalSubjectAccessReviews(self._authorizer)
+        resources = [
+            served_review(_V1, "SubjectAccessReview", SubjectAccessReviews(self._authorizer)),
+            served_review(_V1, "SelfSubjectAccessReview", SelfSubjectAccessReviews(self._authorizer)),
+            served_review(_V1, "SelfSubjectRulesReview", SelfSubjectRulesReviews(self._authorizer)),
+            served_review(_V1, "LocalSubjectAccessReview", local, namespaced=True),
+        ]
+        return APIGroup(GROUP, [APIVersion(_V1, resources)])

@@ -1,0 +1,72 @@
+"""TokenReviews and SelfSubjectReviews: who somebody is."""
+
+from __future__ import annotations
+
+import pytest
+
+from pilothouse.apiserver.authn.tokens import TokenAuthenticator
+from pilothouse.apiserver.authn.union import UnionAuthenticator
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authn.x509 import X509Authenticator
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import Creator
+from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.kube.authentication.self_subject_reviews import SelfSubjectReviews
+from pilothouse.kube.authentication.token_reviews import TokenReviews
+from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json
+
+JANE = User("jane", "7", ("ops",), {"k": ("v",)})
+SHOWN: Json = {"username": "jane", "uid": "7", "groups": ["ops"], "extra": {"k": ["v"]}}
+SERVER = "https://kubernetes.default.svc"
+
+
+async def allow(_: Json) -> None:
+    """Admission has nothing to say here."""
+
+
+async def create(storage: Creator, spec: Json) -> Json:
+    ctx = RequestContext("", GroupResource("authentication.k8s.io", "x"), JANE, warn=lambda text: None)
+    obj: Json = {"kind": "K", "apiVersion": "authentication.k8s.io/v1", "metadata": {}, "spec": spec}
+    result = await storage.create(ctx, obj, options=WriteOptions(), validate=allow)
+    assert isinstance(result, dict)
+    return result
+
+
+def reviews() -> TokenReviews:
+    known = UnionAuthenticator([X509Authenticator(), TokenAuthenticator({"secret": JANE})])
+    return TokenReviews(known, [SERVER])
+
+
+@pytest.mark.parametrize(
+    ("spec", "status"),
+    [
+        ({"token": "secret"}, {"authenticated": True, "user": SHOWN, "audiences": [SERVER]}),
+        (
+            {"token": "secret", "audiences": ["vault", SERVER]},
+            {"authenticated": True, "user": SHOWN, "audiences": [SERVER]},
+        ),
+        ({"token": "secret", "audiences": ["vault"]}, {"user": {}}),
+        ({"token": "garbage"}, {"user": {}, "error": "invalid bearer token"}),
+    ],
+)
+async def test_a_token_is_good_for_the_servers_audiences(spec: Json, status: Json) -> None:
+    assert (await create(reviews(), spec))["status"] == status
+
+
+async def test_a_token_that_nobody_reads_is_nobodys() -> None:
+    nobody = TokenReviews(UnionAuthenticator([]), [SERVER])
+    assert (await create(nobody, {"token": "secret"}))["status"] == {"user": {}}
+
+
+async def test_a_review_needs_a_token() -> None:
+    with pytest.raises(BadRequest, match="token is required for TokenReview in authentication"):
+        await create(reviews(), {})
+
+
+async def test_everyone_can_ask_who_they_are() -> None:
+    review = await create(SelfSubjectReviews(), {})
+    assert review["status"] == {"userInfo": SHOWN}
+    assert "spec" not in review
+    assert set(review["metadata"]) == {"creationTimestamp"}
