@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -20,6 +21,8 @@ from pilothouse.machinery.errors import (
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, resource_version_of
+
+_log = logging.getLogger(__name__)
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -47,8 +50,12 @@ def translated(resource: GroupResource, name: str = "") -> Iterator[None]:
         raise Expired(f"too old resource version: {error.requested} ({error.oldest})") from None
     except cacher.NotReady:
         raise TooManyRequests.of("storage is (re)initializing", 1) from None
+    except storage.TooLarge:
+        raise StatusError("etcdserver: request is too large") from None
     except storage.Unavailable as error:
-        raise InternalError.of(str(error)) from error
+        # What the store says may name hosts and files, which is nothing for clients.
+        _log.error("%s %s: %s", resource, name, error)
+        raise InternalError.of("the storage is unavailable") from error
 
 
 def parse_resource_version(text: str) -> int:
