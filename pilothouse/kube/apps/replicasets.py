@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
+from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.apps.deployment_validation import validate_selector_and_template
 from pilothouse.kube.parts import number, part
 from pilothouse.kube.pod_names import pod_name_warnings
@@ -62,15 +61,10 @@ def _validate_spec(spec: Json, old: Json | None = None) -> Errors:
     yield from validate_selector_and_template(spec, _SPEC, old)
 
 
-def _fields(obj: Json) -> Fields:
-    return metadata_fields(obj) | {"status.replicas": str(number(obj, "status", "replicas"))}
-
-
 REPLICA_SETS = Resource(
     names=Names("replicasets", kind="ReplicaSet", short=["rs"], categories=["all"]),
     strategy=ReplicaSetStrategy(),
     group="apps",
-    fields=_fields,
     columns=[
         NAME,
         Column(

@@ -22,8 +22,10 @@ from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.durations import age, human_duration
 from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.selectors.fields import Requirement
 from pilothouse.machinery.times import parse_time
 from pilothouse.machinery.validation.names import is_dns1123_label
 
@@ -119,6 +121,15 @@ def _duration(job: Json) -> str:
 def _fields(obj: Json) -> Fields:
     return metadata_fields(obj) | {"status.successful": str(number(obj, "status", "succeeded"))}
 
+
+def convert_job_field(requirement: Requirement) -> Requirement:
+    """Refuses field labels in words that only jobs have."""
+    if requirement.field not in _FIELDS:
+        raise ValueError(f"field label {quote(requirement.field)} not supported for Job")
+    return requirement
+
+
+_FIELDS = frozenset({"metadata.name", "metadata.namespace", "status.successful"})
 
 JOBS = Resource(
     names=Names("jobs", kind="Job", categories=["all"]),

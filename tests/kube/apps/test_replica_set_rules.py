@@ -115,7 +115,12 @@ def test_the_counts_in_a_status_fit_together(resource: Resource, strategy: Any, 
         "status.observedGeneration: Invalid value: -1: must be greater than or equal to 0",
         "status.fullyLabeledReplicas: Invalid value: 2: cannot be greater than status.replicas",
     ]
-    assert resource.fields_of(made)["status.replicas"] == "1"
+
+
+def test_only_controllers_can_be_selected_by_their_replicas() -> None:
+    made = decoded(REPLICATION_CONTROLLERS, {**controller(), "status": {"replicas": 1}})
+    assert REPLICATION_CONTROLLERS.fields_of(made)["status.replicas"] == "1"
+    assert REPLICA_SETS.fields_of(made).keys() == {"metadata.name", "metadata.namespace"}
 
 
 @pytest.mark.parametrize(
