@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.registry.resource import Names, Resource
-from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
 from pilothouse.kube.parts import number, part
 from pilothouse.kube.policy.empty_selectors import strip_deprecated_label
 from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource
@@ -71,13 +71,8 @@ def _shown(spec: Json) -> Json:
     }
 
 
-def _limit(field: str) -> Column:
-    names = {
-        "minAvailable": ("Min Available", "The minimum number of pods that must be available."),
-        "maxUnavailable": ("Max Unavailable", "The maximum number of pods that may be unavailable."),
-    }
-    name, description = names[field]
-    return Column(name, lambda obj: str(part(obj, "spec").get(field, "N/A")), description=description)
+def _limit(field: str) -> Cell:
+    return lambda obj: str(part(obj, "spec").get(field, "N/A"))
 
 
 POD_DISRUPTION_BUDGETS = Resource(
@@ -86,8 +81,16 @@ POD_DISRUPTION_BUDGETS = Resource(
     group="policy",
     columns=[
         NAME,
-        _limit("minAvailable"),
-        _limit("maxUnavailable"),
+        Column(
+            "Min Available",
+            _limit("minAvailable"),
+            description="The minimum number of pods that must be available.",
+        ),
+        Column(
+            "Max Unavailable",
+            _limit("maxUnavailable"),
+            description="The maximum number of pods that may be unavailable.",
+        ),
         Column(
             "Allowed Disruptions",
             lambda obj: number(obj, "status", "disruptionsAllowed"),
