@@ -93,9 +93,16 @@ def served(
         from_stored=conversion.from_stored if conversion else None,
         convert_field=field_conversion(resource),
         columns=resource.columns,
+        reset_fields=_reset_fields(registry, storage, subresource),
         returns_deleted_object=resource.returns_deleted_object,
         deprecation=deprecation,
     )
+
+
+def _reset_fields(registry: RegistryStore, storage: object | None, subresource: str) -> tuple[str, ...]:
+    """A subresource that does not follow a strategy resets nothing."""
+    own: tuple[str, ...] = () if subresource else registry.reset_fields
+    return getattr(storage, "reset_fields", own)
 
 
 def _default(

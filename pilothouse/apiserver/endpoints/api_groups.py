@@ -15,7 +15,7 @@ from pilothouse.apiserver.server.server import GenericAPIServer
 
 def install_api_group(server: GenericAPIServer, group: APIGroup, installer: Installer) -> None:
     """/apis/GROUP and everything below it. An unknown version or resource of the group is a 404 Status from here on."""
-    routes = {v.group_version.version: installer.install(v) for v in group.versions}
+    routes = {v.group_version.version: installer.install(v, group.versions) for v in group.versions}
     for version in group.versions:
         path = f"{group.root}/{version.group_version.version}"
         server.mux.handle(path, version_handler(version))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.endpoints.body import decode_object_body
+from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
 from pilothouse.apiserver.endpoints.negotiation import negotiate_input, negotiate_output
 from pilothouse.apiserver.endpoints.options import create_options
 from pilothouse.apiserver.endpoints.response import object_response
@@ -36,6 +37,8 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
     async def _admit_and_store(request: Request, obj: Json, options: WriteOptions) -> Result:
         name = request.info.name or name_of(obj)
         dedup_owner_references(obj, request.warnings.append)
+        manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
+        scope.field_manager.update(None, obj, manager)
         await scope.admission.admit(_attributes(request, obj, name, options))
         dedup_owner_references(obj, request.warnings.append, after_admission=True)
 

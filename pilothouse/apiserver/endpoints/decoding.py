@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
+from pilothouse.machinery.apply.atoms import Atom
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.schema import PatchSchema
@@ -27,6 +28,14 @@ class ObjectDecoder(Protocol):
     def patch_schema(self) -> PatchSchema | None:
         """For strategic merge patches; None where the kind does not take them."""
 
+    @property
+    def atom(self) -> Atom:
+        """How the kind's objects merge; DEDUCED for a kind without a schema."""
+
+    @property
+    def empty(self) -> Json:
+        """An object in which nothing is set. Not to be changed."""
+
     def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:
         """Raises BadRequest, with `strict` also for strict errors."""
 
@@ -34,4 +43,4 @@ class ObjectDecoder(Protocol):
         """Brings the outcome of a JSON or merge patch into the kind's form. Raises DecodeError."""
 
     def convert(self, value: Json) -> DecodedObject:
-        """The same for the outcome of a strategic merge patch, whose refusals have other words."""
+        """The same for the outcome of a strategic merge patch or an apply, whose refusals have other words."""

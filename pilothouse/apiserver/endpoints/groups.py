@@ -37,6 +37,8 @@ class ServedResource:
     serializers: Serializers = BUILT_IN
     typed_items: bool = False
     deprecation: Deprecation | None = None
+    reset_fields: tuple[str, ...] = ()
+    """Paths that writes through this endpoint never own."""
     returns_deleted_object: bool = False
     """DELETE answers the object that was deleted instead of a Status."""
 

@@ -8,6 +8,7 @@ create        POST collection    create_named  POST name         connect        
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
@@ -16,6 +17,9 @@ from pilothouse.apiserver.endpoints.connect import connect_handler
 from pilothouse.apiserver.endpoints.create import create_handler
 from pilothouse.apiserver.endpoints.delete import delete_collection_handler, delete_handler
 from pilothouse.apiserver.endpoints.deprecation import with_warning
+from pilothouse.apiserver.endpoints.fieldmanager.manager import FieldManager
+from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import StructuredMerge
+from pilothouse.apiserver.endpoints.fieldmanager.versions import VersionForm
 from pilothouse.apiserver.endpoints.get import get_handler
 from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource
 from pilothouse.apiserver.endpoints.list import list_handler, watch_handler
@@ -36,6 +40,7 @@ from pilothouse.apiserver.registry.interface import (
     Updater,
     Watcher,
 )
+from pilothouse.machinery.apply.fieldset import of_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +51,16 @@ class Installer:
     authorizer: Authorizer
     min_request_timeout: float = 1800.0
 
-    def install(self, version: APIVersion) -> VersionRoutes:
+    def install(self, version: APIVersion, versions: Sequence[APIVersion]) -> VersionRoutes:
+        """`versions` are all of the group, in which the same objects may be seen."""
         routes = VersionRoutes()
         for resource in version.resources:
-            routes.add(resource.names.plural, resource.subresource, self._routes(version, resource))
+            manager = _field_manager(resource, versions)
+            routes.add(resource.names.plural, resource.subresource, self._routes(version, resource, manager))
         return routes
 
-    def _routes(self, version: APIVersion, served: ServedResource) -> ResourceRoutes:
-        scope, storage = self._scope(version, served), served.storage
+    def _routes(self, version: APIVersion, served: ServedResource, manager: FieldManager) -> ResourceRoutes:
+        scope, storage = self._scope(version, served, manager), served.storage
         collection = with_warning(_collection_methods(storage, scope), served.warning)
         watchable = isinstance(storage, Watcher) and isinstance(storage, Lister)
         watch: Methods = {"GET": watch_handler(storage, scope)} if watchable else {}  # type: ignore[arg-type]
@@ -69,7 +76,7 @@ class Installer:
             subpaths=isinstance(storage, Connecter),
         )
 
-    def _scope(self, version: APIVersion, served: ServedResource) -> RequestScope:
+    def _scope(self, version: APIVersion, served: ServedResource, manager: FieldManager) -> RequestScope:
         return RequestScope(
             resource=version.group_version.resource(served.names.plural),
             subresource=served.subresource,
@@ -78,6 +85,7 @@ class Installer:
             admission=self.admission,
             authorizer=self.authorizer,
             decoder=served.decoder,
+            field_manager=manager,
             default=served.default or no_default,
             to_stored=served.to_stored,
             convert_field=served.convert_field,
@@ -85,6 +93,19 @@ class Installer:
             serializers=served.serializers,
             min_request_timeout=self.min_request_timeout,
         )
+
+
+def _field_manager(served: ServedResource, versions: Sequence[APIVersion]) -> FieldManager:
+    forms = {
+        other.kind.api_version: VersionForm(
+            other.kind.api_version, other.decoder, to_stored=other.to_stored, from_stored=other.from_stored
+        )
+        for version in versions
+        for other in version.resources
+        if other.path == served.path
+    }
+    form = forms[served.kind.api_version]
+    return FieldManager(StructuredMerge(served.kind, form, forms, of_fields(*served.reset_fields)), served.subresource)
 
 
 def _collection_methods(storage: object, scope: RequestScope) -> Methods:

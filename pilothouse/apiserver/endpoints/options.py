@@ -63,6 +63,7 @@ def _write_options(request: Request, kind: str, validate: Callable[[Json], Error
         dry_run=bool(raw["dryRun"]),
         field_manager=raw["fieldManager"],
         field_validation=raw["fieldValidation"] or "Warn",
+        force=bool(raw.get("force")),
     )
 
 

@@ -1,17 +1,21 @@
-"""PATCH: JSON patch, JSON merge patch and strategic merge patch, applied to the newest state of the object."""
+"""PATCH: JSON patch, merge patches and server-side apply, each made on the newest state of the object."""
 
 from __future__ import annotations
 
+from pilothouse.apiserver.endpoints.apply import ApplyMechanism
 from pilothouse.apiserver.endpoints.body import check_name
+from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
+from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
 from pilothouse.apiserver.endpoints.negotiation import negotiate_output
 from pilothouse.apiserver.endpoints.options import patch_options
 from pilothouse.apiserver.endpoints.patchers import PATCHERS
 from pilothouse.apiserver.endpoints.response import object_response
-from pilothouse.apiserver.endpoints.scope import RequestScope
+from pilothouse.apiserver.endpoints.scope import APPLY_PATCH, RequestScope
 from pilothouse.apiserver.endpoints.write import store_update
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.interface import Patcher, UpdatedObject
 from pilothouse.apiserver.registry.metadata import ensure_namespace
+from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json
 
@@ -22,18 +26,41 @@ def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
         output = negotiate_output(request, scope.serializers)
         body = await request.read_body(scope.max_body)
         options = patch_options(request, patch_type)
-        patcher = PATCHERS[patch_type](request, scope, body, options.field_validation)
+        applies = patch_type == APPLY_PATCH
+        mechanism: ApplyMechanism | PatchMechanism
+        if applies:
+            mechanism = ApplyMechanism(request, scope, body, options)
+        else:
+            mechanism = PatchMechanism(request, scope, body, options)
 
         async def patched(existing: Json | None) -> Json:
-            if existing is None:
-                raise NotFound.of(request.info.group_resource, request.info.name)
-            obj = patcher.apply(scope.served(existing))
-            scope.default(obj)
+            obj = mechanism.patched(existing)
             ensure_namespace(obj, request.info.namespace if scope.namespaced else "")
             check_name(obj, request)
-            return scope.stored(obj)
+            return obj
 
-        done = await store_update(request, scope, storage, UpdatedObject(patched), options)
+        updated = UpdatedObject(patched)
+        done = await store_update(request, scope, storage, updated, options, force_allow_create=applies)
         return object_response(request, scope, output, done.result, status=201 if done.created else 200)
 
     return patch
+
+
+class PatchMechanism:
+    """A patch of the other types, which only change objects that are there."""
+
+    def __init__(self, request: Request, scope: RequestScope, body: bytes, options: WriteOptions) -> None:
+        self.scope = scope
+        self.not_found = NotFound.of(request.info.group_resource, request.info.name)
+        self.manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
+        patch_type = request.header(b"content-type").partition(";")[0].strip()
+        self.patcher = PATCHERS[patch_type](request, scope, body, options.field_validation)
+
+    def patched(self, existing: Json | None) -> Json:
+        if existing is None:
+            raise self.not_found
+        obj = self.patcher.apply(self.scope.served(fresh(existing)))
+        self.scope.default(obj)
+        new = self.scope.stored(obj)
+        self.scope.field_manager.update(existing, new, self.manager)
+        return new

@@ -9,6 +9,7 @@ from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
+from pilothouse.apiserver.endpoints.fieldmanager.manager import FieldManager
 from pilothouse.apiserver.endpoints.serializers.interface import View
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers
 from pilothouse.apiserver.http import Request
@@ -38,6 +39,7 @@ class RequestScope:
     admission: AdmissionChain
     authorizer: Authorizer
     decoder: ObjectDecoder
+    field_manager: FieldManager
     subresource: str = ""
     default: Callable[[Json], None] = no_default
     to_stored: Callable[[Json], Json] | None = None
@@ -46,7 +48,7 @@ class RequestScope:
     """Refuses field labels that the kind does not have."""
     columns: Sequence[Column] = DEFAULT_COLUMNS
     serializers: Serializers = BUILT_IN
-    patch_types: tuple[str, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH)
+    patch_types: tuple[str, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
     min_request_timeout: float = 1800.0
     max_body: int = MAX_BODY
 
@@ -57,6 +59,7 @@ class RequestScope:
             user=request.user,
             warn=request.warnings.append,
             user_agent=request.header(b"user-agent"),
+            verb=request.info.verb,
         )
 
     def attributes(

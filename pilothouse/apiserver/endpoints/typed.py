@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from pilothouse.apiserver.endpoints.decoding import DecodedObject
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.registry import PROTOBUF
+from pilothouse.machinery.apply.atoms import Atom
+from pilothouse.machinery.apply.schema_atoms import atom_of
 from pilothouse.machinery.codec.decoder import BodyError, Codec, decode_body, decode_object, strict_refusal
 from pilothouse.machinery.codec.scheme import KUBE, OPTIONS, Scheme, internal_name, unknown_conversion
 from pilothouse.machinery.errors import BadRequest
@@ -35,6 +38,14 @@ class TypedDecoder:
     @property
     def patch_schema(self) -> PatchSchema | None:
         return self.type.patch_schema
+
+    @cached_property
+    def atom(self) -> Atom:
+        return atom_of(self.type.node)
+
+    @cached_property
+    def empty(self) -> Json:
+        return self.type.fit({})
 
     def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:
         if serializer is PROTOBUF:

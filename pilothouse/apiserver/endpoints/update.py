@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 from pilothouse.apiserver.endpoints.body import check_name, decode_object_body
+from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
 from pilothouse.apiserver.endpoints.negotiation import negotiate_input, negotiate_output
 from pilothouse.apiserver.endpoints.options import update_options
 from pilothouse.apiserver.endpoints.response import object_response
@@ -27,8 +28,12 @@ def update_handler(storage: Updater, scope: RequestScope) -> Handler:
         check_name(obj, request)
         dedup_owner_references(obj, request.warnings.append)
 
-        async def replacement(_: Json | None) -> Json:
-            return deepcopy(obj)
+        manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
+
+        async def replacement(existing: Json | None) -> Json:
+            new = deepcopy(obj)
+            scope.field_manager.update(existing, new, manager)
+            return new
 
         updated = UpdatedObject(replacement, uid=uid_of(obj))
         done = await store_update(request, scope, storage, updated, options)

@@ -41,6 +41,8 @@ class WriteOptions:
     dry_run: bool = False
     field_manager: str = ""
     field_validation: str = "Warn"
+    force: bool = False
+    """An apply takes fields from their owners."""
 
 
 @dataclass(frozen=True, slots=True)

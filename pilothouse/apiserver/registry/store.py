@@ -96,6 +96,10 @@ class RegistryStore:
             await deleting.delete_listed(self, ctx, stored, options=options, validate=validate)
         return found
 
+    @property
+    def reset_fields(self) -> tuple[str, ...]:
+        return self.strategy.reset_fields
+
     def with_strategy(self, strategy: Strategy) -> RegistryStore:
         """The same objects under other rules: how a status subresource is made."""
         view = RegistryStore.__new__(RegistryStore)

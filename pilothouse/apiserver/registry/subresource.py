@@ -14,6 +14,7 @@ class UpdateOnly:
 
     def __init__(self, registry: RegistryStore, strategy: Strategy) -> None:
         self._view = registry.with_strategy(strategy)
+        self.reset_fields = strategy.reset_fields
 
     async def update(
         self,

@@ -15,6 +15,7 @@ from pilothouse.apiserver.registry.errors import MODIFIED, object_resource_versi
 from pilothouse.apiserver.registry.interface import Result, Updated, UpdatedObject, Validate, ValidateUpdate
 from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.apiserver.registry.timestamps import revert_lone_timestamps
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import Conflict, Invalid, NotFound
@@ -58,6 +59,8 @@ class Update:
     async def _create(self, key: str) -> Updated:
         obj = await self.updated.make(None)
         object_resource_version(obj)
+        # Nobody can have seen a version of what is not there yet, so it is no condition either.
+        metadata(obj).pop("resourceVersion", None)
         fill_system_fields(obj)
         async with self.registry.hooks.around_create(obj, dry_run=self.options.dry_run):
             await creating.prepare(self.registry, self.ctx, obj, self.validate_create)
@@ -84,6 +87,7 @@ class Update:
 
     async def _write(self, current: StoredObject, obj: Json, old: Json) -> Result:
         """An update that changes nothing is not written and yields no event."""
+        revert_lone_timestamps(obj, old)
         if obj == old and _canonical(obj) == _canonical(old):
             return current
         ttl = self.registry.strategy.ttl(obj)

@@ -45,7 +45,7 @@ class GenericAPIServer:
         self.lifecycle = lifecycle or LifecycleSignals()
         self.mux = PathRecorderMux(name, delegate)
         self.handler: Handler = self.mux
-        self.openapi = OpenAPIService(self.next.openapi if self.next else None)
+        self.openapi: OpenAPIService = OpenAPIService(self.next.openapi if self.next else None)
         self._shared_checks = [PING, LOG, LOOPBACK, *health_checks]
         self._own_checks: list[HealthCheck] = []
         self._post_start: dict[str, PostStartEntry] = {}

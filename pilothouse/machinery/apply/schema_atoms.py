@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilothouse.machinery.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom, Scalar
+from pilothouse.machinery.apply.atoms import DEDUCED, UNTYPED_ATOMIC, Atom, ListAtom, MapAtom, Scalar
 from pilothouse.machinery.schema.declared_defaults import DECLARED_DEFAULTS
 from pilothouse.machinery.schema.nodes import Field, NodeKind, TypeNode
 from pilothouse.machinery.schema.nodes import Scalar as NodeScalar
@@ -19,6 +19,9 @@ _SCALARS = {
 }
 _ZERO_VALUES: dict[Scalar, Any] = {Scalar.STRING: "", Scalar.BOOLEAN: False, Scalar.NUMERIC: 0}
 _LEAVES = {scalar: Atom(scalar) for scalar in Scalar}
+
+_OPAQUE = frozenset(f"io.k8s.api.apps.{version}.ControllerRevision.data" for version in ("v1", "v1beta1", "v1beta2"))
+"""Fields in which upstream holds objects of unknown types, and does not look into them."""
 
 _ATOMS: dict[tuple[int, str], Atom] = {}
 """By the identity of a node, which lives as long as the program, and what its field says about its map type."""
@@ -42,8 +45,7 @@ def atom_of(node: TypeNode, map_type: str = "") -> Atom:
 def _build(atom: Atom, node: TypeNode, map_type: str) -> None:
     atomic = (map_type or node.map_type) == "atomic"
     if node.kind is NodeKind.STRUCT:
-        fields = {name: atom_of(field.node, field.map_type) for name, field in node.fields.items()}
-        atom.map = MapAtom(fields, atomic=atomic)
+        atom.map = MapAtom({name: _field_atom(node, field) for name, field in node.fields.items()}, atomic=atomic)
         return
     assert node.element is not None
     element = atom_of(node.element)
@@ -53,6 +55,12 @@ def _build(atom: Atom, node: TypeNode, map_type: str) -> None:
         atom.list = ListAtom(element, associative=True, keys=node.map_keys, defaults=_key_defaults(node))
     else:
         atom.list = ListAtom(element, associative=node.list_type == "set")
+
+
+def _field_atom(struct: TypeNode, field: Field) -> Atom:
+    if f"{struct.name}.{field.name}" in _OPAQUE:
+        return UNTYPED_ATOMIC
+    return atom_of(field.node, field.map_type)
 
 
 def _key_defaults(node: TypeNode) -> dict[str, Any]:

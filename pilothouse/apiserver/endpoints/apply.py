@@ -1,0 +1,55 @@
+"""Server-side apply: PATCH with a configuration that says what its manager wants, and makes the object if need be."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.endpoints.scope import RequestScope
+from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.machinery.codec.yaml import ParsedYaml, parse_yaml
+from pilothouse.machinery.codec.yaml_nodes import YamlError
+from pilothouse.machinery.errors import BadRequest, Conflict
+from pilothouse.machinery.govalue import json_type
+from pilothouse.machinery.objects import Json, uid_of
+
+_CONVERTING = "error converting YAML to JSON: "
+
+
+class ApplyMechanism:
+    def __init__(self, request: Request, scope: RequestScope, body: bytes, options: WriteOptions) -> None:
+        self.request = request
+        self.scope = scope
+        self.options = options
+        parsed = _parse(body)
+        self.patch: Json = parsed.value or {}
+        self.strict_error = _CONVERTING + parsed.strict_error if parsed.strict_error else ""
+
+    def patched(self, existing: Json | None) -> Json:
+        """Raises StatusError: Conflict with a cause for each field that somebody else owns, unless forced."""
+        manager, force = self.options.field_manager, self.options.force
+        obj = self.scope.field_manager.apply(existing, self.patch, manager, force=force)
+        self.scope.default(obj)
+        self._judge()
+        if existing is None and uid_of(obj):
+            info = self.request.info
+            why = f"uid mismatch: the provided object specified uid {uid_of(obj)}, and no existing object was found"
+            raise Conflict.of(info.group_resource, info.name, why)
+        return self.scope.stored(obj)
+
+    def _judge(self) -> None:
+        """Keys that stand in the configuration twice."""
+        if not self.strict_error or self.options.field_validation == "Ignore":
+            return
+        if self.options.field_validation == "Strict":
+            raise BadRequest(f"error strict decoding YAML: {self.strict_error}")
+        self.request.warnings.append(self.strict_error)
+
+
+def _parse(body: bytes) -> ParsedYaml:
+    try:
+        parsed = parse_yaml(body)
+    except YamlError as error:
+        raise BadRequest(f"error decoding YAML: {_CONVERTING}{error}") from None
+    if parsed.value is not None and not isinstance(parsed.value, dict):
+        why = f"json: cannot unmarshal {json_type(parsed.value)} into Go value of type map[string]interface {{}}"
+        raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
+    return parsed

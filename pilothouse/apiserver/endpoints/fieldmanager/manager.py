@@ -1,0 +1,165 @@
+"""FieldManager: keeps metadata.managedFields of one resource in one version, and merges what is applied to it.
+
+update   managedFields of the request or the stored object → who owns what now → managedFields of the new object
+apply    the same, and the new object is made of the stored one and the applied configuration
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pilothouse.apiserver.endpoints.fieldmanager.cap_managers import cap_managers
+from pilothouse.apiserver.endpoints.fieldmanager.last_applied import KUBECTL, keep_up_to_date, remaining_conflicts
+from pilothouse.apiserver.endpoints.fieldmanager.managed_fields_updater import (
+    CURRENT_OPERATION,
+    after_apply,
+    after_update,
+)
+from pilothouse.apiserver.endpoints.fieldmanager.strip_meta import strip_meta
+from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import StructuredMerge
+from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
+from pilothouse.machinery.apply.atoms import Unkeyed
+from pilothouse.machinery.apply.conflicts import Conflicts
+from pilothouse.machinery.apply.managed import (
+    APPLY,
+    UPDATE,
+    InvalidManagedFields,
+    Managed,
+    decode_entries,
+    encode_entries,
+    manager_id,
+)
+from pilothouse.machinery.errors import BadRequest, Conflict, StatusError
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.objects import Json, metadata, uid_of
+
+_BEFORE_FIRST_APPLY = "before-first-apply"
+_UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """An object in the version of the request, None where nothing changed."""
+
+    obj: Json | None
+    managed: Managed
+
+
+@dataclass(frozen=True, slots=True)
+class FieldManager:
+    merge: StructuredMerge
+    subresource: str = ""
+
+    def update(self, live: Json | None, new: Json, manager: str) -> None:
+        """Objects are in the stored form. Where the fields cannot be told, `new` is left without managedFields."""
+        live = self._empty() if live is None else live
+        managed = self._live_or_new(live, new)
+        metadata(new).pop("managedFields", None)
+        if not managed.sets and uid_of(live):
+            # Nobody has ever asked for this object to be tracked.
+            return
+        try:
+            served = self.merge.form.served
+            managed = self._track(served(live), served(new), managed, manager)
+        except Unkeyed:
+            return
+        _set_entries(new, managed)
+
+    def apply(self, live: Json | None, patch: Json, manager: str, *, force: bool) -> Json:
+        """The new object in the version of the request, not yet with defaults. Raises StatusError."""
+        self._check_kind(patch)
+        live = fresh(self._empty() if live is None else self.merge.form.served(live))
+        entries = metadata(live).pop("managedFields", None)
+        try:
+            managed = decode_entries(entries)
+        except InvalidManagedFields as error:
+            raise StatusError(f"failed to decode managed fields: {error}") from None
+        if not managed.sets:
+            managed = self._track(self._empty(), live, managed, _BEFORE_FIRST_APPLY)
+        merged = self._apply(live, patch, managed, manager, force=force)
+        obj = live if merged.obj is None else self._converted(merged.obj, patch)
+        _set_entries(obj, merged.managed)
+        if manager == KUBECTL:
+            keep_up_to_date(obj, patch)
+        return obj
+
+    def _apply(self, live: Json, patch: Json, managed: Managed, manager: str, *, force: bool) -> _Merged:
+        try:
+            return self._merged(live, patch, managed, manager, force=force)
+        except Conflicts as conflicts:
+            left: Conflicts | None = conflicts
+            if manager == KUBECTL:
+                left = remaining_conflicts(conflicts, self.merge.form.decoder.atom, live, self._api_version)
+            if left is not None:
+                raise Conflict(str(left), details={"causes": left.causes}) from None
+        return self._merged(live, patch, managed, manager, force=True)
+
+    def _merged(self, live: Json, patch: Json, managed: Managed, manager: str, *, force: bool) -> _Merged:
+        applier = manager_id(manager, APPLY, self._api_version, self.subresource)
+        try:
+            applied = self.merge.apply(live, patch, managed.sets, applier, force=force)
+        except Unkeyed as error:
+            raise StatusError(str(error)) from None
+        sets = strip_meta(applied.managers, applier)
+        changed = applied.value is not None
+        return _Merged(applied.value, after_apply(managed, sets, applier, changed=changed))
+
+    def _track(self, live: Json, new: Json, managed: Managed, manager: str) -> Managed:
+        """Raises Unkeyed."""
+        sets = strip_meta(self.merge.update(live, new, managed.sets, CURRENT_OPERATION), CURRENT_OPERATION)
+        updater = manager_id(manager or _UNKNOWN, UPDATE, self._api_version, self.subresource)
+        return cap_managers(after_update(managed, sets, updater))
+
+    def _live_or_new(self, live: Json, new: Json) -> Managed:
+        """The request may change managedFields, but not through a subresource, nor by not knowing them."""
+        known, sent = metadata(live).get("managedFields"), metadata(new).get("managedFields")
+        if self.subresource or sent is None or sent == known:
+            return _decoded(known)
+        if sent in ([], [{}]):
+            return Managed()
+        managed = _decoded(sent)
+        return managed if managed.sets else _decoded(known)
+
+    def _check_kind(self, patch: Json) -> None:
+        found = _kind_of(patch)
+        if found != self.merge.kind:
+            raise BadRequest(f"invalid object type: {found}")
+
+    def _converted(self, obj: Json, patch: Json) -> Json:
+        try:
+            return self.merge.form.decoder.convert(fresh(obj)).obj
+        except ValueError as error:
+            why = f"failed to convert new object ({self.merge.shown(patch)}) to proper version: {error}"
+            raise StatusError(why) from None
+
+    def _empty(self) -> Json:
+        return self.merge.form.decoder.empty
+
+    @property
+    def _api_version(self) -> str:
+        return self.merge.form.api_version
+
+
+def _decoded(entries: Any) -> Managed:
+    """What cannot be read counts as nothing."""
+    try:
+        return decode_entries(entries)
+    except InvalidManagedFields:
+        return Managed()
+
+
+def _set_entries(obj: Json, managed: Managed) -> None:
+    if managed.sets:
+        metadata(obj)["managedFields"] = encode_entries(managed)
+    else:
+        metadata(obj).pop("managedFields", None)
+
+
+def _kind_of(patch: Json) -> GroupVersionKind:
+    api_version, kind = patch.get("apiVersion"), patch.get("kind")
+    try:
+        group_version = GroupVersion.parse(api_version if isinstance(api_version, str) else "")
+    except ValueError:
+        return GroupVersionKind("", "", "")
+    return group_version.kind(kind if isinstance(kind, str) else "")

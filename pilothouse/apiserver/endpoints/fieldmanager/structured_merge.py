@@ -1,0 +1,59 @@
+"""The innermost manager: compares, merges and prunes objects in the version of the request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pilothouse.apiserver.endpoints.fieldmanager.versions import VersionConverter, VersionForm
+from pilothouse.machinery.apply.fieldset import FieldSet
+from pilothouse.machinery.apply.managed import ManagerId, VersionedSet
+from pilothouse.machinery.apply.updater import Applied, Updater
+from pilothouse.machinery.apply.validate import TypedError, check
+from pilothouse.machinery.errors import BadRequest, StatusError
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredMerge:
+    kind: GroupVersionKind
+    form: VersionForm
+    forms: Mapping[str, VersionForm]
+    """All versions of the resource by their API version, this one among them."""
+    reset_fields: FieldSet
+
+    def update(
+        self, live: Json, new: Json, managers: Mapping[ManagerId, VersionedSet], manager: ManagerId
+    ) -> dict[ManagerId, VersionedSet]:
+        """Raises Unkeyed."""
+        return self._updater.update(self.form.typed(live), self.form.typed(new), managers, manager)
+
+    def apply(
+        self, live: Json, patch: Json, managers: Mapping[ManagerId, VersionedSet], manager: ManagerId, *, force: bool
+    ) -> Applied:
+        """Raises StatusError, and Conflicts unless forced."""
+        if isinstance(_metadata(patch).get("managedFields"), list):
+            raise BadRequest("metadata.managedFields must be nil")
+        try:
+            check(self.form.decoder.atom, patch)
+        except TypedError as error:
+            raise StatusError(f"failed to create typed patch object ({self.shown(patch)}): {error}") from None
+        return self._updater.apply(self.form.typed(live), self.form.typed(patch), managers, manager, force=force)
+
+    def shown(self, obj: Json) -> str:
+        """As upstream names an object in messages: namespace, name and kind."""
+        meta = _metadata(obj)
+        namespace, name = (value if isinstance(value := meta.get(key), str) else "" for key in ("namespace", "name"))
+        return f"{namespace}/{name}; {self.kind}"
+
+    @property
+    def _updater(self) -> Updater:
+        return Updater(VersionConverter(self.forms), self.reset_fields)
+
+
+def _metadata(obj: Json) -> dict[str, Any]:
+    """What a client sent may have anything there."""
+    meta = obj.get("metadata")
+    return meta if isinstance(meta, dict) else {}

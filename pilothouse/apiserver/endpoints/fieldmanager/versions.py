@@ -1,0 +1,53 @@
+"""The versions that managers may know a resource in, and the ways between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
+from pilothouse.machinery.apply.typed import Typed
+from pilothouse.machinery.objects import Json
+
+
+@dataclass(frozen=True, slots=True)
+class VersionForm:
+    """A resource as one API version shows it. The conversions are None where this is the stored version."""
+
+    api_version: str
+    decoder: ObjectDecoder
+    to_stored: Callable[[Json], Json] | None = None
+    from_stored: Callable[[Json], Json] | None = None
+
+    def typed(self, obj: Json) -> Typed:
+        """Of an object in this version."""
+        return Typed(self.decoder.atom, obj, self.api_version)
+
+    def stored(self, obj: Json) -> Json:
+        return obj if self.to_stored is None else self.to_stored(fresh(obj))
+
+    def served(self, obj: Json) -> Json:
+        return obj if self.from_stored is None else self.from_stored(fresh(obj))
+
+
+def fresh(obj: Json) -> Json:
+    """A copy, for whoever may use it up."""
+    copy: Json = orjson.loads(orjson.dumps(obj))
+    return copy
+
+
+@dataclass(frozen=True, slots=True)
+class VersionConverter:
+    """Converts through the stored version."""
+
+    forms: Mapping[str, VersionForm]
+
+    def convert(self, typed: Typed, api_version: str) -> Typed | None:
+        if typed.api_version == api_version:
+            return typed
+        there, here = self.forms.get(api_version), self.forms.get(typed.api_version)
+        if there is None or here is None:
+            return None
+        return there.typed(there.served(here.stored(typed.value)))
