@@ -10,11 +10,12 @@ from pilothouse.kube.parts import text
 from pilothouse.kube.storage.storageclasses import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import dns_subdomain, nonnegative_quantity
+from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
 from pilothouse.kube.validation.node_labels import warnings_for_selector
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
-from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
+from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 from pilothouse.machinery.validation.labels import STRICT_RULES, LabelSelectorRules, validate_label_selector
 
 _TOPOLOGY = root("nodeTopology")
@@ -30,8 +31,7 @@ class CSIStorageCapacityStrategy(KubeStrategy):
         invalid_before = any(validate_label_selector(old.get("nodeTopology"), _TOPOLOGY))
         yield from self._validate(obj, LabelSelectorRules(allow_invalid_values=invalid_before))
         yield from self.validate_metadata_update(obj, old)
-        if not semantically_equal(obj.get("nodeTopology"), old.get("nodeTopology")):
-            yield invalid(_TOPOLOGY, obj.get("nodeTopology"), FIELD_IMMUTABLE)
+        yield from validate_selector_unchanged(obj.get("nodeTopology"), old.get("nodeTopology"), _TOPOLOGY)
         if (name := text(obj, "storageClassName")) != text(old, "storageClassName"):
             yield invalid(root("storageClassName"), name, FIELD_IMMUTABLE)
 

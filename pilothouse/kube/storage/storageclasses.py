@@ -20,7 +20,7 @@ GROUP = "storage.k8s.io"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 
-_IMMUTABLE = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+_IMMUTABLE = ("provisioner", "reclaimPolicy", "volumeBindingMode")
 
 
 class StorageClassStrategy(KubeStrategy):
@@ -48,6 +48,8 @@ class StorageClassStrategy(KubeStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate(obj)
         yield from self.validate_metadata_update(obj, old)
+        parameters = dict(sorted(part(obj, "parameters").items()))
+        yield from validate_immutable_field(parameters, part(old, "parameters"), root("parameters"))
         for field in _IMMUTABLE:
             yield from validate_immutable_field(obj.get(field), old.get(field), root(field))
 

@@ -63,6 +63,17 @@ def test_a_pod_that_is_still_ending_uses_what_it_did() -> None:
     assert "cpu" in PODS.usage(pod({"cpu": "1"}) | ending)
 
 
+@pytest.mark.parametrize(("reason", "cpu"), [("Deferred", "4"), ("Infeasible", "3")])
+def test_a_pod_that_is_resized_uses_the_greatest_of_what_it_has_and_wants(reason: str, cpu: str) -> None:
+    status = {
+        "containerStatuses": [
+            {"name": "c", "resources": {"requests": {"cpu": "2"}}, "allocatedResources": {"cpu": "3"}}
+        ],
+        "conditions": [{"type": "PodResizePending", "reason": reason}],
+    }
+    assert shown(PODS.usage(pod({"cpu": "4"}) | {"status": status}))["cpu"] == cpu
+
+
 def test_where_cpu_or_memory_is_limited_every_container_says_what_it_wants() -> None:
     obj = pod({"cpu": "1"}, initContainers=[{"name": "i"}])
     assert PODS.missing(["requests.cpu", "limits.memory", "pods"], obj) == (

@@ -55,7 +55,7 @@ def test_sources_get_their_defaults(source: Json, filled: Json) -> None:
         ),
         (
             {"capacity": {"storage": "1", "cpu": "1"}},
-            ['spec.capacity: Unsupported value: {"storage":"1","cpu":"1"}: supported values: "storage"'],
+            ['spec.capacity: Unsupported value: {"cpu":"1","storage":"1"}: supported values: "storage"'],
         ),
         ({"capacity": {"storage": "0"}}, ['spec.capacity[storage]: Invalid value: "0": must be greater than zero']),
         (

@@ -65,6 +65,11 @@ def test_what_decides_how_volumes_are_made_stays(field: str) -> None:
     assert found == [f'{field}: Invalid value: "{other[field]}": field is immutable']
 
 
+def test_parameters_stay() -> None:
+    found = update_refusals(STORAGE_CLASSES, storage_class(parameters={"b": "1", "a": "2"}), storage_class())
+    assert found == ['parameters: Invalid value: {"a":"2","b":"1"}: field is immutable']
+
+
 def test_expansion_may_be_allowed_later() -> None:
     assert update_refusals(STORAGE_CLASSES, storage_class(allowVolumeExpansion=True), storage_class()) == []
 

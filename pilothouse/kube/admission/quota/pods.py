@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.kube.admission.quota.amounts import added
+from pilothouse.kube.admission.quota.effective_resources import effective_spec
 from pilothouse.kube.admission.quota.evaluators import ONE, in_values
 from pilothouse.kube.core.pods.defaults.resources import is_pod_level
 from pilothouse.kube.core.pods.qos import qos_class
@@ -70,7 +71,7 @@ class PodEvaluator:
         counted: ResourceList = {"count/pods": ONE}
         if self._has_ended(obj):
             return counted
-        spec = part(obj, "spec")
+        spec = effective_spec(obj)
         return added(counted, {"pods": ONE} | _compute(_requests(spec), _limits(spec)))
 
     def _has_ended(self, pod: Json) -> bool:

@@ -75,7 +75,7 @@ def _validate_capacity(capacity: Json | None, path: Path) -> Errors:
     if not capacity:
         yield required(path)
     if capacity is None or capacity.keys() != {"storage"}:
-        yield not_supported(path, capacity, ("storage",))
+        yield not_supported(path, capacity if capacity is None else dict(sorted(capacity.items())), ("storage",))
     for name, amount in sorted((capacity or {}).items()):
         yield from validate_basic_amount(amount, path.key(name))
         yield from positive_quantity(parse_quantity(amount), path.key(name))
