@@ -24,7 +24,6 @@ from pilothouse.kube.served import RESTStorageProvider
 from pilothouse.kube.storage.storage_provider import StorageStorageProvider
 
 STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
-    AdmissionRegistrationStorageProvider(),
     AppsStorageProvider(),
     AutoscalingStorageProvider(),
     BatchStorageProvider(),
@@ -37,16 +36,17 @@ STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
     PolicyStorageProvider(),
     NodeStorageProvider(),
     RBACStorageProvider(),
-    ResourceStorageProvider(),
     SchedulingStorageProvider(),
     StorageStorageProvider(),
 )
 
 
 def storage_providers(generic: GenericConfig) -> tuple[RESTStorageProvider, ...]:
-    """All of them. The first two answer with what the server itself knows of its users."""
+    """All of them. The first ask what the server itself knows of its users."""
     return (
         AuthenticationStorageProvider(generic.authenticator),
         AuthorizationStorageProvider(generic.authorizer),
+        AdmissionRegistrationStorageProvider(generic.authorizer),
+        ResourceStorageProvider(generic.authorizer),
         *STORAGE_PROVIDERS,
     )

@@ -17,3 +17,5 @@ class RequestContext:
     user: User
     warn: Callable[[str], None]
     user_agent: str = ""
+    verb: str = ""
+    """As authorization names it: create, update, patch."""

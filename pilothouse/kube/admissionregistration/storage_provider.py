@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
+from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
+from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.kube.admissionregistration.mutating_policies import MUTATING_ADMISSION_POLICIES
+from pilothouse.kube.admissionregistration.param_access import ParamKindAccess, ParamRefAccess, ResolveKind
 from pilothouse.kube.admissionregistration.policy_bindings import (
     MUTATING_ADMISSION_POLICY_BINDINGS,
     VALIDATING_ADMISSION_POLICY_BINDINGS,
 )
+from pilothouse.kube.admissionregistration.storage import ParamCheckedStore
 from pilothouse.kube.admissionregistration.strategy import GROUP
 from pilothouse.kube.admissionregistration.validating_policies import (
     VALIDATING_ADMISSION_POLICIES,
@@ -18,24 +22,44 @@ from pilothouse.kube.admissionregistration.webhook_configurations import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
+from pilothouse.kube.own_access import OwnAccess
 from pilothouse.kube.served import Registries, served
-from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.field import root
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 
-_PLAIN = (
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
-    MUTATING_WEBHOOK_CONFIGURATIONS,
-    VALIDATING_ADMISSION_POLICY_BINDINGS,
-    MUTATING_ADMISSION_POLICIES,
-    MUTATING_ADMISSION_POLICY_BINDINGS,
+_WEBHOOKS = (VALIDATING_WEBHOOK_CONFIGURATIONS, MUTATING_WEBHOOK_CONFIGURATIONS)
+_POLICIES = (
+    (VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS),
+    (MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS),
 )
 
 
 class AdmissionRegistrationStorageProvider:
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
     def open(self, registries: Registries) -> APIGroup:
-        policies = registries.open(VALIDATING_ADMISSION_POLICIES)
+        statuses = registries.open(VALIDATING_ADMISSION_POLICIES)
         resources = [
-            *(served(registries.open(resource)) for resource in _PLAIN),
-            served(policies),
-            served(policies, StatusStore(policies, ValidatingPolicyStatusStrategy()), subresource="status"),
+            *(served(registries.open(resource)) for resource in _WEBHOOKS),
+            *(each for pair in _POLICIES for each in self._served(registries, *pair)),
+            served(statuses, StatusStore(statuses, ValidatingPolicyStatusStrategy()), subresource="status"),
         ]
         return APIGroup(GROUP, [APIVersion(GroupVersion(GROUP, "v1"), resources)])
+
+    def _served(self, registries: Registries, policy: Resource, binding: Resource) -> list[ServedResource]:
+        policies, bindings, resolve = registries.open(policy), registries.open(binding), _resolver(registries)
+        to_kind = ParamKindAccess(self._authorizer, resolve)
+        to_reference = ParamRefAccess(self._authorizer, resolve, OwnAccess(policies).get)
+        return [
+            served(policies, ParamCheckedStore.over(policies, to_kind, root("spec", "paramKind"))),
+            served(bindings, ParamCheckedStore.over(bindings, to_reference, root("spec", "paramRef"))),
+        ]
+
+
+def _resolver(registries: Registries) -> ResolveKind:
+    def resource_of(kind: GroupVersionKind) -> str | None:
+        opened = (registry.resource for registry in registries.opened)
+        return next((resource.names.plural for resource in opened if resource.kind == kind), None)
+
+    return resource_of

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import deepcopy
 
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -25,21 +26,21 @@ from pilothouse.kube.flowcontrol.bootstrap import (
     SUGGESTED_SCHEMAS,
 )
 from pilothouse.kube.own_access import OwnAccess
-from pilothouse.machinery.errors import Conflict, NotFound, StatusError
-from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, resource_version_of
+from pilothouse.machinery.errors import AlreadyExists, NotFound, StatusError
+from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 _PERIOD = 60.0
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
-_MANAGER = "api-priority-and-fairness-config-producer-v1"
+_FIELD_MANAGER = "api-priority-and-fairness-config-producer-v1"
 _log = logging.getLogger(__name__)
 
 
 class BootstrapConfigurationEnsurer:
     def __init__(self, levels: RegistryStore, schemas: RegistryStore) -> None:
-        self._levels = OwnAccess(levels, field_manager=_MANAGER)
-        self._schemas = OwnAccess(schemas, field_manager=_MANAGER)
+        self._levels = OwnAccess(levels, _FIELD_MANAGER)
+        self._schemas = OwnAccess(schemas, _FIELD_MANAGER)
 
     async def start(self, context: HookContext) -> None:
         await self.ensure()
@@ -62,13 +63,40 @@ class BootstrapConfigurationEnsurer:
         await _remove_leftovers(self._levels, {**SUGGESTED_LEVELS, **MANDATORY_LEVELS})
 
 
-async def _ensure(objects: OwnAccess, specs: Mapping[str, Json], *, mandatory: bool) -> None:
+async def _ensure(access: OwnAccess, specs: Mapping[str, Json], *, mandatory: bool) -> None:
     for name, spec in specs.items():
-        current = await objects.get(name)
-        if current is None:
-            await _create(objects, name, spec)
-        elif (revised := revise(current, spec, mandatory=mandatory)) is not None:
-            await _update(objects, revised)
+        current = await access.get(name)
+        # What another server was faster with, the next round looks at.
+        with suppress(AlreadyExists, NotFound):
+            if current is None:
+                await access.create(_new(access, name, spec))
+            elif revise(current, spec, mandatory=mandatory) is not None:
+                await _revise_stored(access, current, spec, mandatory=mandatory)
+
+
+async def _revise_stored(access: OwnAccess, seen: Json, spec: Json, *, mandatory: bool) -> None:
+    def change(current: Json) -> None:
+        revised = revise(current, spec, mandatory=mandatory)
+        if revised is not None:
+            current.update(revised)
+
+    await access.update(seen, change)
+
+
+def _new(access: OwnAccess, name: str, spec: Json) -> Json:
+    kind = access.registry.resource.kind
+    return {
+        "kind": kind.kind,
+        "apiVersion": kind.api_version,
+        "metadata": {"name": name, "annotations": {AUTO_UPDATE: "true"}},
+        "spec": deepcopy(spec),
+    }
+
+
+async def _remove_leftovers(access: OwnAccess, wanted: Mapping[str, Json]) -> None:
+    for obj in await access.list():
+        if name_of(obj) not in wanted and _flag(annotations_of(obj).get(AUTO_UPDATE)):
+            await access.delete(name_of(obj))
 
 
 def revise(current: Json, spec: Json, *, mandatory: bool) -> Json | None:
@@ -101,28 +129,3 @@ def _says(current: Json, spec: Json) -> bool:
 
 def _flag(text: str | None) -> bool | None:
     return True if text in _TRUE else False if text in _FALSE else None
-
-
-async def _remove_leftovers(objects: OwnAccess, wanted: Mapping[str, Json]) -> None:
-    for obj in await objects.list():
-        if name_of(obj) not in wanted and _flag(annotations_of(obj).get(AUTO_UPDATE)):
-            await objects.delete(name_of(obj))
-
-
-async def _create(objects: OwnAccess, name: str, spec: Json) -> None:
-    kind = objects.registry.resource.kind
-    await objects.ensure(
-        {
-            "kind": kind.kind,
-            "apiVersion": kind.api_version,
-            "metadata": {"name": name, "annotations": {AUTO_UPDATE: "true"}},
-            "spec": deepcopy(spec),
-        }
-    )
-
-
-async def _update(objects: OwnAccess, revised: Json) -> None:
-    try:
-        await objects.update(revised, lambda current: current.update(deepcopy(revised)))
-    except (Conflict, NotFound):
-        _log.info("%s was changed by somebody else: revision %s", name_of(revised), resource_version_of(revised))

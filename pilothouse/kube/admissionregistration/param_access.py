@@ -1,0 +1,124 @@
+"""Who makes a policy or a binding that reads parameters must be allowed to read them.
+
+Policies show what they read in their messages, so that otherwise everybody who may write one could read everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
+from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision
+from pilothouse.kube.parts import part, text
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.immutable import semantically_equal
+
+ANY = "*"
+
+ResolveKind: TypeAlias = Callable[[GroupVersionKind], str | None]
+"""The resource of a kind; None for a kind that nobody serves here."""
+GetPolicy: TypeAlias = Callable[[str], Awaitable[Json | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What must be readable: everything, unless it is known to be less."""
+
+    group: str = ANY
+    version: str = ANY
+    resource: str = ANY
+    doubt: str = ""
+    """Why no less than everything will do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParamKindAccess:
+    """For policies: reading all objects of the kind."""
+
+    authorizer: Authorizer
+    resolve: ResolveKind
+
+    async def refusal(self, user: User, obj: Json, old: Json | None) -> str:
+        """Why the user may not write the object; empty when they may."""
+        kind = part(obj, "spec").get("paramKind")
+        if kind is None or SYSTEM_PRIVILEGED_GROUP in user.groups:
+            return ""
+        if old is not None and semantically_equal(part(old, "spec").get("paramKind"), kind):
+            return ""
+        target = _target(kind, self.resolve)
+        if await _may_read(self.authorizer, user, "get", target, name=ANY, namespace=ANY):
+            return ""
+        what = f"(kind={text(kind, 'kind')}, apiVersion={text(kind, 'apiVersion')})"
+        return f'user {_shown(user)} must have "get" permission on all objects of the referenced paramKind {what}'
+
+
+@dataclass(frozen=True, slots=True)
+class ParamRefAccess:
+    """For bindings: reading the objects that are referred to."""
+
+    authorizer: Authorizer
+    resolve: ResolveKind
+    policy: GetPolicy
+
+    async def refusal(self, user: User, obj: Json, old: Json | None) -> str:
+        spec = part(obj, "spec")
+        reference = spec.get("paramRef")
+        if reference is None or SYSTEM_PRIVILEGED_GROUP in user.groups:
+            return ""
+        if old is not None and _same_reference(spec, part(old, "spec")):
+            return ""
+        verb, target = "get" if text(reference, "name") else "list", await self._target(text(spec, "policyName"))
+        name, namespace = text(reference, "name"), text(reference, "namespace")
+        if await _may_read(self.authorizer, user, verb, target, name=name, namespace=namespace):
+            return ""
+        if target.doubt:
+            lack = f'user {_shown(user)} does not have "{verb}" permission for all groups, versions and resources'
+            return f"unable to {target.doubt} to determine minimum required permissions and {lack}"
+        return f'user {_shown(user)} does not have "{verb}" permission on the object referenced by paramRef'
+
+    async def _target(self, policy_name: str) -> _Target:
+        policy = await self.policy(policy_name)
+        if policy is None:
+            return _Target(doubt=f"get policy {policy_name}")
+        kind = part(policy, "spec").get("paramKind")
+        return _Target() if kind is None else _target(kind, self.resolve)
+
+
+def _target(kind: Json, resolve: ResolveKind) -> _Target:
+    shown = f"paramKind &ParamKind{{APIVersion:{text(kind, 'apiVersion')},Kind:{text(kind, 'kind')},}}"
+    try:
+        version = GroupVersion.parse(text(kind, "apiVersion"))
+    except ValueError:
+        return _Target(doubt=f"parse {shown}")
+    resource = resolve(version.kind(text(kind, "kind")))
+    doubt = "" if resource else f"resolve {shown}"
+    return _Target(version.group, version.version, resource or ANY, doubt)
+
+
+def _same_reference(spec: Json, old: Json) -> bool:
+    return all(semantically_equal(spec.get(field), old.get(field)) for field in ("paramRef", "policyName"))
+
+
+async def _may_read(
+    authorizer: Authorizer, user: User, verb: str, target: _Target, *, name: str, namespace: str
+) -> bool:
+    attributes = Attributes(
+        user,
+        verb,
+        is_resource=True,
+        group=target.group,
+        version=target.version,
+        resource=target.resource,
+        name=name,
+        namespace=namespace,
+    )
+    return (await authorizer.authorize(attributes)).decision is Decision.ALLOW
+
+
+def _shown(user: User) -> str:
+    """As Go prints it."""
+    extra = " ".join(f"{key}:[{' '.join(values)}]" for key, values in sorted(user.extra.items()))
+    return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"

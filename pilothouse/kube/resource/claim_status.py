@@ -1,0 +1,142 @@
+"""The status of resource claims, and who may write which part of it.
+
+allocation, reservedFor   → those who may bind claims: resourceclaims/binding, in all namespaces
+devices of a driver       → those who may speak for the driver: resourceclaims/driver, under the driver's name;
+                            from the claim's own node the verb is associated-node:…, from anywhere arbitrary-node:…
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision, forbidden
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import Updated, UpdatedObject, Validate, ValidateUpdate
+from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.kube.parts import items, part, text
+from pilothouse.kube.resource.allocations import device_id
+from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS, ResourceClaimStatusStrategy
+from pilothouse.machinery import field
+from pilothouse.machinery.errors import Invalid
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.validation.immutable import semantically_equal
+from pilothouse.machinery.validation.names import is_dns1123_subdomain
+
+_NODE_NAME = "authentication.kubernetes.io/node-name"
+_SERVICE_ACCOUNT = "system:serviceaccount:"
+
+
+class ResourceClaimStatusStore(StatusStore):
+    """Checks after the strategy's own rules, and before admission's last word."""
+
+    def __init__(self, registry: RegistryStore, authorizer: Authorizer) -> None:
+        super().__init__(registry, ResourceClaimStatusStrategy())
+        self._authorizer = authorizer
+
+    async def update(
+        self,
+        ctx: RequestContext,
+        name: str,
+        updated: UpdatedObject,
+        *,
+        options: WriteOptions,
+        validate_create: Validate,
+        validate_update: ValidateUpdate,
+        force_allow_create: bool = False,
+    ) -> Updated:
+        async def checked(obj: Json, old: Json) -> None:
+            errors = [error async for error in self._refusals(ctx, obj, old)]
+            if errors:
+                raise Invalid.of(RESOURCE_CLAIMS.kind.group_kind, name_of(obj), errors)
+            await validate_update(obj, old)
+
+        return await super().update(
+            ctx, name, updated, options=options, validate_create=validate_create, validate_update=checked
+        )
+
+    async def _refusals(self, ctx: RequestContext, obj: Json, old: Json) -> AsyncIterator[field.FieldError]:
+        new_status, old_status = part(obj, "status"), part(old, "status")
+        asked = _attributes(ctx, name_of(obj))
+        if not _same(new_status, old_status, "allocation", "reservedFor"):
+            binding = replace(asked, subresource="binding", namespace="", name="")
+            if why := await self._refusal([binding]):
+                what = 'changing status.allocation or status.reservedFor requires resource="resourceclaims/binding"'
+                yield field.forbidden(
+                    field.root("status", "allocation"), f'{what}, verb="{ctx.verb}" permission: {why}'
+                )
+        if new_status.get("allocation") is not None:
+            verbs = list(_driver_verbs(ctx, new_status))
+            for driver in sorted(_changed_drivers(new_status, old_status)):
+                ways = [replace(asked, verb=verb, subresource="driver", name=driver) for verb in verbs]
+                if why := await self._refusal(ways):
+                    what = 'changing status.devices requires resource="resourceclaims/driver"'
+                    told = f'{what}, verb="[{" ".join(verbs)}]" permission: {why}'
+                    yield field.forbidden(field.root("status", "devices"), told)
+
+    async def _refusal(self, ways: Iterable[Attributes]) -> str:
+        """Why none of the ways is open; empty when one is."""
+        first = ""
+        for attributes in ways:
+            answer = await self._authorizer.authorize(attributes)
+            if answer.decision is Decision.ALLOW:
+                return ""
+            first = first or str(forbidden(attributes, answer.reason).message)
+        return first
+
+
+def _attributes(ctx: RequestContext, name: str) -> Attributes:
+    group = RESOURCE_CLAIMS.kind
+    return Attributes(
+        ctx.user,
+        ctx.verb,
+        is_resource=True,
+        group=group.group,
+        version=group.version,
+        resource=RESOURCE_CLAIMS.names.plural,
+        subresource="status",
+        namespace=ctx.namespace,
+        name=name,
+    )
+
+
+def _same(new: Json, old: Json, *fields: str) -> bool:
+    return all(semantically_equal(new.get(each), old.get(each)) for each in fields)
+
+
+def _changed_drivers(new: Json, old: Json) -> set[str]:
+    """Those whose devices were added, changed or left out."""
+    before = {device_id(device): device for device in items(old, "devices")}
+    changed: set[str] = set()
+    for device in items(new, "devices"):
+        if not semantically_equal(before.pop(device_id(device), None), device):
+            changed.add(text(device, "driver"))
+    return changed | {device.driver for device in before}
+
+
+def _driver_verbs(ctx: RequestContext, status: Json) -> Iterable[str]:
+    node = _allocated_node(status)
+    if node and _runs_on(ctx.user, node):
+        yield f"associated-node:{ctx.verb}"
+    yield f"arbitrary-node:{ctx.verb}"
+
+
+def _allocated_node(status: Json) -> str:
+    """The name of the node that the allocation is bound to, if it is bound to just one."""
+    terms = items(status, "allocation", "nodeSelector", "nodeSelectorTerms")
+    if len(terms) != 1 or items(terms[0], "matchExpressions") or len(items(terms[0], "matchFields")) != 1:
+        return ""
+    (match,) = items(terms[0], "matchFields")
+    one_name = text(match, "key") == "metadata.name" and text(match, "operator") == "In"
+    values = items(match, "values")
+    return values[0] if one_name and len(values) == 1 else ""
+
+
+def _runs_on(user: User, node: str) -> bool:
+    names = user.extra.get(_NODE_NAME, ())
+    parts = user.name.removeprefix(_SERVICE_ACCOUNT).split(":")
+    is_account = user.name.startswith(_SERVICE_ACCOUNT) and len(parts) == 2 and all(parts)
+    return is_account and names == (node,) and not is_dns1123_subdomain(node)
