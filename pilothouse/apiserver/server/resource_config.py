@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion, GroupVersionResource
 
 _MATURITIES = {
@@ -29,13 +30,20 @@ class ResourceConfig:
     problems: tuple[str, ...] = ()
     """What in the text could not be understood."""
 
+    @property
+    def named_versions(self) -> dict[GroupVersion, bool]:
+        """Those that are named, alone or with a resource, in order; and whether something of them is turned on."""
+        named = [*self.versions.items(), *((each.group_version, on) for each, on in self.resources.items())]
+        turned_on = {version for version, on in named if on}
+        return {version: version in turned_on for version in sorted({version for version, _ in named}, key=str)}
+
     def version_enabled(self, version: GroupVersion) -> bool:
         if version in self.versions:
             return self.versions[version]
         for name, pattern in _MATURITIES.items():
             if name in self.maturities and pattern.fullmatch(version.version):
                 return self.maturities[name]
-        return _MATURITIES["api/ga"].fullmatch(version.version) is not None
+        return is_stable(version)
 
     def resource_enabled(self, resource: GroupVersionResource) -> bool:
         explicit = self.resources.get(resource)
@@ -47,16 +55,23 @@ class ResourceConfig:
         return self.version_enabled(version) or any(resources)
 
 
+def is_stable(version: GroupVersion) -> bool:
+    return _MATURITIES["api/ga"].fullmatch(version.version) is not None
+
+
 def parse_runtime_config(settings: Mapping[str, str]) -> ResourceConfig:
     """Reads --runtime-config. Collects every problem instead of raising the first."""
     problems: list[str] = []
     config = ResourceConfig()
     for key, text in settings.items():
         value = _value(text)
-        if value is None:
-            problems.append(f"invalid value {key}={text}")
-        elif key in _MATURITIES:
-            config.maturities[key] = value
+        if key in _MATURITIES:
+            if text not in ("true", "false"):
+                problems.append(f"invalid value {key}={text}")
+            config.maturities[key] = text == "true"
+        elif value is None:
+            why = f"strconv.ParseBool: parsing {quote(text)}: invalid syntax"
+            problems.append(f"invalid value of {key}: {text}, err: {why}")
         elif key != "api/legacy":
             problems.extend(_explicit(config, key, value))
     return ResourceConfig(config.maturities, config.versions, config.resources, tuple(problems))

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pilothouse.apiserver.server.resource_config import parse_runtime_config
+from pilothouse.apiserver.server.resource_config import ResourceConfig, is_stable, parse_runtime_config
 from pilothouse.controlplane.flags.declare import flag
 from pilothouse.controlplane.flags.values import CONFIGURATION_MAP
+from pilothouse.controlplane.options.api_versions import REGISTERED
 
 _HELP = """Turns built-in APIs on or off with key=true|false:
 v1, group/version or group/version/resource for one of them (apps/v1=false)
@@ -25,4 +26,20 @@ class APIEnablementOptions:
     def validate(self) -> Iterator[str]:
         if self.runtime_config == {"api/all": "false"}:
             yield "invalid runtime-config with only api/all=false"
-        yield from parse_runtime_config(self.runtime_config).problems
+        config = parse_runtime_config(self.runtime_config)
+        yield from config.problems
+        yield from _unknown_groups(config)
+        yield from _unknown_versions(config)
+
+
+def _unknown_groups(config: ResourceConfig) -> Iterator[str]:
+    if unknown := [str(each) for each in config.named_versions if each.group not in REGISTERED]:
+        yield f"unknown api groups {','.join(unknown)}"
+
+
+def _unknown_versions(config: ResourceConfig) -> Iterator[str]:
+    for version, enabled in config.named_versions.items():
+        if version.version not in REGISTERED.get(version.group, (version.version,)):
+            yield f"group version {version} that has not been registered"
+        elif enabled and not is_stable(version) and version.group in REGISTERED:
+            yield f"group version {version} is not supported by this version"
