@@ -17,6 +17,7 @@ from pilothouse.kube.admission.default_classes import DefaultIngressClass, Defau
 from pilothouse.kube.admission.default_toleration_seconds import DefaultTolerationSeconds
 from pilothouse.kube.admission.limit_ranger import LimitRanger
 from pilothouse.kube.admission.node_taints import TaintNodesByCondition
+from pilothouse.kube.admission.pod_resize import PodResizeValidator
 from pilothouse.kube.admission.pod_topology_labels import PodTopologyLabels
 from pilothouse.kube.admission.priority import Priority
 from pilothouse.kube.admission.priority_classes import StoredPriorityClasses
@@ -40,6 +41,7 @@ def admission_plugins(
 ) -> list[Plugin]:
     """Those of the plugins that are enabled, by name."""
     storage_classes = StoredObjects(registries.open(STORAGE_CLASSES))
+    nodes = StoredObjects(registries.open(NODES))
     plugins: list[Plugin] = [
         NamespaceLifecycle(namespace_phase),
         LimitRanger(StoredObjects(registries.open(LIMIT_RANGES)).list),
@@ -54,7 +56,8 @@ def admission_plugins(
         CertificateSigning(authorizer),
         CertificateSubjectRestriction(),
         DefaultIngressClass(StoredObjects(registries.open(INGRESS_CLASSES)).list),
-        PodTopologyLabels(StoredObjects(registries.open(NODES)).get),
+        PodTopologyLabels(nodes.get),
+        PodResizeValidator(nodes.get),
         ResourceQuota(StoredQuotas(registries.open(RESOURCE_QUOTAS))),
     ]
     return [plugin for plugin in plugins if plugin.name in enabled]

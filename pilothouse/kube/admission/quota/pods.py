@@ -72,7 +72,7 @@ class PodEvaluator:
         if self._has_ended(obj):
             return counted
         spec = effective_spec(obj)
-        return added(counted, {"pods": ONE} | _compute(_requests(spec), _limits(spec)))
+        return added(counted, {"pods": ONE} | _compute(pod_requests(spec), _limits(spec)))
 
     def _has_ended(self, pod: Json) -> bool:
         if text(pod, "status", "phase") in ("Failed", "Succeeded"):
@@ -93,7 +93,7 @@ def _is_terminating(pod: Json) -> bool:
     return seconds is not None and seconds >= 0
 
 
-def _requests(spec: Json) -> ResourceList:
+def pod_requests(spec: Json) -> ResourceList:
     return added(aggregate_requests(spec) | _pod_level(spec, "requests"), _overhead(spec))
 
 

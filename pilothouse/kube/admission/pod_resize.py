@@ -1,0 +1,68 @@
+"""PodResizeValidator: a running pod grows only on a Linux node, and not beyond what the node could ever give."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kube.admission.quota.pods import pod_requests
+from pilothouse.kube.admission.refusals import refused
+from pilothouse.kube.parts import part, text
+from pilothouse.machinery.errors import Forbidden
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json, labels_of, metadata
+from pilothouse.machinery.quantity import ZERO, parse_quantity
+
+GetNode: TypeAlias = Callable[[str], Awaitable[Json | None]]
+
+_PODS = GroupResource("", "pods")
+_OS_LABEL = "kubernetes.io/os"
+
+
+class PodResizeValidator:
+    name = "PodResizeValidator"
+
+    def __init__(self, get_node: GetNode) -> None:
+        self._get_node = get_node
+
+    def handles(self, operation: Operation) -> bool:
+        return operation is Operation.UPDATE
+
+    async def admit(self, attributes: Attributes) -> None:
+        return None
+
+    async def validate(self, attributes: Attributes) -> None:
+        pod = attributes.obj
+        if pod is None or attributes.resource.group_resource != _PODS or attributes.subresource != "resize":
+            return
+        name = text(pod, "spec", "nodeName")
+        if not name or metadata(pod).get("generation") == metadata(attributes.old or {}).get("generation"):
+            return
+        node = await self._get_node(name)
+        if node is None:
+            raise refused(attributes, f"node {quote(name)} not found")
+        system = labels_of(node).get(_OS_LABEL, "linux")
+        if system != "linux":
+            why = f"pod resize is only supported on linux nodes, node {quote(name)} is {quote(system)}"
+            raise _because(refused(attributes, why), "UnsupportedPlatform")
+        if shortage := _shortage(pod, node):
+            why = f"node didn't have enough allocatable resources: {shortage}"
+            raise _because(refused(attributes, why), "NodeCapacity")
+
+
+def _shortage(pod: Json, node: Json) -> str:
+    requests, allocatable = pod_requests(part(pod, "spec")), part(node, "status", "allocatable")
+    found = []
+    for name, scale in (("cpu", -3), ("memory", 0)):
+        asked, there = requests.get(name, ZERO), parse_quantity(allocatable.get(name) or "0")
+        if asked > there:
+            amounts = f"requested: {asked.scaled_value(scale)}, allocatable: {there.scaled_value(scale)}"
+            found.append(f"{name}, {amounts}")
+    return "; ".join(found)
+
+
+def _because(error: Forbidden, reason: str) -> Forbidden:
+    error.details = (error.details or {}) | {"causes": [{"reason": reason}]}
+    return error
