@@ -93,6 +93,7 @@ def served(
         from_stored=conversion.from_stored if conversion else None,
         convert_field=field_conversion(resource),
         columns=resource.columns,
+        row_order=resource.row_order,
         reset_fields=_reset_fields(registry, storage, subresource),
         returns_deleted_object=resource.returns_deleted_object,
         deprecation=deprecation,

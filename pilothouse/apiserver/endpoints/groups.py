@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
 from pilothouse.apiserver.endpoints.deprecation import Deprecation
@@ -34,6 +35,7 @@ class ServedResource:
     from_stored: Callable[[Json], Json] | None = None
     convert_field: fields.Transform | None = None
     columns: Sequence[Column] = DEFAULT_COLUMNS
+    row_order: Callable[[Json], Any] | None = None
     serializers: Serializers = BUILT_IN
     typed_items: bool = False
     deprecation: Deprecation | None = None

@@ -90,6 +90,7 @@ class Installer:
             to_stored=served.to_stored,
             convert_field=served.convert_field,
             columns=served.columns,
+            row_order=served.row_order,
             serializers=served.serializers,
             min_request_timeout=self.min_request_timeout,
         )

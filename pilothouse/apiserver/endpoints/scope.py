@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.admission.interface import Attributes, Operation
@@ -47,6 +48,8 @@ class RequestScope:
     convert_field: fields.Transform | None = None
     """Refuses field labels that the kind does not have."""
     columns: Sequence[Column] = DEFAULT_COLUMNS
+    row_order: Callable[[Json], Any] | None = None
+    """What the rows of a list's table are sorted by, if not the order of the objects."""
     serializers: Serializers = BUILT_IN
     patch_types: tuple[str, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
     min_request_timeout: float = 1800.0

@@ -37,7 +37,8 @@ def listed(request: Request, scope: RequestScope, target: GroupVersionKind, resu
 
     objects = [scope.view.object(stored) for stored in result.objects]
     if target.kind == "Table":
-        return table(request, scope, target, objects, list_metadata(result))
+        ordered = sorted(objects, key=scope.row_order) if scope.row_order else objects
+        return table(request, scope, target, ordered, list_metadata(result))
     if target.kind != "PartialObjectMetadataList":
         what = f"the requested object is a list (*{scope.view.go_type}List)"
         raise NotAcceptable(f"you requested PartialObjectMetadata, but {what}")

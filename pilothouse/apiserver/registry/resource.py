@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import Column
@@ -44,6 +45,8 @@ class Resource:
     group: str = ""
     version: str = "v1"
     columns: Sequence[Column] = ()
+    row_order: Callable[[Json], Any] | None = None
+    """What the rows of a list's table are sorted by; without it, they come as the objects do."""
     fields: Callable[[Json], Fields] | None = None
     """Selectable fields; without it, metadata.name (and metadata.namespace)."""
     storage_path: str = ""

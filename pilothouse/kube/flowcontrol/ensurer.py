@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.flowcontrol.bootstrap import (
@@ -25,7 +26,6 @@ from pilothouse.kube.flowcontrol.bootstrap import (
     SUGGESTED_LEVELS,
     SUGGESTED_SCHEMAS,
 )
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.machinery.errors import AlreadyExists, NotFound, StatusError
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal

@@ -103,6 +103,7 @@ FLOW_SCHEMAS = Resource(
     names=Names("flowschemas", kind="FlowSchema"),
     strategy=FlowSchemaStrategy(),
     group=GROUP,
+    row_order=lambda obj: (number(obj, "spec", "matchingPrecedence"), name_of(obj)),
     columns=[
         NAME,
         Column(
