@@ -10,6 +10,7 @@ from typing import Any
 
 from rules import decoded
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext, PostStartEntry, run_post_start_hooks
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.kube.core.services.portallocator.allocator import PortAllocator
@@ -17,7 +18,6 @@ from pilothouse.kube.core.services.resource import SERVICES
 from pilothouse.kube.core.services.storage import ServiceNetwork, ServiceStorage
 from pilothouse.kube.networking.ip_addresses import IP_ADDRESSES
 from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.kube.served import Registries
 from pilothouse.machinery.objects import Json, name_of
 

@@ -2,7 +2,7 @@
 
     object → Scale → what the client makes of it → its replicas and resourceVersion go back into the object
 
-Only these two come back: whatever else a client writes into a Scale is not looked at.
+Only these two come back, and who owns the replicas: whatever else a client writes into a Scale is not looked at.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from pilothouse.apiserver.registry.options import GetOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.storage.object import StoredObject
-from pilothouse.machinery.errors import BadRequest, Conflict, Invalid
+from pilothouse.machinery.apply.fieldset import Path
+from pilothouse.machinery.apply.managed import InvalidManagedFields, set_entries
+from pilothouse.machinery.apply.scale import REPLICAS, to_parent, to_scale
+from pilothouse.machinery.errors import BadRequest, Conflict, Invalid, StatusError
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
@@ -55,6 +58,8 @@ class Scaling:
     status_replicas: Callable[[Json], int] = _status_replicas
     selector: Callable[[Json], str] = _label_selector
     """The selector of the pods as text. Raises InvalidSelector."""
+    replicas_path: Path = REPLICAS
+    """Where managedFields finds the replicas."""
 
     def scale_of(self, obj: Json) -> Json:
         """Raises BadRequest for an object whose selector nobody can read."""
@@ -95,7 +100,9 @@ class ScaleStore:
     ) -> Updated:
         async def rescaled(existing: Json | None) -> Json:
             assert existing is not None, "a scale is never created"
-            scale = await updated.make(self._scaling.scale_of(existing))
+            old = self._scaling.scale_of(existing)
+            set_entries(old, self._scale_entries(existing))
+            scale = await updated.make(old)
             return self._with_scale(ctx, existing, scale)
 
         async def validate(obj: Json, old: Json) -> None:
@@ -120,7 +127,29 @@ class ScaleStore:
             raise Conflict.of(resource, name_of(obj), why)
         self._scaling.set_replicas(obj, _spec_replicas(scale))
         metadata(obj)["resourceVersion"] = metadata(scale).get("resourceVersion") or ""
+        set_entries(obj, self._parent_entries(obj, scale))
         return obj
+
+    def _scale_entries(self, obj: Json) -> list[Json]:
+        try:
+            return to_scale(metadata(obj).get("managedFields"), self._mappings)
+        except InvalidManagedFields as error:
+            raise StatusError(str(error)) from None
+
+    def _parent_entries(self, obj: Json, scale: Json) -> list[Json]:
+        entries, own = metadata(obj).get("managedFields"), metadata(scale).get("managedFields")
+        try:
+            return to_parent(entries, own, api_version=self._api_version, mappings=self._mappings)
+        except InvalidManagedFields as error:
+            raise StatusError(str(error)) from None
+
+    @property
+    def _mappings(self) -> dict[str, Path]:
+        return {self._api_version: self._scaling.replicas_path}
+
+    @property
+    def _api_version(self) -> str:
+        return self._registry.resource.kind.api_version
 
     def _scale(self, result: Result) -> Json:
         return self._scaling.scale_of(result.parse() if isinstance(result, StoredObject) else result)

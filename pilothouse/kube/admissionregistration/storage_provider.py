@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.kube.admissionregistration.mutating_policies import MUTATING_ADMISSION_POLICIES
@@ -22,7 +23,6 @@ from pilothouse.kube.admissionregistration.webhook_configurations import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.kube.served import Registries, served
 from pilothouse.machinery.field import root
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind

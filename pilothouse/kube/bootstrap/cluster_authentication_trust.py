@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.bootstrap.certificate_bundle import join_bundles
 from pilothouse.kube.bootstrap.rounds import keep, try_once
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.machinery.objects import Json
 
 NAMESPACE, NAME = "kube-system", "extension-apiserver-authentication"

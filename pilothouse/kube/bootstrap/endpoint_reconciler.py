@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.endpoint_leases import EndpointLeases
 from pilothouse.kube.bootstrap.endpoint_slice import ensure_slice_of
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.machinery.objects import Json, labels_of, metadata
 from pilothouse.machinery.validation.immutable import semantically_equal
 

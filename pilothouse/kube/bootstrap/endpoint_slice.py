@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from pilothouse.kube.own_access import OwnAccess
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 

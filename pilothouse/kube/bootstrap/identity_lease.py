@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import uuid
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.identity import server_id
 from pilothouse.kube.bootstrap.rounds import keep, try_once
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.times import Clock, now_micro, system_clock

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import partial
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.bootstrap.identity_lease import IDENTITY_LABEL, NAMESPACE
 from pilothouse.kube.bootstrap.rounds import keep, try_once
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of
 from pilothouse.machinery.times import Clock, parse_micro_time, system_clock
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationTrust
@@ -22,7 +23,6 @@ from pilothouse.kube.core.endpoints import ENDPOINTS
 from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.core.services.storage import ServiceStorage
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.kube.served import Registries
 
 

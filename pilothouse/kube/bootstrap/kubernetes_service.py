@@ -7,11 +7,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.endpoint_reconciler import NAME, NAMESPACE, LeaseEndpointReconciler
 from pilothouse.kube.bootstrap.rounds import keep, try_once
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.machinery.objects import Json
 
 PORT = 443

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from functools import partial
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.bootstrap.rounds import keep, try_once
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import Clock, system_clock
 

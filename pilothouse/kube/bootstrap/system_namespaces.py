@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.bootstrap.rounds import keep, try_once
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.machinery.objects import Json
 
 SYSTEM_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")

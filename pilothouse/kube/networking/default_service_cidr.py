@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS, ServiceCIDRStatusStrategy
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.machinery.errors import AlreadyExists, StatusError
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.times import now

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.kube.scheduling.priorityclasses import PRIORITY_CLASSES, SYSTEM_CLASSES
 
 _DESCRIPTIONS = {

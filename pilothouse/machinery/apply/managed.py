@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pilothouse.machinery.apply.elements import InvalidElement, encode
 from pilothouse.machinery.apply.fieldset import FieldSet, decode
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, metadata
 
 APPLY, UPDATE = "Apply", "Update"
 
@@ -93,6 +93,13 @@ def _check(entry: Json, position: int) -> None:
         raise InvalidManagedFields(f"missing fieldsType in managed fields entry {position}")
     if fields_type != "FieldsV1":
         raise InvalidManagedFields(f"invalid fieldsType {quote(fields_type)} in managed fields entry {position}")
+
+
+def set_entries(obj: Json, entries: list[Json]) -> None:
+    if entries:
+        metadata(obj)["managedFields"] = entries
+    else:
+        metadata(obj).pop("managedFields", None)
 
 
 def encode_entries(managed: Managed) -> list[Json]:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.kube.coordination.leases import LEASES
 from pilothouse.kube.core.configmaps import CONFIG_MAPS
 from pilothouse.kube.core.endpoints import ENDPOINTS
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.kube.served import Registries
 
 

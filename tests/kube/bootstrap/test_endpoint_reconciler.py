@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.endpoint_leases import EndpointLeases
 from pilothouse.kube.bootstrap.endpoint_reconciler import NAME, NAMESPACE, LeaseEndpointReconciler
 from pilothouse.kube.core.endpoints import ENDPOINTS
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.kube.served import Registries
 from pilothouse.machinery.objects import Json, labels_of, metadata, resource_version_of
 

@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.kube.bootstrap import cluster_authentication_trust as trust
 from pilothouse.kube.bootstrap import legacy_token_tracking as tracking
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.machinery.objects import Json
 
 

@@ -29,6 +29,7 @@ from pilothouse.machinery.apply.managed import (
     decode_entries,
     encode_entries,
     manager_id,
+    set_entries,
 )
 from pilothouse.machinery.errors import BadRequest, Conflict, StatusError
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
@@ -64,7 +65,7 @@ class FieldManager:
             managed = self._track(served(live), served(new), managed, manager)
         except Unkeyed:
             return
-        _set_entries(new, managed)
+        set_entries(new, encode_entries(managed))
 
     def apply(self, live: Json | None, patch: Json, manager: str, *, force: bool) -> Json:
         """The new object in the version of the request, not yet with defaults. Raises StatusError."""
@@ -79,7 +80,7 @@ class FieldManager:
             managed = self._track(self._empty(), live, managed, _BEFORE_FIRST_APPLY)
         merged = self._apply(live, patch, managed, manager, force=force)
         obj = live if merged.obj is None else self._converted(merged.obj, patch)
-        _set_entries(obj, merged.managed)
+        set_entries(obj, encode_entries(merged.managed))
         if manager == KUBECTL:
             keep_up_to_date(obj, patch)
         return obj
@@ -147,13 +148,6 @@ def _decoded(entries: Any) -> Managed:
         return decode_entries(entries)
     except InvalidManagedFields:
         return Managed()
-
-
-def _set_entries(obj: Json, managed: Managed) -> None:
-    if managed.sets:
-        metadata(obj)["managedFields"] = encode_entries(managed)
-    else:
-        metadata(obj).pop("managedFields", None)
 
 
 def _kind_of(patch: Json) -> GroupVersionKind:

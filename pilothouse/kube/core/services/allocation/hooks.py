@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from pilothouse.apiserver.registry.hooks import Hooks
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.core.services.allocation.cluster_ips import ClusterIPOperation, canonical
@@ -30,7 +31,6 @@ from pilothouse.kube.core.services.traits import (
     needs_health_check,
     node_ports_of,
 )
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 

@@ -10,6 +10,7 @@ import logging
 from contextlib import suppress
 from random import Random, SystemRandom
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kube.core.services.ipallocator.address_range import AddressRange
 from pilothouse.kube.core.services.ipallocator.errors import (
@@ -22,7 +23,6 @@ from pilothouse.kube.core.services.ipallocator.errors import (
 )
 from pilothouse.kube.core.services.ipallocator.metrics import DYNAMIC, STATIC, measured, released
 from pilothouse.kube.networking.ip_addresses import FAMILY_LABEL, IP_ADDRESSES, MANAGED_BY_LABEL
-from pilothouse.kube.own_access import OwnAccess
 from pilothouse.kube.validation.addresses import ip_family
 from pilothouse.machinery.errors import AlreadyExists, StatusError
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
