@@ -19,22 +19,26 @@ def api_versions(group: APIGroup, address: str) -> Json:
 
 
 def api_group(group: APIGroup) -> Json:
-    return {"kind": "APIGroup", "apiVersion": "v1", **_group(group)}
+    return {"kind": "APIGroup", "apiVersion": "v1", **group_entry(group)}
 
 
-def api_group_list(groups: Iterable[APIGroup]) -> Json:
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(group) for group in groups]}
+def api_group_list(entries: Iterable[Json]) -> Json:
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": list(entries)}
 
 
-def _group(group: APIGroup) -> Json:
+def group_entry(group: APIGroup) -> Json:
+    """A group as the list of groups shows it."""
     versions = [{"groupVersion": str(v.group_version), "version": v.group_version.version} for v in group.versions]
     return {"name": group.name, "versions": versions, "preferredVersion": versions[0]}
 
 
-def group_discovery_list(groups: Iterable[APIGroup]) -> Json:
+def group_discovery(group: APIGroup) -> Json:
+    """A group as the aggregated document shows it."""
+    metadata = {"name": group.name} if group.name else {}
+    return {"metadata": metadata, "versions": [version_discovery(version) for version in group.versions]}
+
+
+def group_discovery_list(items: Iterable[Json]) -> Json:
     """The aggregated document: everything in one answer."""
-    items = [
-        {"metadata": {"name": g.name} if g.name else {}, "versions": [version_discovery(v) for v in g.versions]}
-        for g in groups
-    ]
-    return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
+    kind: Json = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}}
+    return kind | {"items": list(items)}

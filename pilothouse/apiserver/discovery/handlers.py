@@ -8,7 +8,14 @@ from functools import cached_property
 
 import orjson
 
-from pilothouse.apiserver.discovery.groups import api_group, api_group_list, api_versions, group_discovery_list
+from pilothouse.apiserver.discovery.groups import (
+    api_group,
+    api_group_list,
+    api_versions,
+    group_discovery,
+    group_discovery_list,
+)
+from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
 from pilothouse.apiserver.discovery.resources import resource_list
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.endpoints.negotiation import negotiate_output, parse_accept
@@ -42,14 +49,14 @@ class AggregatedDocument:
         return Response(200, self.body, [(b"content-type", _AGGREGATED.encode()), *headers])
 
 
-def with_aggregated(plain: Handler, aggregated: AggregatedDocument) -> Handler:
+def with_aggregated(plain: Handler, aggregated: Callable[[], AggregatedDocument]) -> Handler:
     """Clients that know the aggregated form ask for it in their Accept header."""
 
     async def discover(request: Request) -> Response:
         if request.method != "GET":
             raise method_not_allowed()
         if _wants_aggregated(request.header(b"accept")):
-            return aggregated.answer(request)
+            return aggregated().answer(request)
         response = await plain(request)
         return response.with_header(b"vary", b"Accept")
 
@@ -88,10 +95,21 @@ def group_handler(group: APIGroup) -> Handler:
 
 def legacy_root_handler(group: APIGroup, address: Callable[[], str]) -> Handler:
     plain = document_handler(lambda: api_versions(group, address()))
-    return with_aggregated(plain, AggregatedDocument(lambda: group_discovery_list([group])))
+    document = AggregatedDocument(lambda: group_discovery_list([group_discovery(group)]))
+    return with_aggregated(plain, lambda: document)
 
 
-def root_handler(groups: list[APIGroup]) -> Handler:
-    """/apis for a server on its own; the aggregator has one that knows every server's groups."""
-    plain = document_handler(lambda: api_group_list(groups))
-    return with_aggregated(plain, AggregatedDocument(lambda: group_discovery_list(groups)))
+def root_handler(manager: GroupManager) -> Handler:
+    """/apis: the groups that there are at the moment of the request."""
+    plain = document_handler(lambda: api_group_list(group.entry for group in manager.groups()))
+    shown = AggregatedDocument(lambda: group_discovery_list([]))
+    known: tuple[GroupDocuments, ...] | None = None
+
+    def aggregated() -> AggregatedDocument:
+        nonlocal shown, known
+        groups = manager.groups()
+        if groups != known:
+            known, shown = groups, AggregatedDocument(lambda: group_discovery_list(g.discovery for g in groups))
+        return shown
+
+    return with_aggregated(plain, aggregated)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from pilothouse.apiserver.discovery.handlers import group_handler, legacy_root_handler, root_handler, version_handler
+from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.apiserver.endpoints.groups import APIGroup
 from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.endpoints.routes import VersionRoutes, resource_not_found
@@ -35,10 +36,12 @@ def install_legacy_api_group(
 
 
 def install_group_list(server: GenericAPIServer, groups: Iterable[APIGroup]) -> None:
-    """/apis: the groups that this server has."""
-    known = list(groups)
-    server.mux.handle("/apis", root_handler(known))
-    server.mux.handle("/apis/", root_handler(known))
+    """/apis: the groups that this server has, and those that its delegates have."""
+    for group in groups:
+        server.discovery.put(GroupDocuments.of(group))
+    root = root_handler(server.discovery)
+    server.mux.handle("/apis", root)
+    server.mux.handle("/apis/", root)
     server.openapi.update(group_list_container())
 
 

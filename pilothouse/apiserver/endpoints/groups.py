@@ -8,6 +8,7 @@ from typing import Any
 
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
 from pilothouse.apiserver.endpoints.deprecation import Deprecation
+from pilothouse.apiserver.endpoints.patch_types import ALL_PATCHES
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers
 from pilothouse.apiserver.registry.resource import Names
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS, Column
@@ -37,6 +38,7 @@ class ServedResource:
     columns: Sequence[Column] = DEFAULT_COLUMNS
     row_order: Callable[[Json], Any] | None = None
     serializers: Serializers = BUILT_IN
+    patch_types: tuple[str, ...] = ALL_PATCHES
     typed_items: bool = False
     deprecation: Deprecation | None = None
     reset_fields: tuple[str, ...] = ()

@@ -55,12 +55,12 @@ class Installer:
         """`versions` are all of the group, in which the same objects may be seen."""
         routes = VersionRoutes()
         for resource in version.resources:
-            manager = _field_manager(resource, versions)
-            routes.add(resource.names.plural, resource.subresource, self._routes(version, resource, manager))
+            routes.add(resource.names.plural, resource.subresource, self.routes(version, resource, versions))
         return routes
 
-    def _routes(self, version: APIVersion, served: ServedResource, manager: FieldManager) -> ResourceRoutes:
-        scope, storage = self._scope(version, served, manager), served.storage
+    def routes(self, version: APIVersion, served: ServedResource, versions: Sequence[APIVersion]) -> ResourceRoutes:
+        """Of one resource of the version."""
+        scope, storage = self._scope(version, served, field_manager(served, versions)), served.storage
         collection = with_warning(_collection_methods(storage, scope), served.warning)
         watchable = isinstance(storage, Watcher) and isinstance(storage, Lister)
         watch: Methods = {"GET": watch_handler(storage, scope)} if watchable else {}  # type: ignore[arg-type]
@@ -92,11 +92,12 @@ class Installer:
             columns=served.columns,
             row_order=served.row_order,
             serializers=served.serializers,
+            patch_types=served.patch_types,
             min_request_timeout=self.min_request_timeout,
         )
 
 
-def _field_manager(served: ServedResource, versions: Sequence[APIVersion]) -> FieldManager:
+def field_manager(served: ServedResource, versions: Sequence[APIVersion]) -> FieldManager:
     forms = {
         other.kind.api_version: VersionForm(
             other.kind.api_version, other.decoder, to_stored=other.to_stored, from_stored=other.from_stored

@@ -8,9 +8,10 @@ from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_us
 from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
 from pilothouse.apiserver.endpoints.negotiation import negotiate_output
 from pilothouse.apiserver.endpoints.options import patch_options
+from pilothouse.apiserver.endpoints.patch_types import APPLY_PATCH
 from pilothouse.apiserver.endpoints.patchers import PATCHERS
 from pilothouse.apiserver.endpoints.response import object_response
-from pilothouse.apiserver.endpoints.scope import APPLY_PATCH, RequestScope
+from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.write import store_update
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.interface import Patcher, UpdatedObject

@@ -8,7 +8,8 @@ from typing import Any, Protocol, TypeVar
 import orjson
 
 from pilothouse.apiserver.endpoints.decoding import DecodedObject
-from pilothouse.apiserver.endpoints.scope import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, RequestScope
+from pilothouse.apiserver.endpoints.patch_types import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.machinery.codec.json import JsonError, parse_untyped
 from pilothouse.machinery.errors import BadRequest, Invalid, RequestEntityTooLarge, StatusError

@@ -11,6 +11,7 @@ from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
 from pilothouse.apiserver.endpoints.fieldmanager.manager import FieldManager
+from pilothouse.apiserver.endpoints.patch_types import ALL_PATCHES
 from pilothouse.apiserver.endpoints.serializers.interface import View
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers
 from pilothouse.apiserver.http import Request
@@ -21,11 +22,6 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors import fields
 
 MAX_BODY = 3 * 1024 * 1024
-
-JSON_PATCH = "application/json-patch+json"
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
 
 
 def no_default(obj: Json) -> None:
@@ -51,7 +47,7 @@ class RequestScope:
     row_order: Callable[[Json], Any] | None = None
     """What the rows of a list's table are sorted by, if not the order of the objects."""
     serializers: Serializers = BUILT_IN
-    patch_types: tuple[str, ...] = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+    patch_types: tuple[str, ...] = ALL_PATCHES
     min_request_timeout: float = 1800.0
     max_body: int = MAX_BODY
 

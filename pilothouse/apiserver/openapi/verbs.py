@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
-from pilothouse.apiserver.endpoints.scope import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from pilothouse.apiserver.endpoints.patch_types import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from pilothouse.apiserver.endpoints.serializers.registry import media_types, stream_media_types
 from pilothouse.apiserver.openapi.definition_names import META, definition_of
 from pilothouse.apiserver.openapi.parameters import (

@@ -39,15 +39,21 @@ class RegistryStore:
     """One resource's storage. Subresources such as status are views of it with another strategy."""
 
     def __init__(
-        self, resource: Resource, store: Store, *, root: str = "/registry", empty: Callable[[], Json] = dict
+        self,
+        resource: Resource,
+        store: Store,
+        *,
+        root: str = "/registry",
+        empty: Callable[[], Json] = dict,
+        on_read: Callable[[Json], None] | None = None,
     ) -> None:
-        """`empty` makes what an object of the kind has when nothing is set in it."""
+        """`empty` makes what an object of the kind has when nothing is set in it; `on_read` as in ObjectCodec."""
         self.resource = resource
         self.strategy: Strategy = resource.strategy
         self.hooks: Hooks = NO_HOOKS
         self.store = store
         self.keys = Keys(f"{root}/{resource.storage_path or resource.names.plural}/", resource.namespaced)
-        self.codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of, empty)
+        self.codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of, empty, on_read)
         self.storage = DryRunnableStorage(store, self.codec, resource.group_resource)
         self.cacher = Cacher(store, self.keys.prefix, self.codec, resource=resource.group_resource)
 

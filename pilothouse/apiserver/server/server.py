@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from pilothouse.apiserver.discovery.manager import GroupManager
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.openapi.containers import server_version_container
 from pilothouse.apiserver.openapi.handlers import install_openapi
@@ -46,6 +47,7 @@ class GenericAPIServer:
         self.mux = PathRecorderMux(name, delegate)
         self.handler: Handler = self.mux
         self.openapi: OpenAPIService = OpenAPIService(self.next.openapi if self.next else None)
+        self.discovery: GroupManager = GroupManager(self.next.discovery if self.next else None)
         self._shared_checks = [PING, LOG, LOOPBACK, *health_checks]
         self._own_checks: list[HealthCheck] = []
         self._post_start: dict[str, PostStartEntry] = {}

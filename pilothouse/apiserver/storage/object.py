@@ -47,12 +47,14 @@ _METADATA_ORDER = (
 @dataclass(frozen=True, slots=True)
 class ObjectCodec:
     """How the objects of one resource are stored: their type, and the fields that selectors may name.
-    `empty` makes what stands beside the metadata of an object in which nothing is set: the content of a bookmark."""
+    `empty` makes what stands beside the metadata of an object in which nothing is set: the content of a bookmark.
+    `on_read` changes what was stored into what is shown, where the two differ: defaults, fields that went."""
 
     kind: str
     api_version: str
     fields_of: Callable[[Json], Fields]
     empty: Callable[[], Json] = dict
+    on_read: Callable[[Json], None] | None = None
     type_prefix: bytes = field(init=False)
     """What a stored object starts with, and what stands before the body on the wire."""
 
@@ -90,7 +92,7 @@ class StoredObject:
 
     def parse(self) -> Json:
         """A fresh object, with its resourceVersion."""
-        obj: Json = orjson.loads(self._value)
+        obj = self._shown()
         metadata(obj)["resourceVersion"] = str(self.revision)
         return obj
 
@@ -98,7 +100,8 @@ class StoredObject:
     def body(self) -> bytes:
         """The JSON wire form without `{"kind":…,"apiVersion":…,`."""
         if self._body is None:
-            self._body = self._splice() or self._rebuild()
+            as_stored = self._splice() if self._is_shown_as_stored() else None
+            self._body = as_stored or self._rebuild()
         return self._body
 
     @property
@@ -128,8 +131,17 @@ class StoredObject:
             self._encoded[form] = make(self)
         return self._encoded[form]
 
+    def _shown(self) -> Json:
+        obj: Json = orjson.loads(self._value)
+        if self._codec.on_read is not None:
+            self._codec.on_read(obj)
+        return obj
+
+    def _is_shown_as_stored(self) -> bool:
+        return self._codec.on_read is None or self._shown() == orjson.loads(self._value)
+
     def _index(self) -> None:
-        obj = orjson.loads(self._value)
+        obj = self._shown()
         self._labels = labels_of(obj)
         self._fields = self._codec.fields_of(obj)
 

@@ -1,0 +1,12 @@
+"""The media types of patches."""
+
+from __future__ import annotations
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+ALL_PATCHES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
+SCHEMALESS_PATCHES = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
+"""For kinds whose lists nobody says how to merge."""
