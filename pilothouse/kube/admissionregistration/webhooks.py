@@ -14,7 +14,6 @@ from pilothouse.kube.admissionregistration.match_resources import (
     default_selection,
 )
 from pilothouse.kube.admissionregistration.rules import default_rules, validate_rule
-from pilothouse.kube.admissionregistration.webhook_clients import default_client_config, validate_client_config
 from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, not_supported, required, root
@@ -22,6 +21,7 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import semantically_equal
 from pilothouse.machinery.validation.labels import LabelSelectorRules, validate_label_selector
 from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_subdomain
+from pilothouse.machinery.validation.webhook_clients import default_client_config, validate_client_config
 
 _REVIEW_VERSIONS = ("v1", "v1beta1")
 _SIDE_EFFECTS = ("None", "NoneOnDryRun", "Some", "Unknown")

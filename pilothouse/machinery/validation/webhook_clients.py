@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.parts import text
-from pilothouse.kube.validation.urls import InvalidUrl, parse_url
 from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import is_dns1123_subdomain, is_valid_port_num
+from pilothouse.machinery.validation.urls import InvalidUrl, parse_url
 
 _FORM = "; desired format: https://host[/path]"
 DEFAULT_PORT = 443
@@ -48,9 +47,9 @@ def validate_webhook_url(raw: str, path: Path) -> Errors:
 
 def validate_webhook_service(service: Json, path: Path) -> Errors:
     # Upstream hands name and namespace over in the wrong order, so that each is missed under the other's name.
-    if not text(service, "namespace"):
+    if not service.get("namespace"):
         yield required(path.child("name"))
-    if not text(service, "name"):
+    if not service.get("name"):
         yield required(path.child("namespace"))
     port = service.get("port") or 0
     if problems := is_valid_port_num(port):
