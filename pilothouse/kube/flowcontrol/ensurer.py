@@ -64,14 +64,18 @@ class BootstrapConfigurationEnsurer:
 
 
 async def _ensure(access: OwnAccess, specs: Mapping[str, Json], *, mandatory: bool) -> None:
-    for name, spec in specs.items():
-        current = await access.get(name)
-        # What another server was faster with, the next round looks at.
-        with suppress(AlreadyExists, NotFound):
-            if current is None:
-                await access.create(_new(access, name, spec))
-            elif revise(current, spec, mandatory=mandatory) is not None:
-                await _revise_stored(access, current, spec, mandatory=mandatory)
+    """All at once, so that their writes share one commit."""
+    await asyncio.gather(*(_ensure_one(access, name, spec, mandatory=mandatory) for name, spec in specs.items()))
+
+
+async def _ensure_one(access: OwnAccess, name: str, spec: Json, *, mandatory: bool) -> None:
+    current = await access.get(name)
+    # What another server was faster with, the next round looks at.
+    with suppress(AlreadyExists, NotFound):
+        if current is None:
+            await access.create(_new(access, name, spec))
+        elif revise(current, spec, mandatory=mandatory) is not None:
+            await _revise_stored(access, current, spec, mandatory=mandatory)
 
 
 async def _revise_stored(access: OwnAccess, seen: Json, spec: Json, *, mandatory: bool) -> None:
