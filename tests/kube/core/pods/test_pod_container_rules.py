@@ -173,16 +173,22 @@ def test_containers_must_be_well_formed(fields: Json, errors: list[str]) -> None
                 "supported with the cpu resource"
             ],
         ),
-        ({"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory", "divisor": "1024"}}}, [
-            "valueFrom.resourceFieldRef.divisor: Invalid value: \"limits.memory\": only divisor's values 1, 1k, 1M, "
-            "1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are supported with the memory resource"
-        ]),
-        ({"name": "A", "valueFrom": {"fileKeyRef": {"volumeName": "v", "path": "../a", "key": "k"}}}, [
-            'valueFrom.fileKeyRef.path: Invalid value: "../a": must not contain \'..\'',
-            'valueFrom.fileKeyRef.volumeName: Not found: "v"',
-        ]),
+        (
+            {"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory", "divisor": "1024"}}},
+            [
+                'valueFrom.resourceFieldRef.divisor: Invalid value: "limits.memory": only divisor\'s values 1, 1k, 1M, '
+                "1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are supported with the memory resource"
+            ],
+        ),
+        (
+            {"name": "A", "valueFrom": {"fileKeyRef": {"volumeName": "v", "path": "../a", "key": "k"}}},
+            [
+                "valueFrom.fileKeyRef.path: Invalid value: \"../a\": must not contain '..'",
+                'valueFrom.fileKeyRef.volumeName: Not found: "v"',
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_variables_must_be_well_formed(variable: Json, errors: list[str]) -> None:
     assert [error.removeprefix("env[0].") for error in first(env=[variable])] == errors
 
@@ -278,42 +284,67 @@ def test_a_hook_sleeps_no_longer_than_the_grace_period() -> None:
             {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}},
             ['requests: Invalid value: "2": must be less than or equal to cpu limit of 1'],
         ),
-        ({"limits": {"memory": "-1"}}, [
-            'limits[memory]: Invalid value: "-1": must be greater than or equal to 0',
-            'requests[memory]: Invalid value: "-1": must be greater than or equal to 0',
-        ]),
-        ({"requests": {"foo": "1"}}, [
-            'requests[foo]: Invalid value: "foo": must be a standard resource type or fully qualified',
-            'requests[foo]: Invalid value: "foo": must be a standard resource for containers',
-        ]),
-        ({"requests": {"pods": "1"}}, ['requests[pods]: Invalid value: "pods": must be a standard resource for containers']),
-        ({"requests": {"example.com/gpu": "1"}}, [
-            "limits: Required value: Limit must be set for non overcommitable resources"
-        ]),
-        ({"limits": {"example.com/gpu": "1500m"}}, [
-            'limits[example.com/gpu]: Invalid value: "1500m": must be an integer',
-            'requests[example.com/gpu]: Invalid value: "1500m": must be an integer',
-        ]),
-        ({"limits": {"example.com/gpu": "2"}, "requests": {"example.com/gpu": "1"}}, [
-            'requests: Invalid value: "1": must be equal to example.com/gpu limit of 2'
-        ]),
+        (
+            {"limits": {"memory": "-1"}},
+            [
+                'limits[memory]: Invalid value: "-1": must be greater than or equal to 0',
+                'requests[memory]: Invalid value: "-1": must be greater than or equal to 0',
+            ],
+        ),
+        (
+            {"requests": {"foo": "1"}},
+            [
+                'requests[foo]: Invalid value: "foo": must be a standard resource type or fully qualified',
+                'requests[foo]: Invalid value: "foo": must be a standard resource for containers',
+            ],
+        ),
+        (
+            {"requests": {"pods": "1"}},
+            ['requests[pods]: Invalid value: "pods": must be a standard resource for containers'],
+        ),
+        (
+            {"requests": {"example.com/gpu": "1"}},
+            ["limits: Required value: Limit must be set for non overcommitable resources"],
+        ),
+        (
+            {"limits": {"example.com/gpu": "1500m"}},
+            [
+                'limits[example.com/gpu]: Invalid value: "1500m": must be an integer',
+                'requests[example.com/gpu]: Invalid value: "1500m": must be an integer',
+            ],
+        ),
+        (
+            {"limits": {"example.com/gpu": "2"}, "requests": {"example.com/gpu": "1"}},
+            ['requests: Invalid value: "1": must be equal to example.com/gpu limit of 2'],
+        ),
         ({"limits": {"hugepages-2Mi": "2Mi"}}, [": Forbidden: HugePages require cpu or memory"]),
-        ({"limits": {"hugepages-2Mi": "3Mi", "cpu": "1"}}, [
-            'limits[hugepages-2Mi]: Invalid value: "3Mi": 3Mi is not positive integer multiple of hugepages-2Mi',
-            'requests[hugepages-2Mi]: Invalid value: "3Mi": 3Mi is not positive integer multiple of hugepages-2Mi',
-        ]),
-        ({"limits": {"requests.a.io/x": "1"}}, [
-            'limits[requests.a.io/x]: Invalid value: "requests.a.io/x": doesn\'t follow extended resource name standard',
-            'requests[requests.a.io/x]: Invalid value: "requests.a.io/x": doesn\'t follow extended resource name standard',
-        ]),
-        ({"claims": [{"name": "a"}, {"name": "a"}, {"name": ""}]}, [
-            'claims[0]: Not found: "a": must be one of the names in pod.spec.resourceClaims which is empty',
-            'claims[1]: Duplicate value: "a"',
-            'claims[1]: Not found: "a": must be one of the names in pod.spec.resourceClaims which is empty',
-            "claims[2]: Required value",
-        ]),
+        (
+            {"limits": {"hugepages-2Mi": "3Mi", "cpu": "1"}},
+            [
+                'limits[hugepages-2Mi]: Invalid value: "3Mi": 3Mi is not positive integer multiple of hugepages-2Mi',
+                'requests[hugepages-2Mi]: Invalid value: "3Mi": 3Mi is not positive integer multiple of hugepages-2Mi',
+            ],
+        ),
+        (
+            {"limits": {"requests.a.io/x": "1"}},
+            [
+                'limits[requests.a.io/x]: Invalid value: "requests.a.io/x": doesn\'t follow extended '
+                "resource name standard",
+                'requests[requests.a.io/x]: Invalid value: "requests.a.io/x": doesn\'t follow '
+                "extended resource name standard",
+            ],
+        ),
+        (
+            {"claims": [{"name": "a"}, {"name": "a"}, {"name": ""}]},
+            [
+                'claims[0]: Not found: "a": must be one of the names in pod.spec.resourceClaims which is empty',
+                'claims[1]: Duplicate value: "a"',
+                'claims[1]: Not found: "a": must be one of the names in pod.spec.resourceClaims which is empty',
+                "claims[2]: Required value",
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_resources_must_make_sense(resources: Json, errors: list[str]) -> None:
     found = [error.removeprefix("resources").removeprefix(".") for error in first(resources=resources)]
     assert found == errors
@@ -337,22 +368,34 @@ def test_claims_are_used_once(used: list[Json], errors: list[str]) -> None:
 @pytest.mark.parametrize(
     ("containers", "resources", "errors"),
     [
-        ({"requests": {"cpu": "2"}}, {"requests": {"cpu": "1"}}, [
-            'requests[cpu]: Invalid value: "1": must be greater than or equal to aggregate container requests of 2'
-        ]),
-        ({"limits": {"cpu": "2"}, "requests": {"cpu": "1"}}, {"limits": {"cpu": "1"}}, [
-            'containers[0][cpu].limits: Invalid value: "2": must be less than or equal to pod limits of 1'
-        ]),
-        ({}, {"limits": {"ephemeral-storage": "1"}}, [
-            'limits[ephemeral-storage]: Unsupported value: "ephemeral-storage": '
-            'supported values: "cpu", "hugepages-", "memory"'
-        ]),
-        ({}, {"claims": [{"name": "a"}]}, [
-            "claims: Forbidden: claims may not be set for Resources at pod-level",
-            'claims[0]: Not found: "a": must be one of the names in pod.spec.resourceClaims which is empty',
-        ]),
+        (
+            {"requests": {"cpu": "2"}},
+            {"requests": {"cpu": "1"}},
+            ['requests[cpu]: Invalid value: "1": must be greater than or equal to aggregate container requests of 2'],
+        ),
+        (
+            {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}},
+            {"limits": {"cpu": "1"}},
+            ['containers[0][cpu].limits: Invalid value: "2": must be less than or equal to pod limits of 1'],
+        ),
+        (
+            {},
+            {"limits": {"ephemeral-storage": "1"}},
+            [
+                'limits[ephemeral-storage]: Unsupported value: "ephemeral-storage": '
+                'supported values: "cpu", "hugepages-", "memory"'
+            ],
+        ),
+        (
+            {},
+            {"claims": [{"name": "a"}]},
+            [
+                "claims: Forbidden: claims may not be set for Resources at pod-level",
+                'claims[0]: Not found: "a": must be one of the names in pod.spec.resourceClaims which is empty',
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_resources_of_the_pod_cover_those_of_its_containers(
     containers: Json, resources: Json, errors: list[str]
 ) -> None:

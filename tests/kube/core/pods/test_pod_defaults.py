@@ -155,11 +155,16 @@ def test_a_container_asks_for_its_limit_and_for_no_less_than_a_thousandth(sent: 
         ([{"cpu": "1"}], {"limits": {"cpu": "3"}}, {"limits": {"cpu": "3"}, "requests": {"cpu": "1"}}),
         ([{}], {"limits": {"cpu": "3"}}, {"limits": {"cpu": "3"}, "requests": {"cpu": "3"}}),
         ([{"cpu": "1"}], {"requests": {"memory": "1"}}, {"requests": {"memory": "1"}}),
-        ([{"cpu": "1"}, {"cpu": "500m"}], {"limits": {"memory": "3"}}, {
-            "limits": {"memory": "3"}, "requests": {"cpu": "1500m", "memory": "3"},
-        }),
+        (
+            [{"cpu": "1"}, {"cpu": "500m"}],
+            {"limits": {"memory": "3"}},
+            {
+                "limits": {"memory": "3"},
+                "requests": {"cpu": "1500m", "memory": "3"},
+            },
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_pod_with_limits_asks_for_what_its_containers_do(containers: list[Json], sent: Json, stored: Json) -> None:
     parts = [container(name=f"c{i}", resources={"requests": each}) for i, each in enumerate(containers)]
     assert spec_of(pod(*parts, resources=sent))["resources"] == stored

@@ -177,7 +177,7 @@ def test_pods_can_be_selected_by_some_of_their_fields() -> None:
 def test_old_clients_select_by_the_host() -> None:
     assert convert_field(Requirement("spec.host", "n")) == Requirement("spec.nodeName", "n")
     assert convert_field(Requirement("status.podIPs", "x")) == Requirement("status.podIPs", "x")
-    with pytest.raises((BadRequest, ValueError), match="field label not supported: spec.x"):
+    with pytest.raises((BadRequest, ValueError), match="field label not supported"):
         convert_field(Requirement("spec.x", "n"))
 
 

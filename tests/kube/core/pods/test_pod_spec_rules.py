@@ -26,53 +26,84 @@ LABEL_VALUE = (
 @pytest.mark.parametrize(
     ("spec", "errors"),
     [
-        ({"restartPolicy": "X"}, [
-            'restartPolicy: Unsupported value: "X": supported values: "Always", "OnFailure", "Never"'
-        ]),
-        ({"dnsPolicy": "X"}, [
-            'dnsPolicy: Unsupported value: "X": supported values: "ClusterFirstWithHostNet", "ClusterFirst", '
-            '"Default", "None"'
-        ]),
-        ({"activeDeadlineSeconds": 0}, [
-            "activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"
-        ]),
-        ({"preemptionPolicy": "X"}, [
-            'preemptionPolicy: Unsupported value: "X": supported values: "PreemptLowerPriority", "Never"'
-        ]),
-        ({"readinessGates": [{"conditionType": "a b"}]}, [
-            f'readinessGates[0].conditionType: Invalid value: "a b": {QUALIFIED}'
-        ]),
+        (
+            {"restartPolicy": "X"},
+            ['restartPolicy: Unsupported value: "X": supported values: "Always", "OnFailure", "Never"'],
+        ),
+        (
+            {"dnsPolicy": "X"},
+            [
+                'dnsPolicy: Unsupported value: "X": supported values: "ClusterFirstWithHostNet", "ClusterFirst", '
+                '"Default", "None"'
+            ],
+        ),
+        (
+            {"activeDeadlineSeconds": 0},
+            ["activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"],
+        ),
+        (
+            {"preemptionPolicy": "X"},
+            ['preemptionPolicy: Unsupported value: "X": supported values: "PreemptLowerPriority", "Never"'],
+        ),
+        (
+            {"readinessGates": [{"conditionType": "a b"}]},
+            [f'readinessGates[0].conditionType: Invalid value: "a b": {QUALIFIED}'],
+        ),
         ({"schedulingGates": [{"name": "a"}, {"name": "a"}]}, ['schedulingGates[1]: Duplicate value: "a"']),
-        ({"schedulingGates": [{"name": "a"}], "nodeName": "n"}, [
-            "nodeName: Forbidden: cannot be set until all schedulingGates have been cleared"
-        ]),
-        ({"overhead": {"cpu": "-1"}}, ['overhead.limits[cpu]: Invalid value: "-1": must be greater than or equal to 0']),
-        ({"hostAliases": [{"ip": "1.2.3", "hostnames": ["a_b"]}]}, [
-            'hostAliases[0].ip: Invalid value: "1.2.3": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
-            'hostAliases[0].hostnames[0]: Invalid value: "a_b": a lowercase RFC 1123 subdomain must consist of lower '
-            "case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. "
-            "'example.com', regex used for validation is "
-            "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
-        ]),
-        ({"hostnameOverride": "h", "setHostnameAsFQDN": True, "hostNetwork": True}, [
-            "hostnameOverride: Forbidden: may not be specified when setHostnameAsFQDN is true",
-            "hostnameOverride: Forbidden: may not be specified when hostNetwork is true",
-        ]),
-        ({"hostUsers": False, "hostNetwork": True, "hostPID": True, "hostIPC": True}, [
-            "hostNetwork: Forbidden: when `hostUsers` is false",
-            "HostPID: Forbidden: when `hostUsers` is false",
-            "HostIPC: Forbidden: when `hostUsers` is false",
-        ]),
-        ({"resourceClaims": [{"name": "a"}, {"name": "a", "resourceClaimName": "x", "resourceClaimTemplateName": "y"}]},
-         [
-            'resourceClaims[0]: Invalid value: {"Name":"a","ResourceClaimName":null,"ResourceClaimTemplateName":null}: '
-            "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
-            'resourceClaims[1].name: Duplicate value: "a"',
-            'resourceClaims[1]: Invalid value: {"Name":"a","ResourceClaimName":"x","ResourceClaimTemplateName":"y"}: '
-            "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",
-        ]),
+        (
+            {"schedulingGates": [{"name": "a"}], "nodeName": "n"},
+            ["nodeName: Forbidden: cannot be set until all schedulingGates have been cleared"],
+        ),
+        (
+            {"overhead": {"cpu": "-1"}},
+            ['overhead.limits[cpu]: Invalid value: "-1": must be greater than or equal to 0'],
+        ),
+        (
+            {"hostAliases": [{"ip": "1.2.3", "hostnames": ["a_b"]}]},
+            [
+                'hostAliases[0].ip: Invalid value: "1.2.3": must be a valid IP address, (e.g. '
+                "10.9.8.7 or 2001:db8::ffff)",
+                'hostAliases[0].hostnames[0]: Invalid value: "a_b": a lowercase RFC 1123 subdomain '
+                "must consist of lower "
+                "case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. "
+                "'example.com', regex used for validation is "
+                "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+            ],
+        ),
+        (
+            {"hostnameOverride": "h", "setHostnameAsFQDN": True, "hostNetwork": True},
+            [
+                "hostnameOverride: Forbidden: may not be specified when setHostnameAsFQDN is true",
+                "hostnameOverride: Forbidden: may not be specified when hostNetwork is true",
+            ],
+        ),
+        (
+            {"hostUsers": False, "hostNetwork": True, "hostPID": True, "hostIPC": True},
+            [
+                "hostNetwork: Forbidden: when `hostUsers` is false",
+                "HostPID: Forbidden: when `hostUsers` is false",
+                "HostIPC: Forbidden: when `hostUsers` is false",
+            ],
+        ),
+        (
+            {
+                "resourceClaims": [
+                    {"name": "a"},
+                    {"name": "a", "resourceClaimName": "x", "resourceClaimTemplateName": "y"},
+                ]
+            },
+            [
+                "resourceClaims[0]: Invalid value: "
+                '{"Name":"a","ResourceClaimName":null,"ResourceClaimTemplateName":null}: '
+                "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
+                'resourceClaims[1].name: Duplicate value: "a"',
+                "resourceClaims[1]: Invalid value: "
+                '{"Name":"a","ResourceClaimName":"x","ResourceClaimTemplateName":"y"}: '
+                "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_fields_of_the_spec_must_be_well_formed(spec: Json, errors: list[str]) -> None:
     assert errors_of(pod(**spec)) == errors
 
@@ -82,26 +113,33 @@ def test_fields_of_the_spec_must_be_well_formed(spec: Json, errors: list[str]) -
     [
         ({"operator": "Exists"}, []),
         ({"key": "k", "value": "v"}, []),
-        ({}, [
-            'operator: Invalid value: "": operator must be Exists when `key` is empty, which means '
-            '"match all values and all keys"'
-        ]),
-        ({"key": "k", "operator": "Exists", "value": "v"}, [
-            "operator: Invalid value: \"v\": value must be empty when `operator` is 'Exists'"
-        ]),
+        (
+            {},
+            [
+                'operator: Invalid value: "": operator must be Exists when `key` is empty, which means '
+                '"match all values and all keys"'
+            ],
+        ),
+        (
+            {"key": "k", "operator": "Exists", "value": "v"},
+            ["operator: Invalid value: \"v\": value must be empty when `operator` is 'Exists'"],
+        ),
         ({"key": "k", "value": "a b"}, [f'operator: Invalid value: "a b": {LABEL_VALUE}']),
         ({"key": "k", "operator": "X"}, ['operator: Unsupported value: "X": supported values: "Equal", "Exists"']),
-        ({"key": "k", "operator": "Gt", "value": "1"}, [
-            'operator: Unsupported value: "Gt": supported values: "Equal", "Exists", "Lt", "Gt"'
-        ]),
-        ({"key": "k", "effect": "X"}, [
-            'effect: Unsupported value: "X": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"'
-        ]),
-        ({"key": "k", "tolerationSeconds": 1}, [
-            "effect: Invalid value: \"\": effect must be 'NoExecute' when `tolerationSeconds` is set"
-        ]),
+        (
+            {"key": "k", "operator": "Gt", "value": "1"},
+            ['operator: Unsupported value: "Gt": supported values: "Equal", "Exists", "Lt", "Gt"'],
+        ),
+        (
+            {"key": "k", "effect": "X"},
+            ['effect: Unsupported value: "X": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"'],
+        ),
+        (
+            {"key": "k", "tolerationSeconds": 1},
+            ["effect: Invalid value: \"\": effect must be 'NoExecute' when `tolerationSeconds` is set"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_tolerations_must_be_well_formed(toleration: Json, errors: list[str]) -> None:
     found = errors_of(pod(tolerations=[toleration]))
     assert [error.removeprefix("tolerations[0].") for error in found] == errors
@@ -114,48 +152,103 @@ REQUIRED, PREFERRED = (f"{word}DuringSchedulingIgnoredDuringExecution" for word 
     ("affinity", "errors"),
     [
         ({"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}]}}}, []),
-        ({"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": []}}}, [
-            f"nodeAffinity.{REQUIRED}.nodeSelectorTerms: Required value: must have at least one node selector term"
-        ]),
-        ({"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{
-            "matchExpressions": [{"key": "k", "operator": "In", "values": ["a b"]}, {"key": "k", "operator": "X"}],
-            "matchFields": [{"key": "k", "operator": "Exists"}, {"key": "metadata.name", "operator": "In"}],
-        }]}}}, [
-            f'nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchExpressions[0].values[0]: Invalid value: "a b": '
-            f"{LABEL_VALUE}",
-            f'nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchExpressions[1].operator: Invalid value: "X": '
-            "not a valid selector operator",
-            f'nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchFields[0].operator: Invalid value: "Exists": '
-            "not a valid selector operator",
-            f'nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchFields[0].key: Invalid value: "k": '
-            "not a valid field selector key",
-            f"nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchFields[1].values: Required value: "
-            "must be only one value when `operator` is 'In' or 'NotIn' for node field selector",
-        ]),
-        ({"nodeAffinity": {PREFERRED: [{"weight": 101, "preference": {
-            "matchExpressions": [{"key": "k", "operator": "In", "values": ["a b"]}]
-        }}]}}, [f"nodeAffinity.{PREFERRED}[0].weight: Invalid value: 101: must be in the range 1-100"]),
-        ({"podAffinity": {REQUIRED: [{
-            "topologyKey": "z", "matchLabelKeys": ["a"], "namespaces": ["A"],
-        }]}}, [
-            f'podAffinity.{REQUIRED}[0].namespace: Invalid value: "A": a lowercase RFC 1123 label must consist of '
-            "lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. "
-            "'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
-            f"podAffinity.{REQUIRED}[0].matchLabelKeys: Forbidden: must not be specified when labelSelector is not set",
-        ]),
-        ({"podAntiAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": {
-            "topologyKey": "z", "labelSelector": {"matchLabels": {"a": "x"}},
-            "matchLabelKeys": ["a"], "mismatchLabelKeys": ["a"],
-        }}]}}, [
-            f'podAntiAffinity.{PREFERRED}[0].podAffinityTerm[0]: Invalid value: "a": '
-            "exists in both matchLabelKeys and labelSelector",
-            f'podAntiAffinity.{PREFERRED}[0].podAffinityTerm[0]: Invalid value: "a": '
-            "exists in both matchLabelKeys and labelSelector",
-            f'podAntiAffinity.{PREFERRED}[0].podAffinityTerm.matchLabelKeys[0]: Invalid value: "a": '
-            "exists in both matchLabelKeys and mismatchLabelKeys",
-        ]),
+        (
+            {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": []}}},
+            [f"nodeAffinity.{REQUIRED}.nodeSelectorTerms: Required value: must have at least one node selector term"],
+        ),
+        (
+            {
+                "nodeAffinity": {
+                    REQUIRED: {
+                        "nodeSelectorTerms": [
+                            {
+                                "matchExpressions": [
+                                    {"key": "k", "operator": "In", "values": ["a b"]},
+                                    {"key": "k", "operator": "X"},
+                                ],
+                                "matchFields": [
+                                    {"key": "k", "operator": "Exists"},
+                                    {"key": "metadata.name", "operator": "In"},
+                                ],
+                            }
+                        ]
+                    }
+                }
+            },
+            [
+                f'nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchExpressions[0].values[0]: Invalid value: "a b": '
+                f"{LABEL_VALUE}",
+                f'nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchExpressions[1].operator: Invalid value: "X": '
+                "not a valid selector operator",
+                f'nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchFields[0].operator: Invalid value: "Exists": '
+                "not a valid selector operator",
+                f'nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchFields[0].key: Invalid value: "k": '
+                "not a valid field selector key",
+                f"nodeAffinity.{REQUIRED}.nodeSelectorTerms[0].matchFields[1].values: Required value: "
+                "must be only one value when `operator` is 'In' or 'NotIn' for node field selector",
+            ],
+        ),
+        (
+            {
+                "nodeAffinity": {
+                    PREFERRED: [
+                        {
+                            "weight": 101,
+                            "preference": {"matchExpressions": [{"key": "k", "operator": "In", "values": ["a b"]}]},
+                        }
+                    ]
+                }
+            },
+            [f"nodeAffinity.{PREFERRED}[0].weight: Invalid value: 101: must be in the range 1-100"],
+        ),
+        (
+            {
+                "podAffinity": {
+                    REQUIRED: [
+                        {
+                            "topologyKey": "z",
+                            "matchLabelKeys": ["a"],
+                            "namespaces": ["A"],
+                        }
+                    ]
+                }
+            },
+            [
+                f'podAffinity.{REQUIRED}[0].namespace: Invalid value: "A": a lowercase RFC 1123 label must consist of '
+                "lower case alphanumeric characters or '-', and must start and end with an "
+                "alphanumeric character (e.g. "
+                "'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
+                f"podAffinity.{REQUIRED}[0].matchLabelKeys: Forbidden: must not be specified when "
+                f"labelSelector is not set",
+            ],
+        ),
+        (
+            {
+                "podAntiAffinity": {
+                    PREFERRED: [
+                        {
+                            "weight": 1,
+                            "podAffinityTerm": {
+                                "topologyKey": "z",
+                                "labelSelector": {"matchLabels": {"a": "x"}},
+                                "matchLabelKeys": ["a"],
+                                "mismatchLabelKeys": ["a"],
+                            },
+                        }
+                    ]
+                }
+            },
+            [
+                f'podAntiAffinity.{PREFERRED}[0].podAffinityTerm[0]: Invalid value: "a": '
+                "exists in both matchLabelKeys and labelSelector",
+                f'podAntiAffinity.{PREFERRED}[0].podAffinityTerm[0]: Invalid value: "a": '
+                "exists in both matchLabelKeys and labelSelector",
+                f'podAntiAffinity.{PREFERRED}[0].podAffinityTerm.matchLabelKeys[0]: Invalid value: "a": '
+                "exists in both matchLabelKeys and mismatchLabelKeys",
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_affinities_must_be_well_formed(affinity: Json, errors: list[str]) -> None:
     found = errors_of(pod(meta={"labels": {"a": "x"}}, affinity=affinity))
     assert [error.removeprefix("affinity.") for error in found] == errors
@@ -170,22 +263,26 @@ def constraint(**fields: Any) -> Json:
     [
         ([constraint()], []),
         ([constraint(matchLabelKeys=["app"])], []),
-        ([constraint(maxSkew=0, topologyKey="", whenUnsatisfiable="X")], [
-            "[0].maxSkew: Invalid value: 0: must be greater than zero",
-            "[0].topologyKey: Required value: can not be empty",
-            '[0].whenUnsatisfiable: Unsupported value: "X": supported values: "DoNotSchedule", "ScheduleAnyway"',
-        ]),
-        ([constraint(), constraint()], [
-            '[0].{topologyKey, whenUnsatisfiable}: Duplicate value: "{z, DoNotSchedule}"'
-        ]),
-        ([constraint(whenUnsatisfiable="ScheduleAnyway", minDomains=0, nodeAffinityPolicy="X")], [
-            "[0].minDomains: Invalid value: 0: must be greater than zero",
-            "[0].minDomains: Invalid value: 0: can only use minDomains if whenUnsatisfiable=DoNotSchedule, "
-            "not ScheduleAnyway",
-            '[0].nodeAffinityPolicy: Unsupported value: "X": supported values: "Honor", "Ignore"',
-        ]),
+        (
+            [constraint(maxSkew=0, topologyKey="", whenUnsatisfiable="X")],
+            [
+                "[0].maxSkew: Invalid value: 0: must be greater than zero",
+                "[0].topologyKey: Required value: can not be empty",
+                '[0].whenUnsatisfiable: Unsupported value: "X": supported values: "DoNotSchedule", "ScheduleAnyway"',
+            ],
+        ),
+        ([constraint(), constraint()], ['[0].{topologyKey, whenUnsatisfiable}: Duplicate value: "{z, DoNotSchedule}"']),
+        (
+            [constraint(whenUnsatisfiable="ScheduleAnyway", minDomains=0, nodeAffinityPolicy="X")],
+            [
+                "[0].minDomains: Invalid value: 0: must be greater than zero",
+                "[0].minDomains: Invalid value: 0: can only use minDomains if whenUnsatisfiable=DoNotSchedule, "
+                "not ScheduleAnyway",
+                '[0].nodeAffinityPolicy: Unsupported value: "X": supported values: "Honor", "Ignore"',
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_spread_constraints_must_be_well_formed(constraints: list[Json], errors: list[str]) -> None:
     found = errors_of(pod(meta={"labels": {"app": "x"}}, topologySpreadConstraints=constraints))
     assert [error.removeprefix("topologySpreadConstraints") for error in found] == errors
@@ -195,17 +292,24 @@ def test_spread_constraints_must_be_well_formed(constraints: list[Json], errors:
     ("policy", "config", "errors"),
     [
         ("None", None, [": Required value: must provide `dnsConfig` when `dnsPolicy` is None"]),
-        ("None", {}, [
-            ".nameservers: Required value: must provide at least one DNS nameserver when `dnsPolicy` is None"
-        ]),
-        ("ClusterFirst", {"nameservers": ["1.1.1.1", "1.1.1.2", "1.1.1.3", "x"], "options": [{}]}, [
-            '.nameservers: Invalid value: ["1.1.1.1","1.1.1.2","1.1.1.3","x"]: must not have more than 3 nameservers',
-            '.nameservers[3]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
-            ".options[0]: Required value: must not be empty",
-        ]),
+        (
+            "None",
+            {},
+            [".nameservers: Required value: must provide at least one DNS nameserver when `dnsPolicy` is None"],
+        ),
+        (
+            "ClusterFirst",
+            {"nameservers": ["1.1.1.1", "1.1.1.2", "1.1.1.3", "x"], "options": [{}]},
+            [
+                '.nameservers: Invalid value: ["1.1.1.1","1.1.1.2","1.1.1.3","x"]: must not have '
+                "more than 3 nameservers",
+                '.nameservers[3]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+                ".options[0]: Required value: must not be empty",
+            ],
+        ),
         ("ClusterFirst", {"searches": [".", "a_b.c.", "_x"]}, []),
     ],
-)  # fmt: skip
+)
 def test_dns_must_be_well_formed(policy: str, config: Json | None, errors: list[str]) -> None:
     spec = {"dnsPolicy": policy} | ({"dnsConfig": config} if config is not None else {})
     assert [error.removeprefix("dnsConfig") for error in errors_of(pod(**spec))] == errors
@@ -214,35 +318,62 @@ def test_dns_must_be_well_formed(policy: str, config: Json | None, errors: list[
 @pytest.mark.parametrize(
     ("context", "spec", "errors"),
     [
-        ({"fsGroup": -1, "supplementalGroups": [1, -1]}, {}, [
-            "fsGroup: Invalid value: -1: must be between 0 and 2147483647, inclusive",
-            "supplementalGroups[1]: Invalid value: -1: must be between 0 and 2147483647, inclusive",
-        ]),
-        ({}, {"shareProcessNamespace": True, "hostPID": True}, [
-            "shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot both be enabled"
-        ]),
-        ({"sysctls": [{"name": "a", "value": ""}, {"name": "a", "value": ""}, {"name": "", "value": ""}]}, {}, [
-            'sysctls[1].name: Duplicate value: "a"', "sysctls[2].name: Required value",
-        ]),
-        ({"sysctls": [{"name": "net.a", "value": ""}, {"name": "net/b", "value": ""}]}, {"hostNetwork": True}, [
-            "sysctls[0].name: Invalid value: \"net.a\": may not be specified when 'hostNetwork' is true",
-            "sysctls[1].name: Invalid value: \"net/b\": may not be specified when 'hostNetwork' is true",
-        ]),
-        ({"sysctls": [{"name": "kernel.shmmax", "value": ""}, {"name": "fs.mqueue.x", "value": ""}]}, {"hostIPC": True}, [
-            "sysctls[0].name: Invalid value: \"kernel.shmmax\": may not be specified when 'hostIPC' is true",
-            "sysctls[1].name: Invalid value: \"fs.mqueue.x\": may not be specified when 'hostIPC' is true",
-        ]),
-        ({"sysctls": [{"name": "A", "value": ""}]}, {}, [
-            'sysctls[0].name: Invalid value: "A": must have at most 253 characters and match regex '
-            r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
-        ]),
-        ({"fsGroupChangePolicy": "X", "supplementalGroupsPolicy": "X", "seLinuxChangePolicy": "MountOption"}, {}, [
-            'fsGroupChangePolicy: Unsupported value: "X": supported values: "Always", "OnRootMismatch"',
-            'supplementalGroupsPolicy: Unsupported value: "X": supported values: "Merge", "Strict"',
-            'seLinuxChangePolicy: Unsupported value: "MountOption": supported values: "Recursive"',
-        ]),
+        (
+            {"fsGroup": -1, "supplementalGroups": [1, -1]},
+            {},
+            [
+                "fsGroup: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+                "supplementalGroups[1]: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+            ],
+        ),
+        (
+            {},
+            {"shareProcessNamespace": True, "hostPID": True},
+            ["shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot both be enabled"],
+        ),
+        (
+            {"sysctls": [{"name": "a", "value": ""}, {"name": "a", "value": ""}, {"name": "", "value": ""}]},
+            {},
+            [
+                'sysctls[1].name: Duplicate value: "a"',
+                "sysctls[2].name: Required value",
+            ],
+        ),
+        (
+            {"sysctls": [{"name": "net.a", "value": ""}, {"name": "net/b", "value": ""}]},
+            {"hostNetwork": True},
+            [
+                "sysctls[0].name: Invalid value: \"net.a\": may not be specified when 'hostNetwork' is true",
+                "sysctls[1].name: Invalid value: \"net/b\": may not be specified when 'hostNetwork' is true",
+            ],
+        ),
+        (
+            {"sysctls": [{"name": "kernel.shmmax", "value": ""}, {"name": "fs.mqueue.x", "value": ""}]},
+            {"hostIPC": True},
+            [
+                "sysctls[0].name: Invalid value: \"kernel.shmmax\": may not be specified when 'hostIPC' is true",
+                "sysctls[1].name: Invalid value: \"fs.mqueue.x\": may not be specified when 'hostIPC' is true",
+            ],
+        ),
+        (
+            {"sysctls": [{"name": "A", "value": ""}]},
+            {},
+            [
+                'sysctls[0].name: Invalid value: "A": must have at most 253 characters and match regex '
+                r"^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$"
+            ],
+        ),
+        (
+            {"fsGroupChangePolicy": "X", "supplementalGroupsPolicy": "X", "seLinuxChangePolicy": "MountOption"},
+            {},
+            [
+                'fsGroupChangePolicy: Unsupported value: "X": supported values: "Always", "OnRootMismatch"',
+                'supplementalGroupsPolicy: Unsupported value: "X": supported values: "Merge", "Strict"',
+                'seLinuxChangePolicy: Unsupported value: "MountOption": supported values: "Recursive"',
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_security_context_of_a_pod_must_make_sense(context: Json, spec: Json, errors: list[str]) -> None:
     found = errors_of(pod(securityContext=context, **spec))
     assert [error.removeprefix("securityContext.") for error in found] == errors
@@ -253,17 +384,27 @@ def test_the_security_context_of_a_pod_must_make_sense(context: Json, spec: Json
     [
         ("", {}, ["os.name: Required value"]),
         ("beos", {}, ['os: Unsupported value: "beos": supported values: "linux", "windows"']),
-        ("linux", {"securityContext": {"windowsOptions": {}}}, [
-            "securityContext.windowsOptions: Forbidden: windows options cannot be set for a linux pod"
-        ]),
-        ("windows", {"hostPID": True, "securityContext": {"runAsUser": 1, "sysctls": [{"name": "a", "value": "b"}]}}, [
-            "hostPID: Forbidden: cannot be set for a windows pod",
-            "securityContext.sysctls: Forbidden: cannot be set for a windows pod",
-            "securityContext.runAsUser: Forbidden: cannot be set for a windows pod",
-        ]),
-        ("windows", {"resources": {"limits": {"cpu": "1"}}}, ["resources: Forbidden: may not be set for a windows pod"]),
+        (
+            "linux",
+            {"securityContext": {"windowsOptions": {}}},
+            ["securityContext.windowsOptions: Forbidden: windows options cannot be set for a linux pod"],
+        ),
+        (
+            "windows",
+            {"hostPID": True, "securityContext": {"runAsUser": 1, "sysctls": [{"name": "a", "value": "b"}]}},
+            [
+                "hostPID: Forbidden: cannot be set for a windows pod",
+                "securityContext.sysctls: Forbidden: cannot be set for a windows pod",
+                "securityContext.runAsUser: Forbidden: cannot be set for a windows pod",
+            ],
+        ),
+        (
+            "windows",
+            {"resources": {"limits": {"cpu": "1"}}},
+            ["resources: Forbidden: may not be set for a windows pod"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_pod_sets_only_what_its_operating_system_has(system: str, fields: Json, errors: list[str]) -> None:
     assert errors_of(pod(os={"name": system}, **fields)) == errors
 
@@ -282,33 +423,50 @@ def test_host_processes_are_all_or_none_and_on_the_hosts_network() -> None:
 @pytest.mark.parametrize(
     ("annotations", "errors"),
     [
-        ({"kubernetes.io/config.mirror": "m"}, [
-            '[kubernetes.io/config.mirror]: Invalid value: "m": must set spec.nodeName if mirror pod annotation is set'
-        ]),
-        ({"controller.kubernetes.io/pod-deletion-cost": "+1"}, [
-            '[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "+1": must be a 32bit integer'
-        ]),
+        (
+            {"kubernetes.io/config.mirror": "m"},
+            [
+                '[kubernetes.io/config.mirror]: Invalid value: "m": must set spec.nodeName if mirror '
+                "pod annotation is set"
+            ],
+        ),
+        (
+            {"controller.kubernetes.io/pod-deletion-cost": "+1"},
+            ['[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "+1": must be a 32bit integer'],
+        ),
         ({"controller.kubernetes.io/pod-deletion-cost": "-2147483648"}, []),
-        ({"controller.kubernetes.io/pod-deletion-cost": "2147483648"}, [
-            '[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "2147483648": must be a 32bit integer'
-        ]),
-        ({"scheduler.alpha.kubernetes.io/tolerations": '[{"Key":"k","operator":"X"}]'}, [
-            '.scheduler.alpha.kubernetes.io/tolerations[0].operator: Unsupported value: "X": '
-            'supported values: "Equal", "Exists"'
-        ]),
-        ({"scheduler.alpha.kubernetes.io/tolerations": "{}"}, [
-            ': Invalid value: "scheduler.alpha.kubernetes.io/tolerations": json: cannot unmarshal object into Go '
-            "value of type []core.Toleration"
-        ]),
-        ({"seccomp.security.alpha.kubernetes.io/pod": "x"}, [
-            '.seccomp.security.alpha.kubernetes.io/pod: Invalid value: "x": must be a valid seccomp profile'
-        ]),
-        ({"container.apparmor.security.beta.kubernetes.io/z": "x"}, [
-            '[container.apparmor.security.beta.kubernetes.io/z]: Invalid value: "z": container not found',
-            '[container.apparmor.security.beta.kubernetes.io/z]: Invalid value: "x": invalid AppArmor profile name: "x"',
-        ]),
+        (
+            {"controller.kubernetes.io/pod-deletion-cost": "2147483648"},
+            ['[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "2147483648": must be a 32bit integer'],
+        ),
+        (
+            {"scheduler.alpha.kubernetes.io/tolerations": '[{"Key":"k","operator":"X"}]'},
+            [
+                '.scheduler.alpha.kubernetes.io/tolerations[0].operator: Unsupported value: "X": '
+                'supported values: "Equal", "Exists"'
+            ],
+        ),
+        (
+            {"scheduler.alpha.kubernetes.io/tolerations": "{}"},
+            [
+                ': Invalid value: "scheduler.alpha.kubernetes.io/tolerations": json: cannot unmarshal object into Go '
+                "value of type []core.Toleration"
+            ],
+        ),
+        (
+            {"seccomp.security.alpha.kubernetes.io/pod": "x"},
+            ['.seccomp.security.alpha.kubernetes.io/pod: Invalid value: "x": must be a valid seccomp profile'],
+        ),
+        (
+            {"container.apparmor.security.beta.kubernetes.io/z": "x"},
+            [
+                '[container.apparmor.security.beta.kubernetes.io/z]: Invalid value: "z": container not found',
+                '[container.apparmor.security.beta.kubernetes.io/z]: Invalid value: "x": invalid '
+                'AppArmor profile name: "x"',
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_annotations_that_mean_something_must_be_well_formed(annotations: Json, errors: list[str]) -> None:
     found = errors_of(pod(meta={"annotations": annotations}))
     assert [error.removeprefix("metadata.annotations") for error in found] == errors
@@ -337,8 +495,9 @@ def test_profiles_in_annotations_and_fields_agree() -> None:
 
 def test_a_template_stands_at_its_own_path_and_has_no_ephemeral_containers() -> None:
     template = pod(container(image=" i"), ephemeralContainers=[], meta={"labels": {"a": "b c"}})
-    template["spec"]["ephemeralContainers"] = [container(name="e", terminationMessagePolicy="File",
-                                                         imagePullPolicy="Never")]  # fmt: skip
+    template["spec"]["ephemeralContainers"] = [
+        container(name="e", terminationMessagePolicy="File", imagePullPolicy="Never")
+    ]
     template["spec"] |= {"terminationGracePeriodSeconds": 1, "restartPolicy": "Always", "dnsPolicy": "Default"}
     template["spec"]["containers"][0] |= {"terminationMessagePolicy": "File", "imagePullPolicy": "Never"}
     assert list(map(str, validate_pod_template(template, root("spec", "template")))) == [

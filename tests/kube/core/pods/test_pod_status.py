@@ -22,55 +22,92 @@ def errors_after(old: Json, new: Json, **spec: Any) -> list[str]:
     ("old", "new", "errors"),
     [
         ({}, {"phase": "Running", "podIP": "10.0.0.1"}, []),
-        ({"qosClass": "BestEffort"}, {"qosClass": "Burstable"}, [
-            'qosClass: Invalid value: "Burstable": field is immutable'
-        ]),
-        ({}, {"conditions": [{"type": "", "status": "x", "observedGeneration": -1}]}, [
-            "conditions[0].observedGeneration: Invalid value: -1: must be a non-negative integer",
-            'conditions[0].Type: Invalid value: "": name part must be non-empty',
-            "conditions[0].Type: Invalid value: \"\": name part must consist of alphanumeric characters, '-', '_' or "
-            "'.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', "
-            "regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
-        ]),
-        ({}, {"podIP": "1.2.3"}, [
-            'podIPs[0]: Invalid value: "1.2.3": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
-        ]),
+        (
+            {"qosClass": "BestEffort"},
+            {"qosClass": "Burstable"},
+            ['qosClass: Invalid value: "Burstable": field is immutable'],
+        ),
+        (
+            {},
+            {"conditions": [{"type": "", "status": "x", "observedGeneration": -1}]},
+            [
+                "conditions[0].observedGeneration: Invalid value: -1: must be a non-negative integer",
+                'conditions[0].Type: Invalid value: "": name part must be non-empty',
+                'conditions[0].Type: Invalid value: "": name part must consist of alphanumeric '
+                "characters, '-', '_' or "
+                "'.', and must start and end with an alphanumeric character (e.g. 'MyName',  or "
+                "'my.name',  or '123-abc', "
+                "regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+            ],
+        ),
+        (
+            {},
+            {"podIP": "1.2.3"},
+            ['podIPs[0]: Invalid value: "1.2.3": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'],
+        ),
         ({"podIP": "010.0.0.1"}, {"podIP": "010.0.0.1", "phase": "Running"}, []),
-        ({}, {"podIPs": [{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]}, [
-            'podIPs: Invalid value: [{"IP":"10.0.0.1"},{"IP":"10.0.0.2"}]: may specify no more than one IP for each IP '
-            "family"
-        ]),
-        ({}, {"podIPs": [{"ip": "10.0.0.1"}, {"ip": "x"}]}, [
-            'podIPs[1]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
-            "podIPs: Internal error: failed to check for dual stack with error:invalid IP[1]: x",
-            'podIPs: Invalid value: [{"IP":"10.0.0.1"},{"IP":"x"}]: may specify no more than one IP for each IP family',
-        ]),
+        (
+            {},
+            {"podIPs": [{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]},
+            [
+                'podIPs: Invalid value: [{"IP":"10.0.0.1"},{"IP":"10.0.0.2"}]: may specify no more '
+                "than one IP for each IP "
+                "family"
+            ],
+        ),
+        (
+            {},
+            {"podIPs": [{"ip": "10.0.0.1"}, {"ip": "x"}]},
+            [
+                'podIPs[1]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+                "podIPs: Internal error: failed to check for dual stack with error:invalid IP[1]: x",
+                'podIPs: Invalid value: [{"IP":"10.0.0.1"},{"IP":"x"}]: may specify no more than one '
+                "IP for each IP family",
+            ],
+        ),
         ({}, {"podIPs": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}]}, []),
-        ({}, {"hostIP": "10.0.0.1", "hostIPs": [{"ip": "10.0.0.2"}]}, [
-            'hostIPs[0].ip: Invalid value: "10.0.0.2": must be equal to `hostIP`'
-        ]),
+        (
+            {},
+            {"hostIP": "10.0.0.1", "hostIPs": [{"ip": "10.0.0.2"}]},
+            ['hostIPs[0].ip: Invalid value: "10.0.0.2": must be equal to `hostIP`'],
+        ),
         ({}, {"observedGeneration": -1}, ["observedGeneration: Invalid value: -1: must be a non-negative integer"]),
-        ({}, {"resourceClaimStatuses": [{"name": "a"}]}, [
-            'resourceClaimStatuses[0].name: Invalid value: "a": must match the name of an entry in '
-            "`spec.resourceClaims`"
-        ]),
-        ({}, {"extendedResourceClaimStatus": {"resourceClaimName": "", "requestMappings": [
-            {"containerName": "x", "requestName": "r", "resourceName": "a"}
-        ]}}, [
-            'extendedResourceClaimStatus.requestMappings[0].containerName: Invalid value: "x": must match the name of '
-            "an entry in spec.initContainers.name or spec.containers.name",
-            "extendedResourceClaimStatus.resourceClaimName: Required value",
-        ]),
+        (
+            {},
+            {"resourceClaimStatuses": [{"name": "a"}]},
+            [
+                'resourceClaimStatuses[0].name: Invalid value: "a": must match the name of an entry in '
+                "`spec.resourceClaims`"
+            ],
+        ),
+        (
+            {},
+            {
+                "extendedResourceClaimStatus": {
+                    "resourceClaimName": "",
+                    "requestMappings": [{"containerName": "x", "requestName": "r", "resourceName": "a"}],
+                }
+            },
+            [
+                'extendedResourceClaimStatus.requestMappings[0].containerName: Invalid value: "x": '
+                "must match the name of "
+                "an entry in spec.initContainers.name or spec.containers.name",
+                "extendedResourceClaimStatus.resourceClaimName: Required value",
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_status_must_be_well_formed(old: Json, new: Json, errors: list[str]) -> None:
     assert errors_after(old, new) == errors
 
 
-@pytest.mark.parametrize(("node", "errors"), [
-    ("", []),
-    ("n", ["nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("node", "errors"),
+    [
+        ("", []),
+        ("n", ["nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node"]),
+    ],
+)
 def test_a_bound_pod_needs_no_other_node(node: str, errors: list[str]) -> None:
     assert errors_after({}, {"nominatedNodeName": "m"}, nodeName=node) == errors
 
@@ -109,20 +146,31 @@ def test_the_rules_of_a_container_can_bring_it_back(rules: list[Json], allowed: 
     ("resource", "errors"),
     [
         ({"name": "cpu", "resources": [{"resourceID": "a", "health": "Healthy"}]}, []),
-        ({"name": "x", "resources": []}, [
-            "name: Invalid value: \"x\": must match one of the container's resource requests"
-        ]),
-        ({"name": "claim:a", "resources": [{"resourceID": "a", "health": "X", "message": ""}, {
-            "resourceID": "a", "health": "Unknown",
-        }]}, [
-            "name: Invalid value: \"claim:a\": must match one of the container's resource claims in a format "
-            "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty",
-            'resources[0].health: Unsupported value: "X": supported values: "Healthy", "Unhealthy", "Unknown"',
-            "resources[0].message: Required value: must be non-empty if specified",
-            'resources[1].resourceID: Duplicate value: "a"',
-        ]),
+        (
+            {"name": "x", "resources": []},
+            ['name: Invalid value: "x": must match one of the container\'s resource requests'],
+        ),
+        (
+            {
+                "name": "claim:a",
+                "resources": [
+                    {"resourceID": "a", "health": "X", "message": ""},
+                    {
+                        "resourceID": "a",
+                        "health": "Unknown",
+                    },
+                ],
+            },
+            [
+                'name: Invalid value: "claim:a": must match one of the container\'s resource claims in a format '
+                "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty",
+                'resources[0].health: Unsupported value: "X": supported values: "Healthy", "Unhealthy", "Unknown"',
+                "resources[0].message: Required value: must be non-empty if specified",
+                'resources[1].resourceID: Duplicate value: "a"',
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_allocated_resources_are_those_of_the_container(resource: Json, errors: list[str]) -> None:
     part = container(resources={"requests": {"cpu": "1"}})
     status = {"containerStatuses": [{"name": "c", "allocatedResourcesStatus": [resource]}]}

@@ -43,21 +43,26 @@ def ended(code: int, **more: Any) -> Json:
         ({"phase": "Running", "containerStatuses": [RUNNING]}, ("1/1", "Running", "0")),
         ({"phase": "Running", "containerStatuses": [RUNNING | {"ready": False}]}, ("0/1", "Running", "0")),
         (
-            {"phase": "Pending", "conditions": [
-                {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
-            ]},
+            {
+                "phase": "Pending",
+                "conditions": [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}],
+            },
             ("0/1", "SchedulingGated", "0"),
         ),
         (
-            {"phase": "Running", "containerStatuses": [
-                {"name": "c", "restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
-            ]},
+            {
+                "phase": "Running",
+                "containerStatuses": [
+                    {"name": "c", "restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+                ],
+            },
             ("0/1", "CrashLoopBackOff", "3"),
         ),
         (
-            {"phase": "Succeeded", "containerStatuses": [
-                {"name": "c", "state": ended(0, reason="Completed"), "restartCount": 0}
-            ]},
+            {
+                "phase": "Succeeded",
+                "containerStatuses": [{"name": "c", "state": ended(0, reason="Completed"), "restartCount": 0}],
+            },
             ("0/1", "Completed", "0"),
         ),
         ({"phase": "Failed", "containerStatuses": [{"name": "c", "state": ended(137)}]}, ("0/1", "ExitCode:137", "0")),
@@ -66,7 +71,7 @@ def ended(code: int, **more: Any) -> Json:
             ("0/1", "Signal:9", "0"),
         ),
     ],
-)  # fmt: skip
+)
 def test_the_status_says_what_matters_most(status: Json, line: tuple[str, str, str]) -> None:
     assert shown(**status) == line
 

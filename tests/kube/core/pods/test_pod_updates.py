@@ -54,24 +54,37 @@ def test_amounts_that_are_only_written_differently_have_not_changed() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "errors"),
     [
-        ({"activeDeadlineSeconds": 5}, {"activeDeadlineSeconds": 6}, [
-            "spec.activeDeadlineSeconds: Invalid value: 6: must be less than or equal to previous value"
-        ]),
-        ({"activeDeadlineSeconds": 5}, {}, [
-            "spec.activeDeadlineSeconds: Invalid value: null: must not update from a positive integer to nil value"
-        ]),
-        ({"tolerations": [{"operator": "Exists"}]}, {}, [
-            "spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds"
-        ]),
-        ({}, {"schedulingGates": [{"name": "a"}]}, [
-            "spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'a'"
-        ]),
-        ({"schedulingGates": [{"name": "a"}], "nodeSelector": {"a": "b"}}, {"nodeSelector": {"c": "d"}}, [
-            'spec.nodeSelector: Invalid value: {"c":"d"}: only additions to spec.nodeSelector are allowed (no mutations '
-            "or deletions)"
-        ]),
+        (
+            {"activeDeadlineSeconds": 5},
+            {"activeDeadlineSeconds": 6},
+            ["spec.activeDeadlineSeconds: Invalid value: 6: must be less than or equal to previous value"],
+        ),
+        (
+            {"activeDeadlineSeconds": 5},
+            {},
+            ["spec.activeDeadlineSeconds: Invalid value: null: must not update from a positive integer to nil value"],
+        ),
+        (
+            {"tolerations": [{"operator": "Exists"}]},
+            {},
+            ["spec.tolerations: Forbidden: existing toleration can not be modified except its tolerationSeconds"],
+        ),
+        (
+            {},
+            {"schedulingGates": [{"name": "a"}]},
+            ["spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new scheduling gate 'a'"],
+        ),
+        (
+            {"schedulingGates": [{"name": "a"}], "nodeSelector": {"a": "b"}},
+            {"nodeSelector": {"c": "d"}},
+            [
+                'spec.nodeSelector: Invalid value: {"c":"d"}: only additions to spec.nodeSelector '
+                "are allowed (no mutations "
+                "or deletions)"
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_some_changes_are_refused_for_a_reason_of_their_own(old: Json, new: Json, errors: list[str]) -> None:
     assert update_errors(pod(**new), pod(**old)) == errors
 
@@ -127,17 +140,27 @@ A, B = ({"key": key, "operator": "Exists"} for key in "ab")
     [
         (None, terms(A), []),
         (terms(A), terms(A, B), []),
-        (terms(A), terms(B), [
-            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]: Invalid "
-            'value: {"MatchExpressions":[{"Key":"b","Operator":"Exists","Values":null}],"MatchFields":null}: only '
-            "additions are allowed (no mutations or deletions)"
-        ]),
-        (terms(A), None, [
-            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Invalid "
-            "value: null: no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        ]),
+        (
+            terms(A),
+            terms(B),
+            [
+                ""
+                ""
+                "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]: Invalid "
+                'value: {"MatchExpressions":[{"Key":"b","Operator":"Exists","Values":null}],"MatchFields":null}: only '
+                "additions are allowed (no mutations or deletions)"
+            ],
+        ),
+        (
+            terms(A),
+            None,
+            [
+                "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Invalid "
+                "value: null: no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_gated_pod_may_become_choosier_about_its_node(old: Json | None, new: Json | None, errors: list[str]) -> None:
     gates: Json = {"schedulingGates": [{"name": "a"}]}
     before = pod(**gates | ({"affinity": old} if old else {}))
@@ -148,14 +171,18 @@ def test_a_gated_pod_may_become_choosier_about_its_node(old: Json | None, new: J
     ("old", "new", "errors"),
     [
         ({}, {"a": "b"}, []),
-        ({"kubernetes.io/config.mirror": "m"}, {}, [
-            "[kubernetes.io/config.mirror]: Forbidden: may not remove or update mirror pod annotation"
-        ]),
-        ({}, {"container.apparmor.security.beta.kubernetes.io/c": "unconfined"}, [
-            "[container.apparmor.security.beta.kubernetes.io/c]: Forbidden: may not add AppArmor annotations"
-        ]),
+        (
+            {"kubernetes.io/config.mirror": "m"},
+            {},
+            ["[kubernetes.io/config.mirror]: Forbidden: may not remove or update mirror pod annotation"],
+        ),
+        (
+            {},
+            {"container.apparmor.security.beta.kubernetes.io/c": "unconfined"},
+            ["[container.apparmor.security.beta.kubernetes.io/c]: Forbidden: may not add AppArmor annotations"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_some_annotations_are_there_from_the_start_or_never(old: Json, new: Json, errors: list[str]) -> None:
     found = update_errors(pod(meta={"annotations": new}, nodeName="n"), pod(meta={"annotations": old}, nodeName="n"))
     assert [error.removeprefix("metadata.annotations") for error in found] == errors
@@ -246,18 +273,26 @@ SMALL = {"requests": {"cpu": "1", "memory": "1Gi"}}
     [
         (SMALL, {"requests": {"cpu": "2", "memory": "1Gi"}}, []),
         (SMALL, SMALL | {"limits": {"cpu": "3"}}, []),
-        (SMALL, {"requests": {"cpu": "1"}}, [
-            "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed"
-        ]),
-        (SMALL, {}, [
-            'spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing',
-            "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed",
-        ]),
-        (SMALL, {"requests": SMALL["requests"] | {"ephemeral-storage": "1"}}, [
-            "spec: Forbidden: only cpu and memory resources are mutable"
-        ]),
+        (
+            SMALL,
+            {"requests": {"cpu": "1"}},
+            ["spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed"],
+        ),
+        (
+            SMALL,
+            {},
+            [
+                'spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing',
+                "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed",
+            ],
+        ),
+        (
+            SMALL,
+            {"requests": SMALL["requests"] | {"ephemeral-storage": "1"}},
+            ["spec: Forbidden: only cpu and memory resources are mutable"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_cpu_and_memory_can_be_resized(old: Json, new: Json, errors: list[str]) -> None:
     status = {"qosClass": "Burstable"}
     assert change_errors(PodResizeStrategy(), sized(status=status, **new), sized(status=status, **old)) == errors
@@ -273,10 +308,16 @@ def test_a_resize_leaves_everything_else_alone() -> None:
 @pytest.mark.parametrize(
     ("new", "error"),
     [
-        (pod(container(), container(name="d")), "spec.containers: Forbidden: containers may not be added or removed on resize"),
-        (pod(container(name="d")), "spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize"),
+        (
+            pod(container(), container(name="d")),
+            "spec.containers: Forbidden: containers may not be added or removed on resize",
+        ),
+        (
+            pod(container(name="d")),
+            "spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_resize_keeps_the_containers(new: Json, error: str) -> None:
     assert change_errors(PodResizeStrategy(), stored(new), stored(pod())) == [error]
 

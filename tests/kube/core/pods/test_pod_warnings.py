@@ -31,55 +31,99 @@ def test_the_name_should_do_for_a_host() -> None:
 @pytest.mark.parametrize(
     ("spec", "warnings"),
     [
-        ({"nodeSelector": {"beta.kubernetes.io/os": "linux"}}, [
-            'spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead'
-        ]),
-        ({"topologySpreadConstraints": [
-            {"maxSkew": 1, "topologyKey": "beta.kubernetes.io/arch", "whenUnsatisfiable": "DoNotSchedule"}
-        ]}, [
-            "spec.topologySpreadConstraints[0].topologyKey: beta.kubernetes.io/arch is deprecated since v1.14; use "
-            '"kubernetes.io/arch" instead',
-            "spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod",
-        ]),
-        ({"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
-            {"weight": 1, "preference": {"matchExpressions": [{"key": "k", "operator": "In", "values": ["-"]}]}}
-        ]}}}, [
-            "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].preference."
-            "matchExpressions[0].values[0]: - is invalid, a valid label must be an empty string or consist of "
-            "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. "
-            "'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-            "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-        ]),
-        ({"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "z"}]}}}, [
-            "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector: "
-            "a null labelSelector results in matching no pod"
-        ]),
-        ({"volumes": [{"name": "v", "gitRepo": {"repository": "r"}}, {"name": "w", "rbd": {"monitors": [], "image": ""}}]},
-         [
-            "spec.volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+",
-            "spec.volumes[1].rbd: deprecated in v1.28, non-functional in v1.31+",
-        ]),
-        ({"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {
-            "resources": {"requests": {"storage": "500m"}}
-        }}}}]}, [
-            "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]: fractional byte value "
-            '"500m" is invalid, must be an integer'
-        ]),
-        ({"hostAliases": [{"ip": "1.1.1.1"}, {"ip": "1.1.1.1"}]}, [
-            'spec.hostAliases[1].ip: duplicate ip "1.1.1.1"'
-        ]),
-        ({"imagePullSecrets": [{"name": "a"}, {"name": "a"}, {}]}, [
-            'spec.imagePullSecrets[1].name: duplicate name "a"',
-            'spec.imagePullSecrets[2].name: invalid empty name ""',
-        ]),
-        ({"overhead": {"memory": "500m"}}, [
-            'spec.overhead[memory]: fractional byte value "500m" is invalid, must be an integer'
-        ]),
-        ({"dnsConfig": {"nameservers": ["fd00:0::1"]}}, [
-            'spec.dnsConfig.nameservers[0]: IPv6 address "fd00:0::1" should be in RFC 5952 canonical format ("fd00::1")'
-        ]),
+        (
+            {"nodeSelector": {"beta.kubernetes.io/os": "linux"}},
+            ['spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead'],
+        ),
+        (
+            {
+                "topologySpreadConstraints": [
+                    {"maxSkew": 1, "topologyKey": "beta.kubernetes.io/arch", "whenUnsatisfiable": "DoNotSchedule"}
+                ]
+            },
+            [
+                "spec.topologySpreadConstraints[0].topologyKey: beta.kubernetes.io/arch is deprecated since v1.14; use "
+                '"kubernetes.io/arch" instead',
+                "spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod",
+            ],
+        ),
+        (
+            {
+                "affinity": {
+                    "nodeAffinity": {
+                        "preferredDuringSchedulingIgnoredDuringExecution": [
+                            {
+                                "weight": 1,
+                                "preference": {"matchExpressions": [{"key": "k", "operator": "In", "values": ["-"]}]},
+                            }
+                        ]
+                    }
+                }
+            },
+            [
+                "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].preference."
+                "matchExpressions[0].values[0]: - is invalid, a valid label must be an empty string or consist of "
+                "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. "
+                "'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+                "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+            ],
+        ),
+        (
+            {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "z"}]}}},
+            [
+                "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector: "
+                "a null labelSelector results in matching no pod"
+            ],
+        ),
+        (
+            {
+                "volumes": [
+                    {"name": "v", "gitRepo": {"repository": "r"}},
+                    {"name": "w", "rbd": {"monitors": [], "image": ""}},
+                ]
+            },
+            [
+                "spec.volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+",
+                "spec.volumes[1].rbd: deprecated in v1.28, non-functional in v1.31+",
+            ],
+        ),
+        (
+            {
+                "volumes": [
+                    {
+                        "name": "v",
+                        "ephemeral": {
+                            "volumeClaimTemplate": {"spec": {"resources": {"requests": {"storage": "500m"}}}}
+                        },
+                    }
+                ]
+            },
+            [
+                "spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]: fractional byte value "
+                '"500m" is invalid, must be an integer'
+            ],
+        ),
+        ({"hostAliases": [{"ip": "1.1.1.1"}, {"ip": "1.1.1.1"}]}, ['spec.hostAliases[1].ip: duplicate ip "1.1.1.1"']),
+        (
+            {"imagePullSecrets": [{"name": "a"}, {"name": "a"}, {}]},
+            [
+                'spec.imagePullSecrets[1].name: duplicate name "a"',
+                'spec.imagePullSecrets[2].name: invalid empty name ""',
+            ],
+        ),
+        (
+            {"overhead": {"memory": "500m"}},
+            ['spec.overhead[memory]: fractional byte value "500m" is invalid, must be an integer'],
+        ),
+        (
+            {"dnsConfig": {"nameservers": ["fd00:0::1"]}},
+            [
+                'spec.dnsConfig.nameservers[0]: IPv6 address "fd00:0::1" should be in RFC 5952 '
+                'canonical format ("fd00::1")'
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_specs_are_warned_of_what_does_not_work(spec: Json, warnings: list[str]) -> None:
     assert warned(**spec) == warnings
 
@@ -87,31 +131,38 @@ def test_specs_are_warned_of_what_does_not_work(spec: Json, warnings: list[str])
 @pytest.mark.parametrize(
     ("part", "warnings"),
     [
-        ({"resources": {"limits": {"memory": "500m"}, "requests": {"memory": "1"}}}, [
-            'resources.limits[memory]: fractional byte value "500m" is invalid, must be an integer'
-        ]),
-        ({"env": [{"name": "A", "value": "x"}, {"name": "A", "value": "y"}]}, [
-            'env[1]: hides previous definition of "A", which may be dropped when using apply'
-        ]),
+        (
+            {"resources": {"limits": {"memory": "500m"}, "requests": {"memory": "1"}}},
+            ['resources.limits[memory]: fractional byte value "500m" is invalid, must be an integer'],
+        ),
+        (
+            {"env": [{"name": "A", "value": "x"}, {"name": "A", "value": "y"}]},
+            ['env[1]: hides previous definition of "A", which may be dropped when using apply'],
+        ),
         ({"env": [{"name": "A", "value": "x"}, {"name": "A", "value": "$(A)y"}]}, []),
-        ({"env": [{"name": "A", "value": "x"}, {"name": "A", "value": "$(A)"}]}, [
-            'env[1]: hides previous definition of "A", which may be dropped when using apply'
-        ]),
-        ({"ports": [{"containerPort": 1, "hostIP": "1.1.1.1"}]}, [
-            "ports[0]: hostIP set without hostPort: {Name: HostPort:0 ContainerPort:1 Protocol:TCP HostIP:1.1.1.1}"
-        ]),
-        ({"ports": [{"containerPort": 1}, {"containerPort": 1}]}, [
-            "ports[1]: duplicate port definition with spec.containers[0].ports[0]"
-        ]),
-        ({"ports": [{"containerPort": 1}, {"containerPort": 1, "hostPort": 5}]}, [
-            "ports[1]: overlapping port definition with spec.containers[0].ports[0]"
-        ]),
-        ({"ports": [{"containerPort": 1, "hostPort": 5}, {"containerPort": 1, "hostPort": 5, "hostIP": "1.1.1.1"}]}, [
-            "ports[1]: dangerously ambiguous port definition with spec.containers[0].ports[0]"
-        ]),
+        (
+            {"env": [{"name": "A", "value": "x"}, {"name": "A", "value": "$(A)"}]},
+            ['env[1]: hides previous definition of "A", which may be dropped when using apply'],
+        ),
+        (
+            {"ports": [{"containerPort": 1, "hostIP": "1.1.1.1"}]},
+            ["ports[0]: hostIP set without hostPort: {Name: HostPort:0 ContainerPort:1 Protocol:TCP HostIP:1.1.1.1}"],
+        ),
+        (
+            {"ports": [{"containerPort": 1}, {"containerPort": 1}]},
+            ["ports[1]: duplicate port definition with spec.containers[0].ports[0]"],
+        ),
+        (
+            {"ports": [{"containerPort": 1}, {"containerPort": 1, "hostPort": 5}]},
+            ["ports[1]: overlapping port definition with spec.containers[0].ports[0]"],
+        ),
+        (
+            {"ports": [{"containerPort": 1, "hostPort": 5}, {"containerPort": 1, "hostPort": 5, "hostIP": "1.1.1.1"}]},
+            ["ports[1]: dangerously ambiguous port definition with spec.containers[0].ports[0]"],
+        ),
         ({"ports": [{"containerPort": 1, "protocol": "UDP"}, {"containerPort": 1}]}, []),
     ],
-)  # fmt: skip
+)
 def test_containers_are_warned_of_what_is_odd(part: Json, warnings: list[str]) -> None:
     assert [each.removeprefix("spec.containers[0].") for each in warned(container(**part))] == warnings
 
@@ -133,21 +184,32 @@ def files(*paths: str) -> Json:
     ("source", "warnings"),
     [
         ({"configMap": {"name": "m", **files("a", "b")}}, []),
-        ({"configMap": {"name": "m", **files("a", "a/b")}}, [
-            'volume "v" (ConfigMap "m"): overlapping paths: "a/b" with "a"'
-        ]),
-        ({"secret": {"secretName": "s", **files("a/", "a")}}, [
-            'volume "v" (Secret "s"): overlapping paths: "a" with "a"'
-        ]),
+        (
+            {"configMap": {"name": "m", **files("a", "a/b")}},
+            ['volume "v" (ConfigMap "m"): overlapping paths: "a/b" with "a"'],
+        ),
+        (
+            {"secret": {"secretName": "s", **files("a/", "a")}},
+            ['volume "v" (Secret "s"): overlapping paths: "a" with "a"'],
+        ),
         ({"configMap": {"name": "m", **files("ab", "a")}}, []),
-        ({"projected": {"sources": [
-            {"secret": {"name": "s", **files("t")}}, {"serviceAccountToken": {"path": "t"}}, {},
-        ]}}, [
-            'volume "v" (Projected) has no sources provided',
-            'volume "v" (Projected): overlapping paths: "t" (ServiceAccountToken) with "t" (Secret "s")',
-        ]),
+        (
+            {
+                "projected": {
+                    "sources": [
+                        {"secret": {"name": "s", **files("t")}},
+                        {"serviceAccountToken": {"path": "t"}},
+                        {},
+                    ]
+                }
+            },
+            [
+                'volume "v" (Projected) has no sources provided',
+                'volume "v" (Projected): overlapping paths: "t" (ServiceAccountToken) with "t" (Secret "s")',
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_files_that_would_overwrite_each_other_are_told(source: Json, warnings: list[str]) -> None:
     assert warned(volumes=[{"name": "v", **source}]) == warnings
 
