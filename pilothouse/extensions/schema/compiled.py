@@ -1,0 +1,108 @@
+"""A version's schema, compiled once: it prunes, defaults and validates the objects of that version.
+
+The order of the checks is upstream's: the OpenAPI schema, embedded resources, unique lists, rules. Rules are left
+unchecked when the object is not of the types that they are written for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pilothouse.extensions.schema.apply_types import object_type
+from pilothouse.extensions.schema.checks import compile_check, run_check
+from pilothouse.extensions.schema.correlation import Link
+from pilothouse.extensions.schema.defaulting import Defaulter, defaulter, drop_meaningless_nulls
+from pilothouse.extensions.schema.embedded import coerce, has_embedded_resources, validate_embedded
+from pilothouse.extensions.schema.list_types import has_unique_lists, validate_list_types
+from pilothouse.extensions.schema.pruning import object_pruner
+from pilothouse.extensions.schema.structural import Structural, structural
+from pilothouse.machinery.field import Errors, FieldError, Path
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema.nodes import TypeNode
+
+_ROOT = Path()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Errors that others found, since rules are not checked on objects that are not of the right types."""
+
+    before: tuple[FieldError, ...] = ()
+    """Of the metadata: these are not repeated."""
+    between: tuple[FieldError, ...] = ()
+    """Of the scale subresource: these are reported after those of the schema's values."""
+
+
+NOTHING_KNOWN = Known()
+
+
+class CompiledSchema:
+    """What one version's schema does to objects."""
+
+    def __init__(self, schema: Json | None, *, preserve_unknown_fields: bool) -> None:
+        self.structural: Structural | None = structural(schema) if schema is not None else None
+        self._preserves = preserve_unknown_fields
+        self._prune = object_pruner(self.structural)
+        self._default: Defaulter = defaulter(self.structural)
+        self._check = compile_check(schema or {})
+        status = ((schema or {}).get("properties") or {}).get("status")
+        self._status_check = compile_check(status) if status is not None else None
+        self._has_embedded = has_embedded_resources(self.structural)
+        self._has_unique_lists = has_unique_lists(self.structural)
+        self.type_node: TypeNode | None = object_type(self.structural, preserve_unknown_fields=preserve_unknown_fields)
+
+    def prune(self, obj: Json, *, drop_invalid: bool = False) -> list[str]:
+        """Drops unknown fields, and nulls that mean nothing; answers `unknown field "spec.x"` for each such field.
+
+        Raises embedded.Malformed, unless malformed parts of embedded resources may be dropped."""
+        unknown: list[str] = []
+        if not self._preserves:
+            unknown += self._prune(obj)
+            drop_meaningless_nulls(obj, self.structural)
+        if self._has_embedded:
+            unknown += sorted(coerce(obj, self.structural, _ROOT, drop_invalid=drop_invalid))
+        return [f"unknown field {quote(path)}" for path in unknown]
+
+    def default(self, obj: Json) -> None:
+        self._default(obj)
+
+    def validate(self, obj: Json, *, path: Path = _ROOT, seen: Known = NOTHING_KNOWN) -> Errors:
+        found = [*run_check(self._check, obj, path=path), *seen.between]
+        found += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, None, path)]
+        yield from found
+
+    def validate_update(self, obj: Json, old: Json, *, path: Path = _ROOT, seen: Known = NOTHING_KNOWN) -> Errors:
+        """What did not change is not refused."""
+        found = [*run_check(self._check, obj, path=path, link=self._link(obj, old)), *seen.between]
+        found += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, old, path)]
+        yield from found
+
+    def validate_status_update(self, obj: Json, old: Json, *, seen: Known = NOTHING_KNOWN) -> Errors:
+        """Only the status is checked against the schema, but everything against the rules."""
+        found: list[FieldError] = []
+        link = self._link(obj, old)
+        if "status" in obj and self._status_check is not None:
+            was = link.key("status") if link else None
+            found += run_check(self._status_check, obj["status"], path=_ROOT.child("status"), link=was)
+        found += [*seen.between, *self._list_type_errors(obj, old, _ROOT)]
+        yield from found
+
+    def _link(self, obj: Json, old: Json) -> Link | None:
+        return Link(obj, old, self.structural) if self.structural is not None else None
+
+    def _embedded_errors(self, obj: Json, path: Path) -> Errors:
+        if self._has_embedded:
+            yield from validate_embedded(obj, self.structural, path)
+
+    def _list_type_errors(self, obj: Json, old: Json | None, path: Path) -> Errors:
+        """Duplicates that were there before are left alone."""
+        if self.structural is None or not self._has_unique_lists:
+            return
+        found = list(validate_list_types(obj, self.structural, path))
+        if found and (old is None or not any(validate_list_types(old, self.structural, path))):
+            yield from found
+
+
+def compile_schema(schema: Json | None, *, preserve_unknown_fields: bool) -> CompiledSchema:
+    return CompiledSchema(schema, preserve_unknown_fields=preserve_unknown_fields)

@@ -1,0 +1,90 @@
+"""Which part of the old object a part of the new one was, so that what did not change is not refused.
+
+Fields are correlated by name and items of a list of type map by their keys. Items of other lists are not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from pilothouse.extensions.schema.structural import Structural
+
+
+class Link:
+    """A value and what it was before."""
+
+    __slots__ = ("_by_keys", "_children", "_equal", "old", "schema", "value")
+
+    def __init__(self, value: Any, old: Any, schema: Structural) -> None:
+        self.value = value
+        self.old = old
+        self.schema = schema
+        self._children: dict[str | int, Link | None] = {}
+        self._by_keys: dict[bytes, Any] | None = None
+        self._equal: bool | None = None
+
+    def key(self, name: str) -> Link | None:
+        if name not in self._children:
+            self._children[name] = self._link_field(name)
+        return self._children[name]
+
+    def index(self, position: int) -> Link | None:
+        if position not in self._children:
+            self._children[position] = self._link_item(position)
+        return self._children[position]
+
+    def is_unchanged(self) -> bool:
+        if self._equal is None:
+            self._equal = self._compare()
+        return self._equal
+
+    def _link_field(self, name: str) -> Link | None:
+        if not (isinstance(self.old, dict) and isinstance(self.value, dict)):
+            return None
+        schema = self.schema.of_field(name)
+        if schema is None or name not in self.old or name not in self.value:
+            return None
+        return Link(self.value[name], self.old[name], schema)
+
+    def _link_item(self, position: int) -> Link | None:
+        if not (isinstance(self.old, list) and isinstance(self.value, list)) or self.schema.list_type != "map":
+            return None
+        if self._by_keys is None:
+            self._by_keys = _index(self.old, self.schema.map_keys)
+        old = self._by_keys.get(_keys_of(self.value[position], self.schema.map_keys))
+        return None if old is None or self.schema.items is None else Link(self.value[position], old, self.schema.items)
+
+    def _compare(self) -> bool:
+        """Items of a list of type map may have changed places."""
+        if isinstance(self.value, dict) and isinstance(self.old, dict):
+            links = [self.key(name) for name in self.value]
+            return len(self.value) == len(self.old) and all(link is not None and link.is_unchanged() for link in links)
+        if isinstance(self.value, list) and isinstance(self.old, list) and self.schema.list_type == "map":
+            items = [self.index(position) for position in range(len(self.value))]
+            return len(self.value) == len(self.old) and all(item is not None and item.is_unchanged() for item in items)
+        return same(self.value, self.old)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equality as Go has it, where true is not 1 and 1 is not 1.0."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(child, b[key]) for key, child in a.items())
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b)
+
+
+def _index(items: list[Any], keys: tuple[str, ...]) -> dict[bytes, Any]:
+    found: dict[bytes, Any] = {}
+    for item in items:
+        if isinstance(item, dict):
+            found.setdefault(_keys_of(item, keys), item)
+    return found
+
+
+def _keys_of(item: Any, keys: tuple[str, ...]) -> bytes:
+    return orjson.dumps([item.get(key) if isinstance(item, dict) else None for key in keys])

@@ -1,0 +1,106 @@
+"""What a schema finds wrong with a value, in the words of kube-openapi, and how that reads as a field error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from pilothouse.machinery.field import (
+    ErrorType,
+    FieldError,
+    Path,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+    too_many,
+    type_invalid,
+)
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.govalue import go_value
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`name` is where; a problem without one concerns no field."""
+
+    text: str
+    name: str | None = None
+    type: ErrorType = ErrorType.INVALID
+    value: Any = ""
+    limit: Any = None
+
+    def field_error(self, root: Path) -> FieldError:
+        path = root.child(self.name.removeprefix(".")) if self.name and self.name != "." else root
+        match self.type:
+            case ErrorType.REQUIRED:
+                return required(path)
+            case ErrorType.NOT_SUPPORTED:
+                return not_supported(path, printable(self.value), self.limit)
+            case ErrorType.TOO_LONG:
+                return too_long(path, self.limit)
+            case ErrorType.TOO_MANY:
+                return too_many(path, self.value, self.limit)
+            case ErrorType.TYPE_INVALID:
+                return type_invalid(path, self.value, self.text)
+        return invalid(path, printable(self.value), self.text)
+
+
+def printable(value: Any) -> Any:
+    """The value so that a field error prints it as Go does: 2.0 as 2, a million as 1e+06, and keys in order."""
+    if isinstance(value, float):
+        return orjson.Fragment(go_value(value).encode())
+    if isinstance(value, dict | list):
+        return orjson.Fragment(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+    return value
+
+
+def wrong_type(name: str, wanted: str, found: str) -> Problem:
+    text = f"{name} in body must be of type {wanted}: {quote(found)}"
+    return Problem(text, name, ErrorType.TYPE_INVALID, found)
+
+
+def missing(name: str) -> Problem:
+    return Problem(f"{name} in body is required", name, ErrorType.REQUIRED)
+
+
+def not_in_enum(name: str, value: Any, allowed: Iterable[Any]) -> Problem:
+    values = list(allowed)
+    names = [each if isinstance(each, str) else orjson.dumps(each).decode() for each in values]
+    text = f"{name} in body should be one of {go_value(values)}"
+    return Problem(text, name, ErrorType.NOT_SUPPORTED, value, names)
+
+
+def longer_than(name: str, limit: int) -> Problem:
+    return Problem(f"{name} in body should be at most {limit} chars long", name, ErrorType.TOO_LONG, limit=limit)
+
+
+def shorter_than(name: str, limit: int, value: str) -> Problem:
+    return Problem(f"{name} in body should be at least {limit} chars long", name, value=value)
+
+
+def no_match(name: str, pattern: str, value: str) -> Problem:
+    return Problem(f"{name} in body should match '{pattern}'", name, value=value)
+
+
+def more_items(name: str, limit: int, count: int) -> Problem:
+    return Problem(f"{name} in body should have at most {limit} items", name, ErrorType.TOO_MANY, count, limit)
+
+
+def fewer_items(name: str, limit: int, count: int) -> Problem:
+    return Problem(f"{name} in body should have at least {limit} items", name, value=count)
+
+
+def more_properties(name: str, limit: int, count: int) -> Problem:
+    return Problem(f"{name} in body should have at most {limit} properties", name, ErrorType.TOO_MANY, count, limit)
+
+
+def fewer_properties(name: str, limit: int, count: int) -> Problem:
+    return Problem(f"{name} in body should have at least {limit} properties", name, value=count)
+
+
+def repeated_items(name: str) -> Problem:
+    return Problem(f"{name} in body shouldn't contain duplicates", name)

@@ -1,0 +1,92 @@
+"""A structural schema: the part of a schema that says of which fields and items a value is made.
+
+What constrains values without naming fields (allOf, anyOf, oneOf, not, ranges, patterns) stays in `source`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pilothouse.machinery.objects import Json
+
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+EMBEDDED = "x-kubernetes-embedded-resource"
+INT_OR_STRING = "x-kubernetes-int-or-string"
+LIST_TYPE = "x-kubernetes-list-type"
+LIST_MAP_KEYS = "x-kubernetes-list-map-keys"
+MAP_TYPE = "x-kubernetes-map-type"
+VALIDATIONS = "x-kubernetes-validations"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structural:
+    source: Json = field(repr=False)
+    type: str = ""
+    properties: Mapping[str, Structural] = field(default_factory=dict)
+    items: Structural | None = None
+    additional: Structural | None = None
+    """The schema of additional properties; none where they are only allowed."""
+    allows_additional: bool = False
+    """Whether the schema speaks of additional properties at all."""
+
+    @property
+    def nullable(self) -> bool:
+        return bool(self.source.get("nullable"))
+
+    @property
+    def default(self) -> Any:
+        return self.source.get("default")
+
+    @property
+    def preserves_unknown_fields(self) -> bool:
+        return bool(self.source.get(PRESERVE))
+
+    @property
+    def embedded_resource(self) -> bool:
+        return bool(self.source.get(EMBEDDED))
+
+    @property
+    def int_or_string(self) -> bool:
+        return bool(self.source.get(INT_OR_STRING))
+
+    @property
+    def list_type(self) -> str:
+        return self.source.get(LIST_TYPE) or ""
+
+    @property
+    def map_keys(self) -> tuple[str, ...]:
+        return tuple(self.source.get(LIST_MAP_KEYS) or ())
+
+    @property
+    def map_type(self) -> str:
+        return self.source.get(MAP_TYPE) or ""
+
+    @property
+    def rules(self) -> list[Json]:
+        return self.source.get(VALIDATIONS) or []
+
+    def of_field(self, name: str) -> Structural | None:
+        """The schema of a field, be it a property or an additional one."""
+        return self.properties.get(name, self.additional)
+
+    def children(self) -> Iterator[Structural]:
+        yield from self.properties.values()
+        if self.additional is not None:
+            yield self.additional
+        if self.items is not None:
+            yield self.items
+
+
+def structural(schema: Json) -> Structural:
+    additional = schema.get("additionalProperties")
+    items = schema.get("items")
+    return Structural(
+        source=schema,
+        type=schema.get("type") or "",
+        properties={name: structural(schema["properties"][name]) for name in sorted(schema.get("properties") or {})},
+        items=structural(items) if isinstance(items, dict) else None,
+        additional=structural(additional) if isinstance(additional, dict) else None,
+        allows_additional=additional is not None,
+    )
