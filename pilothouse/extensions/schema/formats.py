@@ -30,9 +30,6 @@ _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:
 _AMOUNT = re.compile(r"([0-9]+)\s*([A-Za-zµ]+)")
 _UNITS = ("ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk")
 _UNIT_PREFIXES = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
-    ["ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"],
-    ["nano", "micro", "milli", "sec", "min", "hour", "day", "week"],
-)
 _REQUEST_URI = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]*:.*|/.*)", re.DOTALL)
 _BAD_IN_URI = re.compile(r"[\x00-\x20\x7f]|%(?![0-9a-fA-F]{2})")
 _CARD = re.compile(
