@@ -14,6 +14,7 @@ from pilothouse.apiserver.filters.authentication import with_authentication
 from pilothouse.apiserver.filters.authorization import with_authorization
 from pilothouse.apiserver.filters.cache_control import with_cache_control
 from pilothouse.apiserver.filters.cors import with_cors
+from pilothouse.apiserver.filters.impersonation import with_impersonation
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
 from pilothouse.apiserver.filters.panic_recovery import with_panic_recovery
 from pilothouse.apiserver.filters.request_info import with_request_info
@@ -41,13 +42,14 @@ class ChainConfig:
 
 
 def handler_chain(api: Handler, config: ChainConfig) -> Handler:
-    """The way in to the secure port. Audit, impersonation and fairness have their places between those here:
+    """The way in to the secure port. Audit and fairness have their places between those here:
 
     authentication → audit → impersonation → priority and fairness (instead of max in flight) → authorization
     """
     filters: list[Filter] = [
         *_before_authentication(config),
         with_authentication(config.authenticator, anonymous=config.anonymous),
+        with_impersonation(config.authorizer),
         with_max_in_flight(config.max_requests_inflight, config.max_mutating_requests_inflight),
         with_authorization(config.authorizer),
     ]

@@ -1,0 +1,181 @@
+"""Who may act as whom. A requestor asks to be taken for another user; every part of that user is authorized.
+
+Constrained modes are tried first, from the narrowest on: each asks whether the requestor may make *this* request as
+somebody of that sort (`impersonate-on:MODE:VERB`), and then for each part (`impersonate:MODE`). The legacy mode asks
+only for the parts (`impersonate`). The first mode that allows decides; otherwise the first refusal is the answer.
+
+    associated-node   a service account as the node that its pod runs on
+    arbitrary-node    any node                       serviceaccount   any service account
+    user-info         any other user, with groups, uid and extra
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from pilothouse.apiserver.authn.user import (
+    ALL_AUTHENTICATED,
+    ALL_UNAUTHENTICATED,
+    ANONYMOUS,
+    SYSTEM_PRIVILEGED_GROUP,
+    User,
+)
+from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision, forbidden
+from pilothouse.machinery.errors import Forbidden
+from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain
+
+_AUTHENTICATION = "authentication.k8s.io"
+_NODE_PREFIX = "system:node:"
+_ACCOUNT_PREFIX = "system:serviceaccount:"
+_NODES_GROUP = "system:nodes"
+_NODE_NAME_EXTRA = "authentication.kubernetes.io/node-name"
+_MANY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccountName:
+    namespace: str
+    name: str
+
+
+def node_name(username: str) -> str:
+    """The node that a username stands for; empty where it is no node's."""
+    return username.removeprefix(_NODE_PREFIX) if username.startswith(_NODE_PREFIX) else ""
+
+
+def service_account_name(username: str) -> ServiceAccountName | None:
+    namespace, _, name = username.removeprefix(_ACCOUNT_PREFIX).partition(":")
+    if not username.startswith(_ACCOUNT_PREFIX) or is_dns1123_label(namespace) or is_dns1123_subdomain(name):
+        return None
+    return ServiceAccountName(namespace, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One way of impersonating. `applies` says whether it is for this wanted user at all."""
+
+    name: str
+    applies: Callable[[User, User], bool]
+
+    @property
+    def verb(self) -> str:
+        return f"impersonate:{self.name}" if self.name else "impersonate"
+
+
+def _only_name(wanted: User) -> bool:
+    return not (wanted.uid or wanted.groups or wanted.extra)
+
+
+def _is_own_node(wanted: User, requestor: User) -> bool:
+    own = requestor.extra.get(_NODE_NAME_EXTRA, ())
+    account = service_account_name(requestor.name)
+    return _only_name(wanted) and account is not None and own == (node_name(wanted.name),)
+
+
+MODES = (
+    Mode("associated-node", _is_own_node),
+    Mode("arbitrary-node", lambda wanted, _: _only_name(wanted) and bool(node_name(wanted.name))),
+    Mode("serviceaccount", lambda wanted, _: _only_name(wanted) and service_account_name(wanted.name) is not None),
+    Mode("user-info", lambda wanted, _: not node_name(wanted.name) and service_account_name(wanted.name) is None),
+    Mode("", lambda wanted, requestor: True),
+)
+
+
+async def impersonated_user(authorizer: Authorizer, wanted: User, attributes: Attributes) -> User:
+    """The user to go on as. Raises Forbidden."""
+    first_refusal: Forbidden | None = None
+    for mode in MODES:
+        if not mode.applies(wanted, attributes.user):
+            continue
+        try:
+            return await Impersonation(authorizer, mode, attributes).check(wanted)
+        except Forbidden as refusal:
+            first_refusal = first_refusal or refusal
+    assert first_refusal is not None, "the last mode is for everybody"
+    raise first_refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Impersonation:
+    """The checks of one mode for one request."""
+
+    authorizer: Authorizer
+    mode: Mode
+    attributes: Attributes
+
+    async def check(self, wanted: User) -> User:
+        if self.mode.name:
+            verb = f"impersonate-on:{self.mode.name}:{self.attributes.verb}"
+            await self._authorize(replace(self.attributes, verb=verb))
+        groups = await self._check_name(wanted)
+        if wanted.uid:
+            await self._authorize(self._part("uids", wanted.uid, group=_AUTHENTICATION))
+        await self._check_groups(wanted.groups)
+        await self._check_extra(wanted.extra)
+        return replace(wanted, groups=_with_standing(wanted.name, groups))
+
+    async def _check_name(self, wanted: User) -> tuple[str, ...]:
+        """The groups that the user will have: those of nodes and service accounts follow from their names."""
+        part, groups = self._part("users", wanted.name), wanted.groups
+        account = service_account_name(wanted.name)
+        if self.mode.name and node_name(wanted.name):
+            shown = "*" if self.mode.name == "associated-node" else node_name(wanted.name)
+            part, groups = replace(part, resource="nodes", name=shown), (_NODES_GROUP,)
+        elif account is not None:
+            part = replace(part, resource="serviceaccounts", namespace=account.namespace, name=account.name)
+            groups = groups or ("system:serviceaccounts", f"system:serviceaccounts:{account.namespace}")
+        await self._authorize(part)
+        return groups
+
+    async def _check_groups(self, groups: tuple[str, ...]) -> None:
+        part = self._part("groups", "")
+        if self.mode.name and "" in groups:
+            raise forbidden(part, "impersonating the empty string group is not allowed")
+        if self.mode.name and SYSTEM_PRIVILEGED_GROUP in groups:
+            privileged = replace(part, name=SYSTEM_PRIVILEGED_GROUP)
+            raise forbidden(privileged, "impersonating the system:masters group is not allowed")
+        if self.mode.name and len(groups) >= _MANY and await self._allowed(replace(part, name="*")):
+            return
+        for group in groups:
+            await self._authorize(replace(part, name=group))
+
+    async def _check_extra(self, extra: dict[str, tuple[str, ...]]) -> None:
+        part = self._part("userextras", "", group=_AUTHENTICATION)
+        if self.mode.name and any(not key or not values or "" in values for key, values in extra.items()):
+            raise forbidden(part, "impersonating empty keys or values in extra is not allowed")
+        many = len(extra) >= _MANY or sum(map(len, extra.values())) >= _MANY
+        if self.mode.name and many and await self._allowed(replace(part, subresource="*", name="*")):
+            return
+        for key, values in extra.items():
+            for value in values:
+                await self._authorize(replace(part, subresource=key, name=value))
+
+    def _part(self, resource: str, name: str, *, group: str | None = None) -> Attributes:
+        default = _AUTHENTICATION if self.mode.name else ""
+        return Attributes(
+            user=self.attributes.user,
+            verb=self.mode.verb,
+            is_resource=True,
+            group=default if group is None else group,
+            version="v1",
+            resource=resource,
+            name=name,
+        )
+
+    async def _allowed(self, attributes: Attributes) -> bool:
+        return (await self.authorizer.authorize(attributes)).decision is Decision.ALLOW
+
+    async def _authorize(self, attributes: Attributes) -> None:
+        answer = await self.authorizer.authorize(attributes)
+        if answer.decision is not Decision.ALLOW:
+            raise forbidden(attributes, answer.reason)
+
+
+def _with_standing(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
+    """Everybody is either authenticated or not."""
+    if name == ANONYMOUS:
+        return groups if ALL_UNAUTHENTICATED in groups else (*groups, ALL_UNAUTHENTICATED)
+    if ALL_UNAUTHENTICATED in groups or ALL_AUTHENTICATED in groups:
+        return groups
+    return (*groups, ALL_AUTHENTICATED)

@@ -1,0 +1,67 @@
+"""Impersonation: a request that asks to be made as another user goes on as that user, if its own user may do that."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authz.impersonation import impersonated_user
+from pilothouse.apiserver.authz.interface import Authorizer, attributes_of
+from pilothouse.apiserver.http import Filter, Handler, Headers, Request, Response
+from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.gofmt import quote
+
+_PREFIX = b"impersonate-"
+_EXTRA = b"impersonate-extra-"
+
+
+def with_impersonation(authorizer: Authorizer) -> Filter:
+    """Nothing behind it sees the headers, so that nothing can treat an impersonated user differently."""
+
+    def wrap(handler: Handler) -> Handler:
+        async def impersonate(request: Request) -> Response:
+            if not any(name.startswith(_PREFIX) for name, _ in request.headers):
+                return await handler(request)
+            wanted = wanted_user(request.headers)
+            if wanted is not None:
+                request.user = await impersonated_user(authorizer, wanted, attributes_of(request))
+            request.headers = [pair for pair in request.headers if not pair[0].startswith(_PREFIX)]
+            return await handler(request)
+
+        return impersonate
+
+    return wrap
+
+
+def wanted_user(headers: Headers) -> User | None:
+    """The user as the headers describe it; None where they name none. Raises BadRequest for parts without a name."""
+    values: dict[bytes, list[str]] = {}
+    for name, value in headers:
+        if name.startswith(_PREFIX):
+            values.setdefault(name, []).append(value.decode("latin-1"))
+    wanted = User(
+        name=values.get(b"impersonate-user", [""])[0],
+        uid=values.get(b"impersonate-uid", [""])[0],
+        groups=tuple(values.get(b"impersonate-group", ())),
+        extra=_extra(values),
+    )
+    if not wanted.name and (wanted.uid or wanted.groups or wanted.extra):
+        raise BadRequest(f"requested {_go_syntax(wanted)} without impersonating a user name")
+    return wanted if wanted.name else None
+
+
+def _extra(values: dict[bytes, list[str]]) -> dict[str, tuple[str, ...]]:
+    found = {name: texts for name, texts in values.items() if name.startswith(_EXTRA)}
+    return {unquote(name[len(_EXTRA) :].decode("latin-1").lower()): tuple(texts) for name, texts in found.items()}
+
+
+def _go_syntax(user: User) -> str:
+    """As Go's %#v prints the struct, because the message does."""
+    extra = ", ".join(f"{quote(key)}:{_strings(values)}" for key, values in sorted(user.extra.items()))
+    shown = f"map[string][]string{{{extra}}}" if user.extra else "map[string][]string(nil)"
+    parts = f"Name:{quote(user.name)}, UID:{quote(user.uid)}, Groups:{_strings(user.groups)}, Extra:{shown}"
+    return f"&user.DefaultInfo{{{parts}}}"
+
+
+def _strings(values: tuple[str, ...]) -> str:
+    return f"[]string{{{', '.join(map(quote, values))}}}" if values else "[]string(nil)"
