@@ -28,10 +28,9 @@ Managers: TypeAlias = Mapping[ManagerId, VersionedSet]
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """`value` is None when applying changed nothing."""
-
     managers: dict[ManagerId, VersionedSet]
     value: Any
+    changed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Updater:
         merged = live.with_value(merge(live.atom, live.value, config.value))
         new = prune(self.converter, merged, after.values(), before.get(manager))
         taken = self._take(live, new, after, manager, force=force)
-        return Applied(taken.managers, None if same(live.value, new.value) else new.value)
+        return Applied(taken.managers, new.value, changed=not same(live.value, new.value))
 
     def _owned(self, fields: FieldSet) -> FieldSet:
         return fieldset.recursive_difference(fields, self.ignored) if self.ignored else fields

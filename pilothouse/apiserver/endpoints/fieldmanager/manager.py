@@ -103,8 +103,8 @@ class FieldManager:
         except Unkeyed as error:
             raise StatusError(str(error)) from None
         sets = strip_meta(applied.managers, applier)
-        changed = applied.value is not None
-        return _Merged(applied.value, after_apply(managed, sets, applier, changed=changed))
+        managed = after_apply(managed, sets, applier, changed=applied.changed)
+        return _Merged(applied.value if applied.changed else None, managed)
 
     def _track(self, live: Json, new: Json, managed: Managed, manager: str) -> Managed:
         """Raises Unkeyed."""
