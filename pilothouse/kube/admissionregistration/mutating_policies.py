@@ -22,7 +22,12 @@ from pilothouse.kube.admissionregistration.match_resources import (
     validate_param_kind,
 )
 from pilothouse.kube.admissionregistration.rules import validate_mutating_operations
-from pilothouse.kube.admissionregistration.strategy import CATEGORIES, GROUP, AdmissionRegistrationStrategy
+from pilothouse.kube.admissionregistration.strategy import (
+    CATEGORIES,
+    GROUP,
+    STORED_MUTATING_VERSION,
+    AdmissionRegistrationStrategy,
+)
 from pilothouse.kube.admissionregistration.validating_policies import default_policy, same_conditions
 from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.fields import required_one_of
@@ -110,6 +115,7 @@ MUTATING_ADMISSION_POLICIES = Resource(
     names=Names("mutatingadmissionpolicies", kind="MutatingAdmissionPolicy", categories=CATEGORIES),
     strategy=MutatingPolicyStrategy(),
     group=GROUP,
+    version=STORED_MUTATING_VERSION,
     columns=[
         NAME,
         Column(

@@ -12,7 +12,12 @@ from pilothouse.kube.admissionregistration.match_resources import (
     validate_param_ref,
 )
 from pilothouse.kube.admissionregistration.rules import validate_mutating_operations
-from pilothouse.kube.admissionregistration.strategy import CATEGORIES, GROUP, AdmissionRegistrationStrategy
+from pilothouse.kube.admissionregistration.strategy import (
+    CATEGORIES,
+    GROUP,
+    STORED_MUTATING_VERSION,
+    AdmissionRegistrationStrategy,
+)
 from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.fields import follow, one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
@@ -124,5 +129,6 @@ MUTATING_ADMISSION_POLICY_BINDINGS = Resource(
     names=Names("mutatingadmissionpolicybindings", kind="MutatingAdmissionPolicyBinding", categories=CATEGORIES),
     strategy=MutatingBindingStrategy(),
     group=GROUP,
+    version=STORED_MUTATING_VERSION,
     columns=_COLUMNS,
 )

@@ -6,6 +6,7 @@ from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.kube.admissionregistration.mutating_policies import MUTATING_ADMISSION_POLICIES
 from pilothouse.kube.admissionregistration.param_access import ParamKindAccess, ParamRefAccess, ResolveKind
@@ -23,10 +24,11 @@ from pilothouse.kube.admissionregistration.webhook_configurations import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
-from pilothouse.kube.served import Registries, served
+from pilothouse.kube.served import Conversion, Registries, served
 from pilothouse.machinery.field import root
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 
+_V1 = GroupVersion(GROUP, "v1")
 _WEBHOOKS = (VALIDATING_WEBHOOK_CONFIGURATIONS, MUTATING_WEBHOOK_CONFIGURATIONS)
 _POLICIES = (
     (VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS),
@@ -45,16 +47,30 @@ class AdmissionRegistrationStorageProvider:
             *(each for pair in _POLICIES for each in self._served(registries, *pair)),
             served(statuses, StatusStore(statuses, ValidatingPolicyStatusStrategy()), subresource="status"),
         ]
-        return APIGroup(GROUP, [APIVersion(GroupVersion(GROUP, "v1"), resources)])
+        return APIGroup(GROUP, [APIVersion(_V1, resources)])
 
     def _served(self, registries: Registries, policy: Resource, binding: Resource) -> list[ServedResource]:
         policies, bindings, resolve = registries.open(policy), registries.open(binding), _resolver(registries)
         to_kind = ParamKindAccess(self._authorizer, resolve)
         to_reference = ParamRefAccess(self._authorizer, resolve, OwnAccess(policies).get)
         return [
-            served(policies, ParamCheckedStore.over(policies, to_kind, root("spec", "paramKind"))),
-            served(bindings, ParamCheckedStore.over(bindings, to_reference, root("spec", "paramRef"))),
+            _served_as_v1(ParamCheckedStore.over(policies, to_kind, root("spec", "paramKind"))),
+            _served_as_v1(ParamCheckedStore.over(bindings, to_reference, root("spec", "paramRef"))),
         ]
+
+
+def _served_as_v1(registry: RegistryStore) -> ServedResource:
+    """The versions differ in nothing but their names."""
+    resource = registry.resource
+    if resource.version == _V1.version:
+        return served(registry)
+    conversion = Conversion(
+        kind=_V1.kind(resource.names.kind),
+        to_stored=lambda obj: {**obj, "apiVersion": resource.kind.api_version},
+        from_stored=lambda obj: {**obj, "apiVersion": str(_V1)},
+        default=resource.strategy.default,
+    )
+    return served(registry, conversion=conversion)
 
 
 def _resolver(registries: Registries) -> ResolveKind:

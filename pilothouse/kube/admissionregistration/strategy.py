@@ -13,6 +13,8 @@ from pilothouse.machinery.validation.immutable import semantically_equal
 
 GROUP = "admissionregistration.k8s.io"
 CATEGORIES = ("api-extensions",)
+STORED_MUTATING_VERSION = "v1beta1"
+"""Mutating policies are stored in the form that the release before can read, as upstream does in v1.36."""
 
 _STATIC_SUFFIX = ".static.k8s.io"
 

@@ -57,5 +57,6 @@ DEVICE_CLASSES = Resource(
     names=Names("deviceclasses", kind="DeviceClass"),
     strategy=DeviceClassStrategy(),
     group=GROUP,
+    returns_deleted_object=True,
     columns=[NAME, AGE],
 )

@@ -35,5 +35,6 @@ RESOURCE_CLAIM_TEMPLATES = Resource(
     names=Names("resourceclaimtemplates", kind="ResourceClaimTemplate"),
     strategy=ResourceClaimTemplateStrategy(),
     group=GROUP,
+    returns_deleted_object=True,
     columns=[NAME, AGE],
 )

@@ -94,6 +94,7 @@ RESOURCE_CLAIMS = Resource(
     names=Names("resourceclaims", kind="ResourceClaim"),
     strategy=ResourceClaimStrategy(),
     group=GROUP,
+    returns_deleted_object=True,
     columns=[
         NAME,
         Column("State", _state, description="A summary of the current state (allocated, pending, reserved, etc.)."),

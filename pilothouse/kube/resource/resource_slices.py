@@ -168,6 +168,7 @@ RESOURCE_SLICES = Resource(
     names=Names("resourceslices", kind="ResourceSlice"),
     strategy=ResourceSliceStrategy(),
     group=GROUP,
+    returns_deleted_object=True,
     fields=_fields,
     columns=[
         NAME,

@@ -1,0 +1,41 @@
+"""Mutating policies are served as v1 and stored as v1beta1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+from in_process import in_process_server
+
+from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.machinery.objects import Json
+
+BINDINGS = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"
+KEY = "/registry/mutatingadmissionpolicybindings/b"
+
+
+async def test_a_binding_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    sent: Json = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": "b"},
+        "spec": {"policyName": "p", "matchResources": {}},
+    }
+    async with in_process_server(tmp_path) as api:
+        created = await api("POST", BINDINGS, sent)
+        assert created.status == 201, created.body
+        read = (await api("GET", f"{BINDINGS}/b")).json
+        patch = {"spec": {"policyName": "q"}}
+        patched = (await api("PATCH", f"{BINDINGS}/b", patch, media="application/merge-patch+json")).json
+    store = await SqliteStore.open(tmp_path)
+    stored = await store.get(KEY)
+    await store.close()
+    assert read["apiVersion"] == patched["apiVersion"] == sent["apiVersion"]
+    assert read["spec"]["matchResources"] == {
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": {},
+        "objectSelector": {},
+    }
+    assert (patched["spec"]["policyName"], patched["metadata"]["generation"]) == ("q", 2)
+    assert stored is not None
+    assert orjson.loads(stored.value)["apiVersion"] == "admissionregistration.k8s.io/v1beta1"
