@@ -193,7 +193,7 @@ async def test_an_object_that_is_made_by_an_apply_has_no_uid_yet(api: InProcessS
 async def test_a_key_that_stands_there_twice_is_refused_warned_about_or_ignored(api: InProcessServer) -> None:
     body = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: one\n  k: two\n"
     strict = await apply(api, f"{CONFIG_MAPS}/a", body, "fieldManager=m&fieldValidation=Strict")
-    said = 'error converting YAML to JSON: yaml: unmarshal errors:\n  line 7: key "k" already set in map'
+    said = 'error converting YAML to JSON: yaml: unmarshal errors:\n  line 6: key "k" already set in map'
     assert (strict.status, strict.json["message"]) == (400, f"error strict decoding YAML: {said}")
     ignored = await apply(api, f"{CONFIG_MAPS}/a", body, "fieldManager=m&fieldValidation=Ignore")
     assert (ignored.status, ignored.json["data"], "warning" in ignored.headers) == (201, {"k": "two"}, False)
