@@ -51,6 +51,11 @@ class InProcessServer:
         self._handler = handler
         self.generic = generic
 
+    @property
+    def handler(self) -> Handler:
+        """The whole chain, for tests that put a socket before it."""
+        return self._handler
+
     async def __call__(
         self,
         method: str,

@@ -144,11 +144,9 @@ A, B = ({"key": key, "operator": "Exists"} for key in "ab")
             terms(A),
             terms(B),
             [
-                ""
-                ""
-                "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]: Invalid "
-                'value: {"MatchExpressions":[{"Key":"b","Operator":"Exists","Values":null}],"MatchFields":null}: only '
-                "additions are allowed (no mutations or deletions)"
+                "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]: "
+                'Invalid value: {"MatchExpressions":[{"Key":"b","Operator":"Exists","Values":null}],"MatchFields":null}'
+                ": only additions are allowed (no mutations or deletions)"
             ],
         ),
         (

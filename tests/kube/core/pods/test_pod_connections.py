@@ -1,0 +1,338 @@
+"""Logs, exec, port-forward and proxies, over real sockets to what stands for a kubelet and for a pod."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from in_process import TOKEN, Answer, InProcessServer, in_process_server
+from kubelet_double import Backend, listening, own_address
+from sample_pods import container, pod
+
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authz.interface import Answer as Verdict
+from pilothouse.apiserver.authz.interface import Attributes, Decision
+from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.request_info import request_info
+from pilothouse.apiserver.serving.insecure import insecure_endpoint
+from pilothouse.apiserver.serving.server import Server
+from pilothouse.controlplane.certificates.ensure import ensure_certificates
+from pilothouse.controlplane.certificates.paths import CertificatePaths
+from pilothouse.kube.core.pods.connect.kubelet import KubeletConfig
+from pilothouse.kube.core.pods.connect.storages import ensure_may_create
+from pilothouse.machinery.errors import Forbidden
+from pilothouse.machinery.objects import Json
+
+PODS = "/api/v1/namespaces/default/pods"
+ASK = "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n"
+PATIENCE = 10.0
+
+
+@pytest.fixture(scope="module")
+def pki(tmp_path_factory: pytest.TempPathFactory) -> CertificatePaths:
+    return ensure_certificates(tmp_path_factory.mktemp("data"), bind_address="127.0.0.1")
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[InProcessServer]:
+    async with in_process_server(tmp_path) as started:
+        yield started
+
+
+@pytest.fixture
+async def kubelet(server: InProcessServer, pki: CertificatePaths) -> AsyncIterator[Backend]:
+    """The kubelet of the node n."""
+    async with listening("127.0.0.1", pki) as backend:
+        await put_node(server, "127.0.0.1", backend.port)
+        yield backend
+
+
+async def put_node(server: InProcessServer, address: str, port: int) -> None:
+    await server("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
+    status = {
+        "addresses": [{"type": "InternalIP", "address": address}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+    }
+    patched = await server("PATCH", "/api/v1/nodes/n/status", {"status": status}, media="application/merge-patch+json")
+    assert patched.status == 200, patched.body
+
+
+async def create(server: InProcessServer, *names: str, node: str = "n", **more: Any) -> None:
+    parts = [container(name=name, **more) for name in names or ("c",)]
+    answer = await server("POST", PODS, pod(*parts, meta={"name": "p"}, **({"nodeName": node} if node else {})))
+    assert answer.status == 201, answer.body
+
+
+@dataclass
+class Raw:
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def ask(self, target: str, headers: str = "") -> str:
+        head = f"GET {target} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {TOKEN}\r\n{headers}\r\n"
+        self.writer.write(head.encode())
+        async with asyncio.timeout(PATIENCE):
+            return (await self.reader.readuntil(b"\r\n\r\n")).decode()
+
+    async def read(self, size: int) -> bytes:
+        async with asyncio.timeout(PATIENCE):
+            return await self.reader.readexactly(size)
+
+
+@asynccontextmanager
+async def over_a_socket(server: InProcessServer) -> AsyncIterator[Raw]:
+    serving = Server(server.handler, [insecure_endpoint("127.0.0.1", 0)])
+    await serving.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", serving.port)
+    try:
+        yield Raw(reader, writer)
+    finally:
+        writer.close()
+        await serving.abort()
+
+
+async def test_a_log_is_read_from_the_kubelet(server: InProcessServer, kubelet: Backend) -> None:
+    await create(server)
+    query = "follow=true&tailLines=5&sinceSeconds=3&timestamps=true"
+    answer = await server("GET", f"{PODS}/p/log?{query}")
+    assert (answer.status, answer.body, answer.headers["content-type"]) == (200, b"first\nsecond\n", "text/plain")
+    (asked,) = kubelet.heard
+    assert asked.line == (
+        "GET /containerLogs/default/p/c?follow=true&sinceSeconds=3&tailLines=5&timestamps=true HTTP/1.1"
+    )
+    assert "authorization" not in asked.headers
+
+
+async def test_a_pod_without_a_node_has_an_empty_log(server: InProcessServer) -> None:
+    await create(server, node="")
+    answer = await server("GET", f"{PODS}/p/log")
+    assert (answer.status, answer.body) == (200, b"")
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "message"),
+    [
+        ("", 400, "a container name must be specified for pod p, choose one of: [broken absent]"),
+        ("container=x", 400, "container x is not valid for pod p"),
+        ("container=broken", 500, "Internal error occurred: oops"),
+        ("container=absent", 404, "the server could not find the requested resource ( pods/log p)"),
+        (
+            "tailLines=-1&limitBytes=0",
+            422,
+            'PodLogOptions "p" is invalid: [tailLines: Invalid value: -1: must be greater than or equal to 0, '
+            "limitBytes: Invalid value: 0: must be greater than 0]",
+        ),
+        (
+            "sinceSeconds=1&sinceTime=2024-01-01T00:00:00Z",
+            422,
+            'PodLogOptions "p" is invalid: []: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be '
+            "specified",
+        ),
+        ("sinceTime=yesterday", 400, 'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00"'),
+        ("tailLines=x", 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
+    ],
+)
+async def test_a_log_that_cannot_be_had_says_why(
+    server: InProcessServer, kubelet: Backend, query: str, status: int, message: str
+) -> None:
+    await create(server, "broken", "absent")
+    answer = await server("GET", f"{PODS}/p/log?{query}")
+    assert answer.status == status
+    assert answer.json["message"].startswith(message)
+
+
+@pytest.mark.parametrize("action", ["exec", "attach", "portforward"])
+@pytest.mark.parametrize(
+    ("node", "headers", "status", "message"),
+    [
+        ("", ASK, 400, "pod p does not have a host assigned"),
+        ("n", "", 400, "Upgrade request required"),
+        ("gone", ASK, 404, 'nodes "gone" not found'),
+    ],
+)
+async def test_a_session_that_cannot_be_had_says_why(
+    server: InProcessServer, kubelet: Backend, action: str, node: str, headers: str, status: int, message: str
+) -> None:
+    await create(server, node=node)
+    pairs = dict(line.lower().split(": ") for line in headers.splitlines())
+    answer = await server("GET", f"{PODS}/p/{action}", **pairs)
+    assert (answer.status, answer.json["message"]) == (status, message)
+
+
+async def test_a_kubelet_that_does_not_listen_is_told(server: InProcessServer, pki: CertificatePaths) -> None:
+    async with listening("127.0.0.1", pki) as closed:
+        port = closed.port
+    await put_node(server, "127.0.0.1", port)
+    await create(server)
+    log = await server("GET", f"{PODS}/p/log")
+    place = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
+    assert (log.status, log.json["message"]) == (
+        500,
+        f'Get "https://127.0.0.1:{port}/containerLogs/default/p/c": {place}',
+    )
+    exec_ = await server("GET", f"{PODS}/p/exec", connection="Upgrade", upgrade="SPDY/3.1")
+    assert (exec_.status, exec_.json["message"]) == (500, f"error dialing backend: {place}")
+
+
+async def test_a_node_without_an_address_is_told(server: InProcessServer) -> None:
+    await server("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
+    await create(server)
+    answer = await server("GET", f"{PODS}/p/log")
+    assert (answer.status, answer.json["message"]) == (500, "no preferred addresses found; known addresses: []")
+
+
+@pytest.mark.parametrize(
+    ("target", "asked_for"),
+    [
+        (
+            "exec?command=ls&command=-l&stdin=true&stdout=true&tty=false&container=c",
+            "/exec/default/p/c?command=ls&command=-l&input=1&output=1",
+        ),
+        ("attach?stderr=1&tty=true", "/attach/default/p/c?error=1&tty=1"),
+        ("portforward?ports=80&ports=81,82", "/portForward/default/p?port=80%2C81%2C82"),
+    ],
+)
+async def test_a_session_passes_bytes_both_ways(
+    server: InProcessServer, kubelet: Backend, target: str, asked_for: str
+) -> None:
+    await create(server)
+    async with over_a_socket(server) as client:
+        head = await client.ask(f"{PODS}/p/{target}", ASK + "X-Stream-Protocol-Version: v4.channel.k8s.io\r\n")
+        assert head.startswith("HTTP/1.1 101 ")
+        assert "upgrade: SPDY/3.1" in head
+        assert await client.read(8) == b"welcome:"
+        client.writer.write(b"hello " * 50_000)
+        assert await client.read(300_000) == b"HELLO " * 50_000
+    (asked,) = kubelet.heard
+    assert asked.line == f"GET {asked_for} HTTP/1.1"
+    assert asked.headers["x-stream-protocol-version"] == "v4.channel.k8s.io"
+    assert asked.headers["x-forwarded-for"] == "127.0.0.1"
+    assert "authorization" not in asked.headers
+
+
+async def test_a_session_that_the_kubelet_refuses_is_refused(server: InProcessServer, kubelet: Backend) -> None:
+    await create(server, "refused")
+    answer = await server("GET", f"{PODS}/p/exec", connection="Upgrade", upgrade="SPDY/3.1")
+    assert (answer.status, answer.body) == (403, b"no")
+
+
+async def test_both_ends_of_a_session_end_with_one(server: InProcessServer, kubelet: Backend) -> None:
+    await create(server)
+    async with over_a_socket(server) as client:
+        await client.ask(f"{PODS}/p/exec", ASK)
+        client.writer.write_eof()
+        assert await client.read(8) == b"welcome:"
+        async with asyncio.timeout(PATIENCE):
+            assert await client.reader.read() == b""
+
+
+class MayOnlyRead:
+    async def authorize(self, attributes: Attributes) -> Verdict:
+        return Verdict(Decision.ALLOW if attributes.verb == "get" else Decision.NO_OPINION, "only reading")
+
+
+async def test_opening_a_session_takes_the_right_to_create_one() -> None:
+    async def no_body(limit: int) -> bytes:
+        return b""
+
+    request = Request("GET", f"{PODS}/p/exec", "", [], no_body)
+    request.info, request.user = request_info(request), User("u")
+    with pytest.raises(Forbidden, match='pods "p" is forbidden: only reading'):
+        await ensure_may_create(request, MayOnlyRead())
+    request.info = replace(request.info, verb="create")
+    await ensure_may_create(request, MayOnlyRead())
+
+
+@pytest.fixture
+async def app(server: InProcessServer) -> AsyncIterator[Backend]:
+    """What the pod p serves, on an address that is not this machine's own."""
+    address = own_address()
+    if not address:
+        pytest.skip("this machine has only a loopback address")
+    async with listening(address) as backend:
+        await create(server, node="", ports=[{"containerPort": backend.port}])
+        status = {"status": {"podIP": address}}
+        patched = await server("PATCH", f"{PODS}/p/status", status, media="application/merge-patch+json")
+        assert patched.status == 200, patched.body
+        yield backend
+
+
+async def test_a_proxy_passes_requests_on(server: InProcessServer, app: Backend) -> None:
+    answer = await server("POST", f"{PODS}/p/proxy/a/b%20c?x=1", {"k": 1}, cookie="c=d")
+    assert (answer.status, answer.body) == (200, b'POST /a/b%20c {"k":1}')
+    assert answer.headers["x-own"] == "1"
+    assert "access-control-allow-origin" not in answer.headers
+    (asked,) = app.heard
+    assert asked.line == "POST /a/b%20c?x=1 HTTP/1.1"
+    assert asked.headers["cookie"] == "c=d"
+    assert asked.headers["x-forwarded-uri"] == f"{PODS}/p/proxy/a/b%20c"
+    assert "authorization" not in asked.headers
+
+
+async def test_a_proxy_without_a_path_leads_to_one(server: InProcessServer, app: Backend) -> None:
+    answer = await server("GET", f"{PODS}/p/proxy?x=1")
+    assert (answer.status, answer.headers["location"]) == (301, f"{PODS}/p/proxy/?x=1")
+
+
+async def test_redirects_stay_within_the_proxy(server: InProcessServer, app: Backend) -> None:
+    answer = await server("GET", f"{PODS}/p:{app.port}/proxy/moved")
+    assert (answer.status, answer.headers["location"]) == (302, f"{PODS}/p:{app.port}/proxy/there?x=1")
+
+
+async def test_a_proxy_upgrades_as_well(server: InProcessServer, app: Backend) -> None:
+    async with over_a_socket(server) as client:
+        head = await client.ask(f"{PODS}/p/proxy/ws?a=b", "Connection: Upgrade\r\nUpgrade: websocket\r\n")
+        assert head.startswith("HTTP/1.1 101 ")
+        assert await client.read(8) == b"welcome:"
+    assert app.heard[0].line == "GET /ws?a=b HTTP/1.1"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("p", "address not allowed"), ("a:p:1", 'invalid pod request "a:p:1"'), ("p:x", 'invalid port "x"')],
+)
+async def test_a_proxy_leads_only_to_pods(server: InProcessServer, name: str, message: str) -> None:
+    await create(server, node="")
+    status: Json = {"status": {"podIP": "127.0.0.1" if name == "p" else "192.0.2.9"}}
+    await server("PATCH", f"{PODS}/p/status", status, media="application/merge-patch+json")
+    answer = await server("GET", f"{PODS}/{name}/proxy/")
+    assert (answer.status, answer.json["message"]) == (400, message)
+
+
+async def test_a_pod_that_does_not_listen_is_told(server: InProcessServer, app: Backend) -> None:
+    answer: Answer = await server("GET", f"{PODS}/p:1/proxy/")
+    assert answer.status == 503
+    assert answer.json["message"] == (
+        f"error trying to reach service: dial tcp {own_address()}:1: connect: connection refused"
+    )
+
+
+async def test_a_node_is_proxied_to_by_its_kubelet_or_by_any_port(
+    server: InProcessServer, app: Backend, pki: CertificatePaths
+) -> None:
+    async with listening(own_address(), pki) as kubelet:
+        await put_node(server, own_address(), kubelet.port)
+        assert (await server("GET", "/api/v1/nodes/n/proxy/healthz")).body == b"GET /healthz "
+        other = await server("GET", f"/api/v1/nodes/n:{app.port}/proxy/x")
+        assert (other.body, len(kubelet.heard)) == (b"GET /x ", 1)
+
+
+async def test_kubelets_are_verified_where_an_authority_is_named(pki: CertificatePaths) -> None:
+    config = KubeletConfig(
+        certificate_authority=str(pki.ca_cert),
+        client_certificate=str(pki.admin_cert),
+        client_key=str(pki.admin_key),
+    )
+    assert config.tls.check_hostname
+    assert not config.unverified_tls.check_hostname
+    assert not KubeletConfig().tls.check_hostname
+    async with listening("127.0.0.1", pki) as backend:
+        _, writer = await asyncio.open_connection(
+            "127.0.0.1", backend.port, ssl=config.tls, server_hostname="127.0.0.1"
+        )
+        writer.close()
