@@ -145,14 +145,25 @@ def verbs_of(storage: object, *, subresource: bool) -> list[str]:
     if isinstance(storage, Connecter):
         shown = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
         return sorted({verb for method, verb in shown.items() if method in storage.methods})
+    known = (type(storage), subresource)
+    if known not in _VERBS:
+        _VERBS[known] = _verbs_of_type(*known)
+    return _VERBS[known]
+
+
+_VERBS: dict[tuple[type[object], bool], list[str]] = {}
+"""Many resources share a few types of storage, and to ask a type what it can do is slow."""
+
+
+def _verbs_of_type(kind: type[object], subresource: bool) -> list[str]:
     can = {
-        "create": isinstance(storage, NamedCreator if subresource else (Creator, NamedCreator)),
-        "delete": isinstance(storage, GracefulDeleter),
-        "deletecollection": isinstance(storage, CollectionDeleter) and not subresource,
-        "get": isinstance(storage, Getter),
-        "list": isinstance(storage, Lister) and not subresource,
-        "patch": isinstance(storage, Patcher),
-        "update": isinstance(storage, Updater),
-        "watch": isinstance(storage, Watcher) and not subresource,
+        "create": issubclass(kind, NamedCreator if subresource else (Creator, NamedCreator)),
+        "delete": issubclass(kind, GracefulDeleter),
+        "deletecollection": issubclass(kind, CollectionDeleter) and not subresource,
+        "get": issubclass(kind, Getter),
+        "list": issubclass(kind, Lister) and not subresource,
+        "patch": issubclass(kind, Patcher),
+        "update": issubclass(kind, Updater),
+        "watch": issubclass(kind, Watcher) and not subresource,
     }
     return [verb for verb, able in can.items() if able]

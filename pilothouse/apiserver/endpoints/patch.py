@@ -9,7 +9,6 @@ from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
 from pilothouse.apiserver.endpoints.negotiation import negotiate_output
 from pilothouse.apiserver.endpoints.options import patch_options
 from pilothouse.apiserver.endpoints.patch_types import APPLY_PATCH
-from pilothouse.apiserver.endpoints.patchers import PATCHERS
 from pilothouse.apiserver.endpoints.response import object_response
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.write import store_update
@@ -55,6 +54,8 @@ class PatchMechanism:
         self.not_found = NotFound.of(request.info.group_resource, request.info.name)
         self.manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
         patch_type = request.header(b"content-type").partition(";")[0].strip()
+        from pilothouse.apiserver.endpoints.patchers import PATCHERS  # not needed before somebody patches
+
         self.patcher = PATCHERS[patch_type](request, scope, body, options.field_validation)
 
     def patched(self, existing: Json | None) -> Json:

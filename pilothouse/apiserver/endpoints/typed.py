@@ -16,8 +16,6 @@ from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.schema import PatchSchema
-from pilothouse.machinery.protobuf import codec as protobuf
-from pilothouse.machinery.protobuf.errors import ProtobufError
 from pilothouse.machinery.schema import types
 from pilothouse.machinery.schema.object_type import DecodeError, ObjectType
 
@@ -89,6 +87,9 @@ def decode_meta_options(serializer: Serializer, data: bytes, kind: str) -> Json:
 
 
 def _decode_protobuf(data: bytes, default: GroupVersionKind) -> Json:
+    from pilothouse.machinery.protobuf import codec as protobuf
+    from pilothouse.machinery.protobuf.errors import ProtobufError
+
     try:
         return protobuf.decode(data, default=default)
     except ProtobufError as error:
