@@ -64,7 +64,8 @@ async def put_node(server: InProcessServer, address: str, port: int) -> None:
 
 async def create(server: InProcessServer, *names: str, node: str = "n", **more: Any) -> None:
     parts = [container(name=name, **more) for name in names or ("c",)]
-    answer = await server("POST", PODS, pod(*parts, meta={"name": "p"}, **({"nodeName": node} if node else {})))
+    spec: Json = {"nodeName": node} if node else {}
+    answer = await server("POST", PODS, pod(*parts, meta={"name": "p"}, **spec))
     assert answer.status == 201, answer.body
 
 

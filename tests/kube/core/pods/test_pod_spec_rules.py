@@ -311,7 +311,7 @@ def test_spread_constraints_must_be_well_formed(constraints: list[Json], errors:
     ],
 )
 def test_dns_must_be_well_formed(policy: str, config: Json | None, errors: list[str]) -> None:
-    spec = {"dnsPolicy": policy} | ({"dnsConfig": config} if config is not None else {})
+    spec: Json = {"dnsPolicy": policy} | ({"dnsConfig": config} if config is not None else {})
     assert [error.removeprefix("dnsConfig") for error in errors_of(pod(**spec))] == errors
 
 

@@ -187,7 +187,7 @@ def test_some_annotations_are_there_from_the_start_or_never(old: Json, new: Json
 
 
 def test_what_a_stored_pod_has_wrong_does_not_block_other_changes() -> None:
-    wrong = {
+    wrong: Json = {
         "affinity": terms({"key": "a", "operator": "In", "values": ["a b"]}),
         "topologySpreadConstraints": [
             {
