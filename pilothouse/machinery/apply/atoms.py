@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from pilothouse.machinery.apply.elements import encode, key_element, value_element
+from pilothouse.machinery.apply.elements import encode_key, key_element, value_element
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
@@ -28,7 +28,8 @@ class Scalar(Enum):
 
 
 class Unkeyed(ValueError):
-    """An item of a list-map or set that cannot be told from the others. The message is upstream's."""
+    """An item of a list that cannot be told from the others, or a field without a name in the schema: nobody can own
+    it. The message is upstream's."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,8 +57,10 @@ class MapAtom:
     atomic: bool = False
 
     def child(self, name: str) -> Atom:
+        """Raises Unkeyed."""
         found = self.fields.get(name, self.element)
-        assert found is not None, f"{name} is no field"
+        if found is None:
+            raise Unkeyed(f".{name}: field not declared in schema")
         return found
 
 
@@ -105,13 +108,13 @@ def _key_reader(atom: ListAtom) -> Callable[[Any], str]:
 def _single_key_reader(atom: ListAtom) -> Callable[[Any], str]:
     """What `key_element` does, prepared for the common case."""
     name, default = atom.keys[0], atom.defaults.get(atom.keys[0])
-    prefix = "k:{" + encode(name) + ":"
+    prefix = "k:{" + encode_key(name) + ":"
 
     def read(item: Any) -> str:
         _check_item(item)
         if name not in item and default is None:
             raise _omits_keys(atom)
-        return prefix + encode(item.get(name, default)) + "}"
+        return prefix + encode_key(item.get(name, default)) + "}"
 
     return read
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
-from pilothouse.machinery.apply.elements import order
-from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet, below, recursive_difference
+from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet, below, ordered, recursive_difference
 from pilothouse.machinery.apply.whole import everything_in, is_exact, same
+from pilothouse.machinery.objects import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class Comparison:
         """The same, without the members of `excluded` and all that is below them."""
         if not excluded:
             return self
-        return Comparison(*(recursive_difference(s, excluded) for s in (self.added, self.modified, self.removed)))
+        sets = (self.added, self.modified, self.removed)
+        return Comparison(*(recursive_difference(fields, excluded) if fields else fields for fields in sets))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,9 @@ def _compare(atom: Atom, old: Any, new: Any) -> _Difference | None:
     if old == new and is_exact(atom):
         return None
     if atom.map is not None and (atom.scalar is not None or atom.list is not None):
-        return _compare_deduced(atom, atom.map, old, new)
+        return _compare_deduced(atom, old, new)
     if atom.map is not None:
-        return _compare_maps(atom.map, old, new)
+        return _compare_maps(atom, atom.map, old, new)
     if atom.list is not None and atom.list.associative:
         return _compare_lists(atom.list, old, new)
     return _compare_leaves(old, new)
@@ -67,10 +68,11 @@ def _compare_leaves(old: Any, new: Any) -> _Difference | None:
     return None if same(old, new) else _CHANGED
 
 
-def _compare_deduced(atom: Atom, map_atom: MapAtom, old: Any, new: Any) -> _Difference | None:
+def _compare_deduced(atom: Atom, old: Any, new: Any) -> _Difference | None:
     """Values of unlike forms are a change, and what was in the old or is in the new one went or came."""
+    assert atom.map is not None
     if all(value is None or isinstance(value, dict) for value in (old, new)):
-        return _compare_maps(map_atom, old, new)
+        return _compare_maps(atom, atom.map, old, new)
     if not isinstance(old, dict) and not isinstance(new, dict):
         return _compare_leaves(old, new)
     came = below(everything_in(atom, new)) if isinstance(new, dict) else {}
@@ -78,29 +80,30 @@ def _compare_deduced(atom: Atom, map_atom: MapAtom, old: Any, new: Any) -> _Diff
     return _Difference(came or None, MEMBER, went or None)
 
 
-def _compare_maps(atom: MapAtom, old: Any, new: Any) -> _Difference | None:
+def _compare_maps(whole: Atom, atom: MapAtom, old: Any, new: Any) -> _Difference | None:
     # Where both are empty, null still differs from {}.
     if atom.atomic or not (old or new):
         return _compare_leaves(old, new)
     old, new = old or {}, new or {}
-    found = _Differences()
-    for name in sorted(old.keys() | new.keys()):
-        child, key = atom.child(name), f"f:{name}"
-        if name not in old:
-            found.added[key] = everything_in(child, new[name])
-        elif name not in new:
-            found.removed[key] = everything_in(child, old[name])
-        else:
-            found.put(key, _compare(child, old[name], new[name]))
+    found = _Differences(_only_in(whole, new, old), _only_in(whole, old, new))
+    for name in old:
+        if name in new:
+            found.put(f"f:{name}", _compare(atom.child(name), old[name], new[name]))
     return found.outcome()
+
+
+def _only_in(atom: Atom, one: Json, other: Json) -> FieldSet:
+    """The members of one map that the other does not have, each with all that is in it."""
+    came = {name: value for name, value in one.items() if name not in other}
+    return below(everything_in(atom, came)) if came else {}
 
 
 def _compare_lists(atom: ListAtom, old: Any, new: Any) -> _Difference | None:
     if not (old or new):
         return _compare_leaves(old, new)
     before, after = _indexed(atom, old or ()), _indexed(atom, new or ())
-    found = _Differences()
-    for element in sorted(before.keys() | after.keys(), key=order):
+    found = _Differences({}, {})
+    for element in before.keys() | after.keys():
         _compare_items(atom.element, element, before.get(element, []), after.get(element, []), found)
     return found.outcome()
 
@@ -130,10 +133,10 @@ class _Differences:
 
     __slots__ = ("added", "modified", "removed")
 
-    def __init__(self) -> None:
-        self.added: FieldSet = {}
+    def __init__(self, added: FieldSet, removed: FieldSet) -> None:
+        self.added = added
         self.modified: FieldSet = {}
-        self.removed: FieldSet = {}
+        self.removed = removed
 
     def put(self, key: str, difference: _Difference | None) -> None:
         if difference is None:
@@ -148,4 +151,4 @@ class _Differences:
     def outcome(self) -> _Difference | None:
         if not (self.added or self.modified or self.removed):
             return None
-        return _Difference(self.added or None, self.modified or None, self.removed or None)
+        return _Difference(*(ordered(found) if found else None for found in (self.added, self.modified, self.removed)))

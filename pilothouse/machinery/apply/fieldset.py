@@ -65,7 +65,11 @@ def union(a: FieldSet, b: FieldSet) -> FieldSet:
     for key, node in b.items():
         own = out.get(key)
         out[key] = node if own is None else _union(own, node)
-    return {key: out[key] for key in sorted(out, key=order)} if len(out) > len(a) else out
+    return ordered(out) if len(out) > len(a) else out
+
+
+def ordered(fields: FieldSet) -> FieldSet:
+    return {key: fields[key] for key in sorted(fields, key=order)} if len(fields) > 1 else fields
 
 
 def _union(a: FieldSet, b: FieldSet) -> FieldSet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pilothouse.machinery.apply.atoms import DEDUCED, UNTYPED_ATOMIC, Atom, ListAtom, MapAtom, Scalar
 from pilothouse.machinery.schema.declared_defaults import DECLARED_DEFAULTS
@@ -23,8 +24,8 @@ _LEAVES = {scalar: Atom(scalar) for scalar in Scalar}
 _OPAQUE = frozenset(f"io.k8s.api.apps.{version}.ControllerRevision.data" for version in ("v1", "v1beta1", "v1beta2"))
 """Fields in which upstream holds objects of unknown types, and does not look into them."""
 
-_ATOMS: dict[tuple[int, str], Atom] = {}
-"""By the identity of a node, which lives as long as the program, and what its field says about its map type."""
+_ATOMS: WeakKeyDictionary[TypeNode, dict[str, Atom]] = WeakKeyDictionary()
+"""By the node, as long as somebody has it, and what its field says about its map type."""
 
 
 def atom_of(node: TypeNode, map_type: str = "") -> Atom:
@@ -34,10 +35,11 @@ def atom_of(node: TypeNode, map_type: str = "") -> Atom:
     if node.kind is NodeKind.SCALAR:
         assert node.scalar is not None
         return _LEAVES[_SCALARS.get(node.scalar, Scalar.UNTYPED)]
-    found = _ATOMS.get((id(node), map_type))
+    known = _ATOMS.setdefault(node, {})
+    found = known.get(map_type)
     if found is None:
         # Registered before its parts are built, because they may lead back to it.
-        found = _ATOMS[id(node), map_type] = Atom()
+        found = known[map_type] = Atom()
         _build(found, node, map_type)
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom
@@ -10,6 +11,8 @@ from pilothouse.machinery.apply.elements import order
 from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet
 
 Walker: TypeAlias = Callable[[Any], FieldSet]
+
+_MOST_SHAPES = 512
 
 
 def everything_in(atom: Atom, value: Any) -> FieldSet:
@@ -64,20 +67,42 @@ def _compile(atom: Atom) -> Walker:
     return lambda value: walk(value) if isinstance(value, dict) else MEMBER
 
 
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What structs with the same fields set have in common."""
+
+    template: FieldSet
+    """As if every field were a leaf, in order."""
+    inner: tuple[tuple[str, str, Atom], ...]
+    """Of the others: the key, the name and the atom."""
+
+
 def _struct_walker(atom: MapAtom) -> Walker:
-    keys = {name: f"f:{name}" for name in atom.fields}
-    inner = {name: child for name, child in atom.fields.items() if not child.is_leaf}
+    """Objects of one kind mostly have the same fields set, so that only those with something in them need a look."""
+    shapes: dict[tuple[str, ...], _Shape] = {}
 
     def walk(value: Any) -> FieldSet:
         if not value:
             return MEMBER
-        out: FieldSet = {".": MEMBER}
-        for name in sorted(value):
-            child = inner.get(name)
-            out[keys[name]] = MEMBER if child is None else (child.everything or walker_of(child))(value[name])
+        names = tuple(value)
+        shape = shapes.get(names)
+        if shape is None:
+            if len(shapes) >= _MOST_SHAPES:
+                shapes.clear()
+            shape = shapes[names] = _shape_of(atom, names)
+        out = shape.template.copy()
+        for key, name, child in shape.inner:
+            out[key] = (child.everything or walker_of(child))(value[name])
         return out
 
     return walk
+
+
+def _shape_of(atom: MapAtom, names: tuple[str, ...]) -> _Shape:
+    ordered = sorted(names)
+    inner = ((f"f:{name}", name, atom.child(name)) for name in ordered)
+    template = {".": MEMBER} | {f"f:{name}": MEMBER for name in ordered}
+    return _Shape(template, tuple(found for found in inner if not found[2].is_leaf))
 
 
 def _map_walker(atom: MapAtom) -> Walker:

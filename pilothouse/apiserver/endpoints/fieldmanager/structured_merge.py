@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pilothouse.apiserver.endpoints.fieldmanager.versions import VersionConverter, VersionForm
@@ -23,12 +23,16 @@ class StructuredMerge:
     forms: Mapping[str, VersionForm]
     """All versions of the resource by their API version, this one among them."""
     reset_fields: FieldSet
+    updater: Updater = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "updater", Updater(VersionConverter(self.forms), self.reset_fields))
 
     def update(
         self, live: Json, new: Json, managers: Mapping[ManagerId, VersionedSet], manager: ManagerId
     ) -> dict[ManagerId, VersionedSet]:
         """Raises Unkeyed."""
-        return self._updater.update(self.form.typed(live), self.form.typed(new), managers, manager)
+        return self.updater.update(self.form.typed(live), self.form.typed(new), managers, manager)
 
     def apply(
         self, live: Json, patch: Json, managers: Mapping[ManagerId, VersionedSet], manager: ManagerId, *, force: bool
@@ -40,17 +44,13 @@ class StructuredMerge:
             check(self.form.decoder.atom, patch)
         except TypedError as error:
             raise StatusError(f"failed to create typed patch object ({self.shown(patch)}): {error}") from None
-        return self._updater.apply(self.form.typed(live), self.form.typed(patch), managers, manager, force=force)
+        return self.updater.apply(self.form.typed(live), self.form.typed(patch), managers, manager, force=force)
 
     def shown(self, obj: Json) -> str:
         """As upstream names an object in messages: namespace, name and kind."""
         meta = _metadata(obj)
         namespace, name = (value if isinstance(value := meta.get(key), str) else "" for key in ("namespace", "name"))
         return f"{namespace}/{name}; {self.kind}"
-
-    @property
-    def _updater(self) -> Updater:
-        return Updater(VersionConverter(self.forms), self.reset_fields)
 
 
 def _metadata(obj: Json) -> dict[str, Any]:
