@@ -97,3 +97,8 @@ def _drop_all(value: Any) -> Iterable[str]:
     if isinstance(value, list):
         return [f"[{index}]{end}" for index, item in enumerate(value) for end in _drop_all(item)]
     return ()
+
+
+def prune_value(value: Any, schema: Structural) -> None:
+    """Of a part of an object."""
+    _pruner(schema)(value)

@@ -1,0 +1,41 @@
+"""Defaults must be valid values of their schemas, and have no fields that would be pruned."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from pilothouse.extensions.schema.checks import compile_check, run_check
+from pilothouse.extensions.schema.correlation import same
+from pilothouse.extensions.schema.embedded import Malformed, coerce, validate_embedded
+from pilothouse.extensions.schema.problems import printable
+from pilothouse.extensions.schema.pruning import prune_value
+from pilothouse.extensions.schema.structural import Structural
+from pilothouse.machinery.field import Errors, Path, invalid
+
+
+def validate_defaults(schema: Structural, path: Path, *, must_be_pruned: bool = True) -> Errors:
+    """Of everything below, except additional properties, which upstream does not follow."""
+    if schema.default is not None:
+        yield from _validate_default(schema, path.child("default"), must_be_pruned=must_be_pruned)
+    if schema.items is not None:
+        yield from validate_defaults(schema.items, path.child("items"), must_be_pruned=must_be_pruned)
+    for name, child in schema.properties.items():
+        at = path.child("properties").key(name)
+        yield from validate_defaults(child, at, must_be_pruned=must_be_pruned)
+
+
+def _validate_default(schema: Structural, path: Path, *, must_be_pruned: bool) -> Errors:
+    default: Any = copy.deepcopy(schema.default)
+    if must_be_pruned:
+        pruned = copy.deepcopy(default)
+        prune_value(pruned, schema)
+        if not same(pruned, default):
+            yield invalid(path, printable(default), "must not have unknown fields")
+    try:
+        list(coerce(default, schema, path, drop_invalid=False))
+    except Malformed as malformed:
+        yield malformed.error
+        return
+    embedded = list(validate_embedded(default, schema, path))
+    yield from embedded or run_check(compile_check(schema.source), default, path=path)

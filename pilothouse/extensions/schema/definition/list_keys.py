@@ -1,0 +1,83 @@
+"""Lists of type set and map: what their items must be, and what their keys."""
+
+from __future__ import annotations
+
+from pilothouse.extensions.schema.problems import printable
+from pilothouse.extensions.schema.structural import LIST_MAP_KEYS, LIST_TYPE, MAP_TYPE
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
+from pilothouse.machinery.objects import Json
+
+_TYPES = ("atomic", "set", "map")
+_IN_SET = f"must be atomic as item of a list with {LIST_TYPE}=set"
+
+
+def validate_list_extensions(schema: Json, path: Path) -> Errors:
+    list_type, kind = schema.get(LIST_TYPE), schema.get("type") or ""
+    if list_type is not None and kind != "array":
+        why = f"must be array if {LIST_TYPE} is specified"
+        yield invalid(path.child("type"), kind, why) if kind else required(path.child("type"), why)
+    elif list_type == "set":
+        yield from _validate_set_items(schema.get("items"), path.child("items"))
+    if list_type is not None and list_type not in _TYPES:
+        yield not_supported(path.child(LIST_TYPE), list_type, _TYPES)
+    if schema.get(LIST_MAP_KEYS) and list_type != "map":
+        why = f"must be map if {LIST_MAP_KEYS} is non-empty"
+        at = path.child(LIST_TYPE)
+        yield required(at, why) if list_type is None else invalid(at, list_type, why)
+    if list_type == "map":
+        yield from _validate_map(schema, path)
+    if list_type in ("set", "map") and isinstance(schema.get("items"), dict):
+        yield from _validate_nullability(schema, path.child("items"))
+
+
+def _validate_set_items(items: object, path: Path) -> Errors:
+    if not isinstance(items, dict):
+        return
+    if items.get("type") == "array" and items.get(LIST_TYPE) not in (None, "atomic"):
+        yield invalid(path.child(LIST_TYPE), items.get(LIST_TYPE), _IN_SET)
+    if items.get("type") == "object" and items.get(MAP_TYPE) != "atomic":
+        yield invalid(path.child(MAP_TYPE), items.get(LIST_TYPE), _IN_SET)
+
+
+def _validate_map(schema: Json, path: Path) -> Errors:
+    items, keys = schema.get("items"), schema.get(LIST_MAP_KEYS) or []
+    if not keys:
+        yield required(path.child(LIST_MAP_KEYS), f"must not be empty if {LIST_TYPE} is map")
+    if items is None:
+        yield required(path.child("items"), f"must have a schema if {LIST_TYPE} is map")
+    elif isinstance(items, list):
+        why = f"must only have a single schema if {LIST_TYPE} is map"
+        yield invalid(path.child("items"), printable(items), why)
+    elif items.get("type") != "object":
+        why = f"must be object if parent array's {LIST_TYPE} is map"
+        yield invalid(path.child("items").child("type"), items.get("type") or "", why)
+    else:
+        yield from _validate_keys(keys, items, path)
+
+
+def _validate_keys(keys: list[str], items: Json, path: Path) -> Errors:
+    properties = items.get("properties") or {}
+    for index, key in enumerate(keys):
+        if key not in properties:
+            yield invalid(path.child(LIST_MAP_KEYS), keys, "entries must all be names of item properties")
+        elif properties[key].get("type") in ("array", "object"):
+            at = path.child("items", "properties").key(key).child("type")
+            yield invalid(at, items.get("type"), f"must be a scalar type if parent array's {LIST_TYPE} is map")
+        if key in keys[:index]:
+            yield invalid(path.child(LIST_MAP_KEYS), keys, "must not contain duplicate entries")
+
+
+def _validate_nullability(schema: Json, path: Path) -> Errors:
+    """Every item must have each key, one way or the other."""
+    items: Json = schema["items"]
+    if items.get("nullable"):
+        yield forbidden(path.child("nullable"), f"cannot be nullable when {LIST_TYPE} is {schema[LIST_TYPE]}")
+    properties, why = items.get("properties") or {}, f"this property is in {LIST_MAP_KEYS}, so it"
+    for key in schema.get(LIST_MAP_KEYS) or [] if schema[LIST_TYPE] == "map" else []:
+        at = path.child("properties").key(key)
+        if key not in properties:
+            continue
+        if key not in (items.get("required") or []) and properties[key].get("default") is None:
+            yield required(at.child("default"), f"{why} must have a default or be a required property")
+        if properties[key].get("nullable"):
+            yield forbidden(at.child("nullable"), f"{why} cannot be nullable")

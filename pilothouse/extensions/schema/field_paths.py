@@ -1,0 +1,72 @@
+"""Paths that lead to one field of a schema: `.spec.name`, `.spec['a key']`. Rules and selectable fields have them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pilothouse.extensions.schema.structural import Structural
+from pilothouse.machinery.field import Path
+
+_TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]]+", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
+
+
+class InvalidFieldPath(ValueError):
+    """The message is upstream's."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundField:
+    path: Path
+    schema: Structural | None
+    """None below additional properties that have no schema."""
+
+
+def find_field(text: str, schema: Structural, *, brackets: bool = True) -> FoundField:
+    """Raises InvalidFieldPath."""
+    found = FoundField(Path(), schema)
+    tokens = iter(_TOKEN.findall(text))
+    for token in tokens:
+        if token == ".":
+            found = _step(found, _next(tokens))
+        elif token == "[":
+            if not brackets:
+                raise InvalidFieldPath("array notation is not allowed")
+            found = _step(found, _unquoted(_next(tokens)))
+            if (closing := _next(tokens)) != "]":
+                raise InvalidFieldPath(f"expected ] but got {closing}")
+        else:
+            raise InvalidFieldPath(f"expected [ or . but got: {token}")
+    return found
+
+
+def _next(tokens: Iterator[str]) -> str:
+    try:
+        return next(tokens)
+    except StopIteration:
+        raise InvalidFieldPath("unexpected end of JSON path") from None
+
+
+def _unquoted(token: str) -> str:
+    if len(token) < 2 or not (token.startswith("'") and token.endswith("'")):
+        raise InvalidFieldPath(f"expected single quoted string but got {token}")
+    return _ESCAPE.sub(_unescaped, token[1:-1])
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    if found[1] not in _ESCAPED:
+        raise InvalidFieldPath(f"invalid string literal: invalid escape char {found[0]}")
+    return _ESCAPED[found[1]]
+
+
+def _step(found: FoundField, name: str) -> FoundField:
+    schema = found.schema
+    if schema is not None and schema.properties:
+        if name in schema.properties:
+            return FoundField(found.path.child(name), schema.properties[name])
+    elif schema is not None and schema.allows_additional:
+        return FoundField(found.path.key(name), schema.additional)
+    raise InvalidFieldPath("does not refer to a valid field")
