@@ -17,6 +17,7 @@ from pilothouse.controlplane.authorization import build_authorizer
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
 from pilothouse.kube.bootstrap.address import PublicAddress
+from pilothouse.kube.served import Registries
 from pilothouse.kube.server import KubeConfig
 
 
@@ -30,8 +31,9 @@ class Config:
 
 def new_config(options: CompletedOptions, store: Store) -> Config:
     """Raises ValueError or OSError when a file that an option names makes no sense."""
+    registries = Registries(store, root=options.etcd.prefix, event_ttl=int(options.misc.event_ttl))
     generic = _generic(options, store)
-    return Config(options, generic, _kube(options, generic), _chain(options, generic))
+    return Config(options, generic, _kube(options, generic, registries), _chain(options, generic))
 
 
 def _generic(options: CompletedOptions, store: Store) -> GenericConfig:
@@ -48,7 +50,7 @@ def _generic(options: CompletedOptions, store: Store) -> GenericConfig:
     )
 
 
-def _kube(options: CompletedOptions, generic: GenericConfig) -> KubeConfig:
+def _kube(options: CompletedOptions, generic: GenericConfig, registries: Registries) -> KubeConfig:
     first, _, last = options.misc.service_node_port_range.partition("-")
     return KubeConfig(
         generic=generic,
@@ -59,6 +61,7 @@ def _kube(options: CompletedOptions, generic: GenericConfig) -> KubeConfig:
         kubelet=options.kubelet.config,
         address=PublicAddress(_endpoint_ip(options), options.secure_serving.secure_port),
         client_cas=_client_cas(options),
+        registries=registries,
     )
 
 

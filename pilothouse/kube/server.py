@@ -41,6 +41,12 @@ class KubeConfig:
     address: PublicAddress = field(default_factory=lambda: PublicAddress("127.0.0.1", 6443))
     client_cas: tuple[Path, ...] = ()
     """Files with the CAs whose client certificates are believed."""
+    registries: Registries | None = None
+    """Where they are already open because authentication and authorization read them, too."""
+
+    def open_registries(self) -> Registries:
+        generic = self.generic
+        return self.registries or Registries(generic.store, root=generic.key_prefix, event_ttl=int(self.event_ttl))
 
 
 class KubeServer:
@@ -49,9 +55,7 @@ class KubeServer:
     def __init__(self, config: KubeConfig, *, delegate: Handler) -> None:
         self.config = config
         self.generic = config.generic.new_server("kube-apiserver", delegate)
-        self.registries = Registries(
-            config.generic.store, root=config.generic.key_prefix, event_ttl=int(config.event_ttl)
-        )
+        self.registries = config.open_registries()
         connections = PodConnections(config.generic.authorizer, config.kubelet)
         legacy = LegacyRESTStorageProvider(self._service_network, connections).open(self.registries)
         CAPABILITIES.allow_privileged = config.allow_privileged
