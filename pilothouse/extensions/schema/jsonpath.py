@@ -1,0 +1,158 @@
+"""JSONPath as printer columns have it: fields, indexes, slices, unions, wildcards, filters and recursive descent.
+
+A path is compiled once into steps, each from the values that were found so far to those found next. Missing fields
+are passed over; what cannot be walked at all finds nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, TypeAlias
+
+from pilothouse.extensions.schema.jsonpath_filter import compile_filter
+from pilothouse.machinery.field import Errors, Path, invalid
+
+Step: TypeAlias = Callable[[list[Any]], list[Any]]
+
+_FIELD = re.compile(r"(?:\\.|[^\s.\[\]{}|,()'\"@$*\\])+")
+_SLICE = re.compile(r"(-?\d*)(?:(:)(-?\d*))?(?:(:)(-?\d*))?")
+_QUOTED = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\"""")
+
+
+class InvalidJsonPath(ValueError):
+    """The path cannot be parsed."""
+
+
+class _Unwalkable(Exception):
+    """A value that the path cannot be walked on: no list, or not long enough."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JsonPath:
+    text: str
+    steps: tuple[Step, ...]
+
+    def find(self, obj: Any) -> list[Any]:
+        try:
+            return reduce(lambda values, step: step(values), self.steps, [obj])
+        except _Unwalkable:
+            return []
+
+
+def compile_path(text: str) -> JsonPath:
+    """Raises InvalidJsonPath."""
+    return JsonPath(text, tuple(_steps(text)))
+
+
+def validate_simple_path(text: str, path: Path) -> Errors:
+    """What upstream asks of the paths in a definition."""
+    if not text:
+        yield invalid(path, text, "must not be empty")
+    elif not text.startswith("."):
+        yield invalid(path, text, "must be a simple json path starting with .")
+
+
+def _steps(text: str) -> Iterator[Step]:
+    at = 0
+    while at < len(text):
+        if text.startswith("..", at):
+            yield _descend
+            at += 1 if text[at + 2 : at + 3] not in ("[", "") else 2
+        elif text.startswith(".", at):
+            at += 1
+            if text.startswith("*", at):
+                yield _all_values
+                at += 1
+            elif found := _FIELD.match(text, at):
+                yield _field(re.sub(r"\\(.)", r"\1", found[0]))
+                at = found.end()
+        elif text.startswith("[", at):
+            end = _closing(text, at)
+            yield _brackets(text[at + 1 : end].strip())
+            at = end + 1
+        elif text[at] in "@$ ":
+            at += 1
+        elif found := _FIELD.match(text, at):
+            yield _field(found[0])
+            at = found.end()
+        else:
+            raise InvalidJsonPath(f"unrecognized character in action: {text[at]!r}")
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the bracket closes, which strings and brackets inside of it do not do."""
+    depth, at = 0, start
+    while at < len(text):
+        if quoted := _QUOTED.match(text, at):
+            at = quoted.end()
+            continue
+        depth += {"[": 1, "]": -1}.get(text[at], 0)
+        if depth == 0:
+            return at
+        at += 1
+    raise InvalidJsonPath("unterminated array")
+
+
+def _brackets(inner: str) -> Step:
+    if inner.startswith("?(") and inner.endswith(")"):
+        condition = compile_filter(inner[2:-1], compile_path)
+        return lambda values: [item for value in values for item in _list(value) if condition(item)]
+    if inner == "*":
+        return lambda values: [item for value in values for item in _list(value)]
+    if quoted := _QUOTED.fullmatch(inner):
+        return _field(_unquoted(quoted))
+    if "," in inner:
+        parts = [_brackets(part.strip()) for part in inner.split(",")]
+        return lambda values: [found for value in values for part in parts for found in part([value])]
+    if (found := _SLICE.fullmatch(inner)) and inner:
+        return _slice(found)
+    raise InvalidJsonPath(f"invalid array index {inner}")
+
+
+def _unquoted(quoted: re.Match[str]) -> str:
+    return re.sub(r"\\(.)", r"\1", quoted[1] if quoted[1] is not None else quoted[2])
+
+
+def _field(name: str) -> Step:
+    return lambda values: [value[name] for value in values if isinstance(value, dict) and name in value]
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise _Unwalkable
+    return value
+
+
+def _slice(found: re.Match[str]) -> Step:
+    start, end, step = (int(found[group]) if found[group] else None for group in (1, 3, 5))
+    if found[2] is None:
+        assert start is not None
+        return lambda values: [_item(value, start) for value in values if value is not None]
+    if step is not None and step <= 0:
+        raise InvalidJsonPath("step must be > 0")
+    return lambda values: [item for value in values for item in _list(value)[start:end:step]]
+
+
+def _item(value: Any, index: int) -> Any:
+    items = _list(value)
+    if not -len(items) <= index < len(items):
+        raise _Unwalkable
+    return items[index]
+
+
+def _children(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _all_values(values: list[Any]) -> list[Any]:
+    return [child for value in values for child in _children(value)]
+
+
+def _descend(values: list[Any]) -> list[Any]:
+    """The values themselves and everything below them."""
+    return [found for value in values for found in (value, *_descend(_children(value)))]
