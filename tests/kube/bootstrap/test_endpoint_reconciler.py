@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from random import Random
 
@@ -155,3 +156,17 @@ async def test_whatever_servers_do_the_last_to_write_lists_those_with_a_lease(cl
             await servers[ip].remove()
             assert await cluster.listed() == await cluster.in_slice() == sorted(alive)
         servers[ip] = cluster.server(ip)
+
+
+async def test_a_lease_that_nobody_renews_runs_out(cluster: Cluster) -> None:
+    store = cluster.registries.store
+    leases, began = EndpointLeases(store, ttl=1), await store.current_revision()
+    await leases.renew("10.1.0.1")
+    await leases.renew("10.1.0.1")
+    watch = store.watch("/registry/masterleases/", after=began)
+    async with asyncio.timeout(10):
+        async for batch in watch:
+            if any(event.entry is None for event in batch.events):
+                break
+    await watch.aclose()
+    assert await leases.list() == []
