@@ -111,10 +111,13 @@ def _bytes(body: Json | list[Any] | bytes | str | None) -> bytes:
 
 
 @asynccontextmanager
-async def in_process_server(folder: Path, *, runtime_config: Json | None = None) -> AsyncIterator[InProcessServer]:
+async def in_process_server(
+    folder: Path, *, runtime_config: Json | None = None, admission_plugins: frozenset[str] = DEFAULT_ON
+) -> AsyncIterator[InProcessServer]:
     """Reached, as far as it knows, at 192.0.2.2:6443."""
     store = await SqliteStore.open(folder)
-    generic = GenericConfig(store, admission_plugins=DEFAULT_ON, resources=parse_runtime_config(runtime_config or {}))
+    resources = parse_runtime_config(runtime_config or {})
+    generic = GenericConfig(store, admission_plugins=admission_plugins, resources=resources)
     nobody = not_found(generic.lifecycle.mux_and_discovery_complete)
     kube = KubeServer(KubeConfig(generic, address=PublicAddress("192.0.2.2", 6443)), delegate=nobody)
     generic.lifecycle.mux_and_discovery_complete.signal()

@@ -1,0 +1,46 @@
+"""Only the admission plugins that were chosen look at writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from in_process import in_process_server
+
+from pilothouse.controlplane.options.admission import DEFAULT_ON, AdmissionOptions
+from pilothouse.machinery.objects import Json
+
+POD: Json = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web"},
+    "spec": {"containers": [{"name": "main", "image": "nginx"}]},
+}
+
+
+def _without(*names: str) -> frozenset[str]:
+    return AdmissionOptions(disable=names).enabled
+
+
+@pytest.mark.parametrize(("plugins", "status"), [(DEFAULT_ON, 404), (_without("NamespaceLifecycle"), 201)])
+async def test_namespaces_need_to_exist_only_for_namespace_lifecycle(
+    tmp_path: Path, plugins: frozenset[str], status: int
+) -> None:
+    async with in_process_server(tmp_path, admission_plugins=plugins) as api:
+        obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+        assert (await api("POST", "/api/v1/namespaces/missing/configmaps", obj)).status == status
+
+
+@pytest.mark.parametrize(("plugins", "count"), [(DEFAULT_ON, 2), (_without("DefaultTolerationSeconds"), 0)])
+async def test_pods_are_given_tolerations_only_by_default_toleration_seconds(
+    tmp_path: Path, plugins: frozenset[str], count: int
+) -> None:
+    async with in_process_server(tmp_path, admission_plugins=plugins) as api:
+        created = (await api("POST", "/api/v1/namespaces/default/pods", POD)).json
+        assert len(created["spec"].get("tolerations", [])) == count
+
+
+async def test_pods_get_no_priority_without_the_priority_plugin(tmp_path: Path) -> None:
+    async with in_process_server(tmp_path, admission_plugins=_without("Priority")) as api:
+        created = (await api("POST", "/api/v1/namespaces/default/pods", POD)).json
+        assert "priority" not in created["spec"]
