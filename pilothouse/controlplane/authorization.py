@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-
 from pilothouse.apiserver.authz.always import AlwaysAllow, AlwaysDeny, PrivilegedGroup
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.authz.union import UnionAuthorizer
 from pilothouse.controlplane.options.authorization import ALWAYS_ALLOW, ALWAYS_DENY, RBAC, AuthorizationOptions
+from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
+from pilothouse.kube.rbac.authorizer.policy import Policy
 
-log = logging.getLogger(__name__)
 
-
-def build_authorizer(options: AuthorizationOptions) -> Authorizer:
-    authorizers: list[Authorizer] = [PrivilegedGroup()]
-    for mode in options.modes:
-        if mode == ALWAYS_ALLOW:
-            authorizers.append(AlwaysAllow())
-        elif mode == ALWAYS_DENY:
-            authorizers.append(AlwaysDeny())
-        elif mode == RBAC:
-            log.warning(
-                "--authorization-mode=RBAC: roles are not evaluated yet, only system:masters is allowed anything"
-            )
-    return UnionAuthorizer(authorizers)
+def build_authorizer(options: AuthorizationOptions, policy: Policy) -> Authorizer:
+    """`policy` is what RBAC goes by; somebody else fills it."""
+    modes: dict[str, Authorizer] = {
+        ALWAYS_ALLOW: AlwaysAllow(),
+        ALWAYS_DENY: AlwaysDeny(),
+        RBAC: RBACAuthorizer(policy),
+    }
+    return UnionAuthorizer([PrivilegedGroup(), *(modes[mode] for mode in options.modes)])

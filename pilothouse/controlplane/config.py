@@ -17,6 +17,7 @@ from pilothouse.controlplane.authorization import build_authorizer
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
 from pilothouse.kube.bootstrap.address import PublicAddress
+from pilothouse.kube.rbac.authorizer.policy import Policy
 from pilothouse.kube.served import Registries
 from pilothouse.kube.server import KubeConfig
 
@@ -32,11 +33,12 @@ class Config:
 def new_config(options: CompletedOptions, store: Store) -> Config:
     """Raises ValueError or OSError when a file that an option names makes no sense."""
     registries = Registries(store, root=options.etcd.prefix, event_ttl=int(options.misc.event_ttl))
-    generic = _generic(options, store)
-    return Config(options, generic, _kube(options, generic, registries), _chain(options, generic))
+    policy = Policy()
+    generic = _generic(options, store, policy)
+    return Config(options, generic, _kube(options, generic, registries, policy), _chain(options, generic))
 
 
-def _generic(options: CompletedOptions, store: Store) -> GenericConfig:
+def _generic(options: CompletedOptions, store: Store, policy: Policy) -> GenericConfig:
     return GenericConfig(
         store=store,
         key_prefix=options.etcd.prefix,
@@ -44,13 +46,13 @@ def _generic(options: CompletedOptions, store: Store) -> GenericConfig:
         resources=parse_runtime_config(options.api_enablement.runtime_config),
         features=FeatureGates(options.features.feature_gates),
         authenticator=build_authenticator(options.authentication),
-        authorizer=build_authorizer(options.authorization),
+        authorizer=build_authorizer(options.authorization, policy),
         min_request_timeout=float(options.generic.min_request_timeout),
         admission_plugins=options.admission.enabled,
     )
 
 
-def _kube(options: CompletedOptions, generic: GenericConfig, registries: Registries) -> KubeConfig:
+def _kube(options: CompletedOptions, generic: GenericConfig, registries: Registries, policy: Policy) -> KubeConfig:
     first, _, last = options.misc.service_node_port_range.partition("-")
     return KubeConfig(
         generic=generic,
@@ -61,6 +63,7 @@ def _kube(options: CompletedOptions, generic: GenericConfig, registries: Registr
         kubelet=options.kubelet.config,
         address=PublicAddress(_endpoint_ip(options), options.secure_serving.secure_port),
         client_cas=_client_cas(options),
+        policy=policy,
         registries=registries,
     )
 

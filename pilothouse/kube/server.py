@@ -24,6 +24,7 @@ from pilothouse.kube.core.pods.storage import PodConnections
 from pilothouse.kube.core.services.storage import ServiceNetwork
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTStorageProvider
 from pilothouse.kube.enabled import only_enabled
+from pilothouse.kube.rbac.authorizer.policy import Policy
 from pilothouse.kube.served import Registries
 from pilothouse.kube.storage_providers import storage_providers
 
@@ -41,6 +42,8 @@ class KubeConfig:
     address: PublicAddress = field(default_factory=lambda: PublicAddress("127.0.0.1", 6443))
     client_cas: tuple[Path, ...] = ()
     """Files with the CAs whose client certificates are believed."""
+    policy: Policy = field(default_factory=Policy)
+    """What the RBAC authorizer goes by: the server fills it with the roles and bindings."""
     registries: Registries | None = None
     """Where they are already open because authentication and authorization read them, too."""
 
@@ -94,7 +97,8 @@ class KubeServer:
 
     def _install_apis(self, installer: Installer) -> None:
         generic = self.config.generic
-        groups = [only_enabled(p.open(self.registries), generic.resources) for p in storage_providers(generic)]
+        providers = storage_providers(generic, self.config.policy)
+        groups = [only_enabled(provider.open(self.registries), generic.resources) for provider in providers]
         served = [group for group in groups if group.versions]
         for group in served:
             install_api_group(self.generic, group, installer)

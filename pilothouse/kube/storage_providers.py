@@ -17,6 +17,7 @@ from pilothouse.kube.flowcontrol.storage_provider import FlowControlStorageProvi
 from pilothouse.kube.networking.storage_provider import NetworkingStorageProvider
 from pilothouse.kube.node.storage_provider import NodeStorageProvider
 from pilothouse.kube.policy.storage_provider import PolicyStorageProvider
+from pilothouse.kube.rbac.authorizer.policy import Policy
 from pilothouse.kube.rbac.storage_provider import RBACStorageProvider
 from pilothouse.kube.resource.storage_provider import ResourceStorageProvider
 from pilothouse.kube.scheduling.storage_provider import SchedulingStorageProvider
@@ -35,18 +36,18 @@ STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
     NetworkingStorageProvider(),
     PolicyStorageProvider(),
     NodeStorageProvider(),
-    RBACStorageProvider(),
     SchedulingStorageProvider(),
     StorageStorageProvider(),
 )
 
 
-def storage_providers(generic: GenericConfig) -> tuple[RESTStorageProvider, ...]:
+def storage_providers(generic: GenericConfig, policy: Policy) -> tuple[RESTStorageProvider, ...]:
     """All of them. The first ask what the server itself knows of its users."""
     return (
         AuthenticationStorageProvider(generic.authenticator),
         AuthorizationStorageProvider(generic.authorizer),
         AdmissionRegistrationStorageProvider(generic.authorizer),
         ResourceStorageProvider(generic.authorizer),
+        RBACStorageProvider(policy),
         *STORAGE_PROVIDERS,
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
+from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
+from pilothouse.kube.rbac.authorizer.policy import Policy
 from pilothouse.kube.rbac.bindings import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS
 from pilothouse.kube.rbac.roles import CLUSTER_ROLES, GROUP, ROLES
 from pilothouse.kube.served import Registries, served
@@ -10,6 +12,15 @@ from pilothouse.machinery.names import GroupVersion
 
 
 class RBACStorageProvider:
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
     def open(self, registries: Registries) -> APIGroup:
-        resources = (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)
-        return APIGroup(GROUP, [APIVersion(GroupVersion(GROUP, "v1"), [served(registries.open(r)) for r in resources])])
+        roles = [registries.open(resource) for resource in (ROLES, CLUSTER_ROLES)]
+        bindings = [registries.open(resource) for resource in (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)]
+        feed = PolicyFeed(self._policy, roles=roles, bindings=bindings)
+        return APIGroup(
+            GROUP,
+            [APIVersion(GroupVersion(GROUP, "v1"), [served(registry) for registry in (*roles, *bindings)])],
+            post_start_hooks={"rbac/bootstrap-roles": feed.start},
+        )

@@ -1,0 +1,94 @@
+"""Policy rules as values: what one rule allows, and what the rules of one role allow, indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+
+ALL = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """About resources or about paths. No names means all names."""
+
+    verbs: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, rule: Json) -> Rule:
+        keys = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
+        return cls(*(tuple(rule.get(key) or ()) for key in keys))
+
+    def as_json(self) -> Json:
+        """In the order in which upstream's fields stand, empty ones left out; verbs are always there."""
+        shown: Json = {"verbs": list(self.verbs)}
+        rest = {
+            "apiGroups": self.groups,
+            "resources": self.resources,
+            "resourceNames": self.names,
+            "nonResourceURLs": self.paths,
+        }
+        return shown | {key: list(values) for key, values in rest.items() if values}
+
+    def has_verb(self, verb: str) -> bool:
+        return verb in self.verbs or ALL in self.verbs
+
+    def has_group(self, group: str) -> bool:
+        return group in self.groups or ALL in self.groups
+
+    def has_path(self, path: str) -> bool:
+        return any(path_covers(own, path) for own in self.paths)
+
+    def __str__(self) -> str:
+        """As upstream's messages show a rule."""
+        parts = {
+            "APIGroups": self.groups,
+            "Resources": self.resources,
+            "NonResourceURLs": self.paths,
+            "ResourceNames": self.names,
+            "Verbs": self.verbs,
+        }
+        return "{" + ", ".join(f"{name}:{quoted_list(values)}" for name, values in parts.items() if values) + "}"
+
+
+def path_covers(own: str, path: str) -> bool:
+    """A path that ends with a star stands for all that begin as it does."""
+    return own == path or (own.endswith(ALL) and path.startswith(own.rstrip(ALL)))
+
+
+def quoted_list(values: Iterable[str]) -> str:
+    """Go's %q of a list."""
+    return f"[{' '.join(map(quote, values))}]"
+
+
+class Role:
+    """The rules of a role. Those about resources are found by the resource that they name."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = tuple(rules)
+        self._by_resource: dict[str, list[Rule]] = {}
+        for rule in self.rules:
+            for resource in dict.fromkeys(rule.resources):
+                self._by_resource.setdefault(resource, []).append(rule)
+
+    @classmethod
+    def of(cls, obj: Json) -> Role:
+        return cls(map(Rule.of, obj.get("rules") or ()))
+
+    def matching(self, verb: str, group: str, resource: str, subresource: str) -> Iterator[Rule]:
+        """The rules for a resource, whatever the names that they are limited to."""
+        named = (f"{resource}/{subresource}", f"*/{subresource}", ALL) if subresource else (resource, ALL)
+        for candidate in named:
+            for rule in self._by_resource.get(candidate, ()):
+                if rule.has_verb(verb) and rule.has_group(group):
+                    yield rule
+
+    def allows_path(self, verb: str, path: str) -> bool:
+        return any(rule.has_path(path) and rule.has_verb(verb) for rule in self.rules)
