@@ -17,13 +17,13 @@ def decode_object_body(
 ) -> Json:
     """The object in the stored form, with defaults. Fields that nobody knows are refused, warned about or ignored."""
     decoded = scope.decoder.decode(serializer, body, strict=field_validation == "Strict")
+    if field_validation == "Warn":
+        request.warnings.extend(decoded.strict_errors)
     if decoded.kind.group_version != scope.view.kind.group_version:
         raise BadRequest(
             f"the API version in the data ({decoded.kind.group_version}) does not match the expected API version "
             f"({scope.view.kind.group_version})"
         )
-    if field_validation == "Warn":
-        request.warnings.extend(decoded.strict_errors)
     metadata(decoded.obj)
     scope.default(decoded.obj)
     return scope.stored(decoded.obj)

@@ -32,7 +32,7 @@ class GarbageCollection(Enum):
 class Strategy:
     """The default rules: what most resources do."""
 
-    namespaced: ClassVar[bool] = True
+    namespaced: bool = True
     allow_create_on_update: ClassVar[bool] = False
     allow_unconditional_update: ClassVar[bool] = True
     garbage_collection: ClassVar[GarbageCollection] = GarbageCollection.DELETE_DEPENDENTS

@@ -58,7 +58,7 @@ def decode_object(
     try:
         return decode_body(data, codec=codec, default=default, scheme=scheme, strict=strict)
     except BodyError as error:
-        raise _refusal(error, default, data) from None
+        raise refusal(error, default, data) from None
 
 
 def strict_refusal(body: DecodedBody, default: GroupVersionKind) -> BadRequest:
@@ -70,7 +70,8 @@ def strict_error(errors: tuple[str, ...]) -> str:
     return "strict decoding error: " + ", ".join(errors)
 
 
-def _refusal(error: BodyError, default: GroupVersionKind, data: bytes) -> BadRequest:
+def refusal(error: BodyError, default: GroupVersionKind, data: bytes) -> BadRequest:
+    """What creates and replacements answer to a body that cannot be decoded."""
     if error.gvk is not None and error.gvk.kind:
         return BadRequest(_cannot_be_handled(error.gvk, default, str(error)))
     what = f"the object provided is unrecognized (must be of type {default.kind})"
@@ -94,7 +95,7 @@ def decode_body(
 ) -> DecodedBody:
     """Raises BodyError with the bare message, which is what deletions answer with."""
     content = _read_json(data) if codec is Codec.JSON else _read_yaml(data)
-    gvk = with_defaults(_interpret(content.value), default)
+    gvk = with_defaults(interpret(content.value), default)
     kind = _type_of(gvk, scheme, data)
     try:
         decoded = _decode(content, kind)
@@ -156,8 +157,8 @@ def _decode(content: _Content, kind: ObjectType) -> Decoded:
     return Decoded(decoded.obj, content.strict_errors + decoded.strict_errors)
 
 
-def _interpret(value: Any) -> GroupVersionKind:
-    """The type that the value names."""
+def interpret(value: Any) -> GroupVersionKind:
+    """The type that the value names. Raises BodyError."""
     if value is None:
         return _NO_TYPE
     if not isinstance(value, dict):

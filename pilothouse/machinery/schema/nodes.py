@@ -37,7 +37,7 @@ class Scalar(Enum):
     SCHEMA_OR_STRINGS = "v1.JSONSchemaPropsOrStringArray"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class TypeNode:
     """One type. `go_type` is what reflect prints for it; `name` is a struct's OpenAPI definition, else empty."""
 
