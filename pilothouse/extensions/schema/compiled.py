@@ -7,6 +7,7 @@ unchecked when the object is not of the types that they are written for.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from pilothouse.extensions.schema.apply_types import object_type
 from pilothouse.extensions.schema.checks import compile_check, run_check
@@ -15,13 +16,25 @@ from pilothouse.extensions.schema.defaulting import Defaulter, defaulter, drop_m
 from pilothouse.extensions.schema.embedded import coerce, has_embedded_resources, validate_embedded
 from pilothouse.extensions.schema.list_types import has_unique_lists, validate_list_types
 from pilothouse.extensions.schema.pruning import object_pruner
+from pilothouse.extensions.schema.rules.evaluation import RuleNode, rule_node, validate_rules
 from pilothouse.extensions.schema.structural import Structural, structural
-from pilothouse.machinery.field import Errors, FieldError, Path
+from pilothouse.machinery.field import Errors, ErrorType, FieldError, Path, invalid
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.nodes import TypeNode
 
 _ROOT = Path()
+_BLOCKING = {
+    ErrorType.NOT_SUPPORTED,
+    ErrorType.REQUIRED,
+    ErrorType.TOO_LONG,
+    ErrorType.TOO_MANY,
+    ErrorType.TYPE_INVALID,
+}
+_UNCHECKED = (
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +83,13 @@ class CompiledSchema:
     def validate(self, obj: Json, *, path: Path = _ROOT, seen: Known = NOTHING_KNOWN) -> Errors:
         found = [*run_check(self._check, obj, path=path), *seen.between]
         found += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, None, path)]
-        yield from found
+        yield from self._with_rules(found, seen, obj, None, path)
 
     def validate_update(self, obj: Json, old: Json, *, path: Path = _ROOT, seen: Known = NOTHING_KNOWN) -> Errors:
         """What did not change is not refused."""
         found = [*run_check(self._check, obj, path=path, link=self._link(obj, old)), *seen.between]
         found += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, old, path)]
-        yield from found
+        yield from self._with_rules(found, seen, obj, old, path)
 
     def validate_status_update(self, obj: Json, old: Json, *, seen: Known = NOTHING_KNOWN) -> Errors:
         """Only the status is checked against the schema, but everything against the rules."""
@@ -86,7 +99,22 @@ class CompiledSchema:
             was = link.key("status") if link else None
             found += run_check(self._status_check, obj["status"], path=_ROOT.child("status"), link=was)
         found += [*seen.between, *self._list_type_errors(obj, old, _ROOT)]
+        yield from self._with_rules(found, seen, obj, old, _ROOT)
+
+    def _with_rules(self, found: list[FieldError], seen: Known, obj: Json, old: Json | None, path: Path) -> Errors:
         yield from found
+        if self._rules is None:
+            return
+        if any(error.type in _BLOCKING for error in (*seen.before, *found)):
+            yield invalid(Path(), None, _UNCHECKED)
+            return
+        link = self._link(obj, old) if old is not None else None
+        yield from validate_rules(self._rules, obj, old, path, link)
+
+    @cached_property
+    def _rules(self) -> RuleNode | None:
+        """Compiled when the first object is validated, since the compiler takes a while to load."""
+        return rule_node(self.structural, root=True) if self.structural is not None else None
 
     def _link(self, obj: Json, old: Json) -> Link | None:
         return Link(obj, old, self.structural) if self.structural is not None else None

@@ -1,0 +1,110 @@
+"""A rule that can be run, and what its failures are called."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
+from pilothouse.extensions.schema.rules.environments import runtime_environment
+from pilothouse.extensions.schema.rules.syntax import SyntaxTree
+from pilothouse.extensions.schema.structural import Structural
+from pilothouse.machinery.objects import Json
+
+_LONGEST_MESSAGE = 5 * 1024
+_STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
+_WORDS_OF_GO = (
+    (re.compile(r"^divide by zero$"), "division by zero"),
+    (re.compile(r'^Key not found in map : "?(.*?)"?$'), r"no such key: \1"),
+    (re.compile(r"^Index error: index=(-?\d+) size=\d+$"), r"index out of bounds: \1"),
+    (re.compile(r"^No matching overloads found.*$", re.DOTALL), "no such overload"),
+)
+
+
+class EvaluationFailed(Exception):
+    """The message is cel-go's where it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """What a rule sees, already as CEL values."""
+
+    value: Any
+    old: Any = None
+    has_old: bool = False
+
+
+class RuleProgram:
+    """One rule with its message."""
+
+    def __init__(self, rule: Json, schema: Structural) -> None:
+        self.rule = rule
+        self.text = str(rule.get("rule") or "").strip()
+        self.optional_old = bool(rule.get("optionalOldSelf"))
+        compiled = runtime_environment().compile(self.text)
+        self.uses_old = SyntaxTree(compiled).uses("oldSelf")
+        self._program = _with_optional_old(self.text) if self.optional_old and self.uses_old else compiled
+        expression = str(rule.get("messageExpression") or "").strip()
+        self._message = runtime_environment().compile(expression) if expression else None
+        self.field_path = _normalized(rule.get("fieldPath") or "", schema)
+
+    @property
+    def name(self) -> str:
+        """How failures of evaluation speak of the rule."""
+        return str(self.rule.get("message") or "").strip() or self.text
+
+    def holds(self, bindings: Bindings) -> bool:
+        """Raises EvaluationFailed."""
+        if self.optional_old:
+            data = {"self": bindings.value, "hasOldSelf": bindings.has_old, "oldSelfValue": bindings.old}
+        else:
+            data = {"self": bindings.value, "oldSelf": bindings.old}
+        return _evaluate(self._program, data) is True
+
+    def message(self, bindings: Bindings) -> str:
+        """What the rule says about a value that it does not hold for."""
+        if self._message is not None and (said := self._expressed(bindings)):
+            return said
+        message = str(self.rule.get("message") or "")
+        return message.strip() if message else f"failed rule: {self.text}"
+
+    def _expressed(self, bindings: Bindings) -> str:
+        """Empty when the expression fails, or says something that cannot be a message."""
+        try:
+            said = _evaluate(self._message, {"self": bindings.value, "oldSelf": bindings.old})
+        except EvaluationFailed:
+            return ""
+        text = said.strip() if isinstance(said, str) else ""
+        return "" if "\n" in text or "\r" in text or len(text.encode()) > _LONGEST_MESSAGE else text
+
+
+def _with_optional_old(text: str) -> Any:
+    """Binds oldSelf to an optional, which cannot be handed over from outside."""
+    old = "hasOldSelf ? optional.of(oldSelfValue) : optional.none()"
+    return runtime_environment().compile(f"cel.bind(oldSelf, {old}, {text}\n)")
+
+
+def _evaluate(program: Any, data: Json) -> Any:
+    try:
+        result = program.eval(runtime_environment().Activation(data))
+        if result.type().name() != "ERROR":
+            return result.plain_value()
+        reason = str(result.plain_value())
+    except RuntimeError as error:
+        reason = str(error)
+    raise EvaluationFailed(_in_words_of_go(_STATUS.sub("", reason)))
+
+
+def _in_words_of_go(reason: str) -> str:
+    for pattern, words in _WORDS_OF_GO:
+        if pattern.match(reason):
+            return pattern.sub(words, reason)
+    return reason
+
+
+def _normalized(field_path: str, schema: Structural) -> str:
+    try:
+        return find_field(field_path, schema).path.text if field_path else ""
+    except InvalidFieldPath:
+        return ""

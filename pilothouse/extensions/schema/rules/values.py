@@ -1,0 +1,97 @@
+"""Objects as rules see them: fields by their CEL names, and strings with a format as what they stand for."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from pilothouse.extensions.schema.formats import is_date
+from pilothouse.extensions.schema.rules.declared import with_type_and_name
+from pilothouse.extensions.schema.rules.names import escaped
+from pilothouse.extensions.schema.structural import Structural
+from pilothouse.machinery.durations import DurationError, parse_duration
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.times import parse_micro_time
+
+Conversion: TypeAlias = Callable[[Any], Any]
+
+
+def conversion(schema: Structural | None, *, root: bool = False) -> Conversion:
+    """Compiled once for each schema that has rules."""
+    if schema is None or schema.int_or_string:
+        return _as_it_is
+    if schema.type == "object":
+        return (
+            _map(schema) if schema.additional is not None else _object(with_type_and_name(schema) if root else schema)
+        )
+    if schema.type == "array":
+        item = conversion(schema.items, root=schema.items is not None and schema.items.embedded_resource)
+        return lambda value: [item(each) for each in value] if isinstance(value, list) else value
+    if schema.type == "number":
+        return lambda value: float(value) if type(value) is int else value
+    return _STRINGS.get(schema.source.get("format") or "", _as_it_is) if schema.type == "string" else _as_it_is
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _object(schema: Structural) -> Conversion:
+    fields: dict[str, tuple[str, Conversion]] = {}
+    for name, child in schema.properties.items():
+        if (said := escaped(name)) is not None:
+            fields[name] = (said, conversion(child, root=child.embedded_resource))
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        known = ((fields[name], child) for name, child in value.items() if name in fields)
+        return {said: inner(child) for (said, inner), child in known}
+
+    return convert
+
+
+def _map(schema: Structural) -> Conversion:
+    assert schema.additional is not None
+    inner = conversion(schema.additional, root=schema.additional.embedded_resource)
+
+    def convert(value: Any) -> Json | Any:
+        return {name: inner(child) for name, child in value.items()} if isinstance(value, dict) else value
+
+    return convert
+
+
+def _time(value: Any) -> Any:
+    from google.protobuf.timestamp_pb2 import Timestamp
+
+    text = f"{value}T00:00:00Z" if isinstance(value, str) and is_date(value) else value
+    moment = parse_micro_time(text.upper()) if isinstance(text, str) else None
+    if moment is None:
+        return value
+    stamp = Timestamp()
+    stamp.FromDatetime(moment)
+    return stamp
+
+
+def _duration(value: Any) -> Any:
+    from google.protobuf.duration_pb2 import Duration
+
+    try:
+        nanoseconds = parse_duration(value)
+    except (DurationError, AttributeError):
+        return value
+    span = Duration()
+    span.FromNanoseconds(nanoseconds)
+    return span
+
+
+def _bytes(value: Any) -> Any:
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        return value
+
+
+_STRINGS: dict[str, Conversion] = {"byte": _bytes, "date": _time, "date-time": _time, "duration": _duration}
