@@ -76,6 +76,10 @@ class Atom:
 
     def for_value(self, value: Any) -> Atom:
         """The one of several forms that the value has; all of them where it has none or is null."""
+        if self.scalar is None and (self.map is None or self.list is None):
+            return self
+        if self.map is None and self.list is None:
+            return self
         if isinstance(value, dict):
             return Atom(map=self.map) if self.map else self
         if isinstance(value, list):

@@ -23,9 +23,16 @@ class _Pair:
     pruned: Typed
 
 
-def prune(converter: Converter, merged: Typed, managers: Iterable[VersionedSet], last: VersionedSet | None) -> Typed:
-    """`managers` are all who own something now, the applier with its new configuration among them."""
-    if last is None or not last.fields:
+def prune(
+    converter: Converter,
+    merged: Typed,
+    managers: Iterable[VersionedSet],
+    *,
+    last: VersionedSet | None,
+    now: VersionedSet,
+) -> Typed:
+    """`managers` are all who own something, the applier with what it owns `now` among them."""
+    if last is None or not last.fields or _lets_nothing_go(last, now):
         return merged
     there = converter.convert(merged, last.api_version)
     if there is None:
@@ -36,6 +43,10 @@ def prune(converter: Converter, merged: Typed, managers: Iterable[VersionedSet],
     back = converter.convert(pruned, merged.api_version)
     assert back is not None, "the applied version exists"
     return back
+
+
+def _lets_nothing_go(last: VersionedSet, now: VersionedSet) -> bool:
+    return last.api_version == now.api_version and not fieldset.difference(last.fields, now.fields)
 
 
 def _add_back_owned(converter: Converter, pair: _Pair, managers: Iterable[VersionedSet]) -> Typed:

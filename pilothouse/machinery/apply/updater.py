@@ -56,10 +56,10 @@ class Updater:
     def apply(self, live: Typed, config: Typed, managers: Managers, manager: ManagerId, *, force: bool) -> Applied:
         """Raises Conflicts unless forced."""
         before = self._reconciled(live, managers)
-        owned = self._owned(config.field_set())
-        after = before | {manager: VersionedSet(owned, config.api_version, applied=True)}
+        now = VersionedSet(self._owned(config.field_set()), config.api_version, applied=True)
+        after = before | {manager: now}
         merged = live.with_value(merge(live.atom, live.value, config.value))
-        new = prune(self.converter, merged, after.values(), before.get(manager))
+        new = prune(self.converter, merged, after.values(), last=before.get(manager), now=now)
         taken = self._take(live, new, after, manager, force=force)
         return Applied(taken.managers, new.value, changed=not same(live.value, new.value))
 
