@@ -49,10 +49,10 @@ def declared_type(schema: Structural, *, root: bool) -> Declared | None:
         return Declared("dyn", 1, _string_length(schema.source))
     if schema.type == "array":
         return _list(schema)
+    if schema.type == "object" and schema.additional is not None:
+        return _map(schema)
     if schema.type == "object":
-        return (
-            _map(schema) if schema.additional is not None else _object(with_type_and_name(schema) if root else schema)
-        )
+        return _object(with_type_and_name(schema) if root else schema)
     if schema.type == "string":
         return _string(schema.source)
     if schema.type in _SCALARS:

@@ -130,7 +130,7 @@ def rule_node(schema: Structural, *, root: bool, declared: Declared | None = Non
         node.items = rule_node(schema.items, root=schema.items.embedded_resource)
     if schema.additional is not None:
         node.additional = rule_node(schema.additional, root=schema.additional.embedded_resource)
-    node.properties = {name: below for name, below in _properties(schema, declared)}
+    node.properties = dict(_properties(schema, declared))
     return node
 
 

@@ -1,4 +1,4 @@
-"""Kubernetes' own CEL functions at work. Values of its types are maps with one marked key, so that equal ones are equal.
+"""Kubernetes' own CEL functions at work. Values of its types are maps with one marked key: equal ones are equal.
 
 A function that raises makes the rule fail with its message.
 """
@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from pilothouse.extensions.schema.rules import network, quantities, semver, urls
@@ -51,7 +52,7 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
 
 
 def _is_sorted(items: list[Any]) -> bool:
-    return all(a <= b for a, b in zip(items, items[1:], strict=False))
+    return all(a <= b for a, b in pairwise(items))
 
 
 def _least(items: list[Any]) -> Any:
@@ -76,7 +77,7 @@ def _last_index_of(items: list[Any], item: Any) -> int:
 
 def _compare(a: Marked, b: Marked) -> int:
     left, right = _ordinal(a), _ordinal(b)
-    return (left > right) - (left < right)
+    return int(left > right) - int(left < right)
 
 
 def _ordinal(value: Marked) -> Any:

@@ -18,7 +18,6 @@ _WELL_KNOWN = {
     "timestamp": ".google.protobuf.Timestamp",
     "duration": ".google.protobuf.Duration",
 }
-_TYPE_NAMES = {"timestamp": "timestamp", "duration": "duration"}
 
 
 class TypedPool:
@@ -106,10 +105,8 @@ def _base_pool() -> Any:
     packages: dict[str, Any] = {}
     for full_name in OPAQUE_TYPES:
         package, _, name = full_name.rpartition(".")
-        file = packages.setdefault(
-            package, descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package)
-        )
-        file.message_type.add(name=name)
+        empty = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package)
+        packages.setdefault(package, empty).message_type.add(name=name)
     for file in packages.values():
         pool.AddSerializedFile(file.SerializeToString())
     return pool

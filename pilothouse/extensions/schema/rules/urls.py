@@ -28,7 +28,7 @@ def is_url(text: str) -> bool:
 
 
 def _host(value: dict[str, Any]) -> str:
-    return urlsplit(value[MARK]).netloc.rpartition("@")[2]
+    return str(urlsplit(value[MARK]).netloc).rpartition("@")[2]
 
 
 def _hostname(value: dict[str, Any]) -> str:

@@ -13,7 +13,6 @@ from pilothouse.extensions.schema.rules.names import escaped
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.durations import DurationError, parse_duration
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.times import parse_micro_time
 
 Conversion: TypeAlias = Callable[[Any], Any]
 
@@ -22,10 +21,10 @@ def conversion(schema: Structural | None, *, root: bool = False) -> Conversion:
     """Compiled once for each schema that has rules."""
     if schema is None or schema.int_or_string:
         return _as_it_is
+    if schema.type == "object" and schema.additional is not None:
+        return _map(schema)
     if schema.type == "object":
-        return (
-            _map(schema) if schema.additional is not None else _object(with_type_and_name(schema) if root else schema)
-        )
+        return _object(with_type_and_name(schema) if root else schema)
     if schema.type == "array":
         item = conversion(schema.items, root=schema.items is not None and schema.items.embedded_resource)
         return lambda value: [item(each) for each in value] if isinstance(value, list) else value
@@ -66,12 +65,13 @@ def _map(schema: Structural) -> Conversion:
 def _time(value: Any) -> Any:
     from google.protobuf.timestamp_pb2 import Timestamp
 
-    text = f"{value}T00:00:00Z" if isinstance(value, str) and is_date(value) else value
-    moment = parse_micro_time(text.upper()) if isinstance(text, str) else None
-    if moment is None:
+    if not isinstance(value, str):
         return value
     stamp = Timestamp()
-    stamp.FromDatetime(moment)
+    try:
+        stamp.FromJsonString(f"{value}T00:00:00Z" if is_date(value) else value.upper())
+    except ValueError:
+        return value
     return stamp
 
 
