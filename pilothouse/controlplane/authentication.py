@@ -1,17 +1,35 @@
-"""The authenticator that the options ask for: client certificates first, then tokens."""
+"""The authenticators that the options ask for: client certificates first, then tokens."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from pilothouse.apiserver.authn.interface import Authenticator
-from pilothouse.apiserver.authn.tokens import TokenAuthenticator, read_token_file
+from pilothouse.apiserver.authn.bearer import BearerAuthenticator, UnionTokenAuthenticator
+from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticator
+from pilothouse.apiserver.authn.tokens import StaticTokens, read_token_file
 from pilothouse.apiserver.authn.union import UnionAuthenticator
 from pilothouse.apiserver.authn.x509 import X509Authenticator
 from pilothouse.controlplane.options.authentication import AuthenticationOptions
+from pilothouse.kube.served import Registries
+from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
+from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.kube.serviceaccount.getter import StoredObjects
+from pilothouse.kube.serviceaccount.validator import Validator
 
 
-def build_authenticator(options: AuthenticationOptions) -> Authenticator:
+def build_token_authenticator(
+    options: AuthenticationOptions, service_accounts: ServiceAccountConfig, registries: Registries
+) -> TokenAuthenticator:
     """Raises ValueError when the token file makes no sense, OSError when it can not be read."""
-    tokens = read_token_file(Path(options.token_auth_file)) if options.token_auth_file else {}
-    return UnionAuthenticator([X509Authenticator(), TokenAuthenticator(tokens)])
+    users = read_token_file(Path(options.token_auth_file)) if options.token_auth_file else {}
+    validator = Validator(StoredObjects(registries))
+    return UnionTokenAuthenticator(
+        [
+            StaticTokens(users, service_accounts.audiences),
+            ServiceAccountTokenAuthenticator(service_accounts, validator),
+        ]
+    )
+
+
+def build_authenticator(tokens: TokenAuthenticator) -> Authenticator:
+    return UnionAuthenticator([X509Authenticator(), BearerAuthenticator(tokens)])

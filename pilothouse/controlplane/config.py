@@ -12,14 +12,16 @@ from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.apiserver.storage.interface import Store
-from pilothouse.controlplane.authentication import build_authenticator
+from pilothouse.controlplane.authentication import build_authenticator, build_token_authenticator
 from pilothouse.controlplane.authorization import build_authorizer
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
+from pilothouse.controlplane.service_accounts import service_account_config
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.rbac.authorizer.policy import Policy
 from pilothouse.kube.served import Registries
 from pilothouse.kube.server import KubeConfig
+from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,26 +35,41 @@ class Config:
 def new_config(options: CompletedOptions, store: Store) -> Config:
     """Raises ValueError or OSError when a file that an option names makes no sense."""
     registries = Registries(store, root=options.etcd.prefix, event_ttl=int(options.misc.event_ttl))
-    policy = Policy()
-    generic = _generic(options, store, policy)
-    return Config(options, generic, _kube(options, generic, registries, policy), _chain(options, generic))
+    parts = _Parts(options, registries, Policy(), service_account_config(options))
+    generic = _generic(parts)
+    return Config(options, generic, _kube(parts, generic), _chain(options, generic))
 
 
-def _generic(options: CompletedOptions, store: Store, policy: Policy) -> GenericConfig:
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What both the generic and the kube server's configuration are made from."""
+
+    options: CompletedOptions
+    registries: Registries
+    policy: Policy
+    service_accounts: ServiceAccountConfig
+
+
+def _generic(parts: _Parts) -> GenericConfig:
+    options, store = parts.options, parts.registries.store
+    tokens = build_token_authenticator(options.authentication, parts.service_accounts, parts.registries)
     return GenericConfig(
         store=store,
         key_prefix=options.etcd.prefix,
         health_checks=tuple(storage_checks(store, timeout=options.etcd.healthcheck_timeout)),
         resources=parse_runtime_config(options.api_enablement.runtime_config),
         features=FeatureGates(options.features.feature_gates),
-        authenticator=build_authenticator(options.authentication),
-        authorizer=build_authorizer(options.authorization, policy),
+        authenticator=build_authenticator(tokens),
+        tokens=tokens,
+        api_audiences=parts.service_accounts.audiences,
+        authorizer=build_authorizer(options.authorization, parts.policy),
         min_request_timeout=float(options.generic.min_request_timeout),
         admission_plugins=options.admission.enabled,
     )
 
 
-def _kube(options: CompletedOptions, generic: GenericConfig, registries: Registries, policy: Policy) -> KubeConfig:
+def _kube(parts: _Parts, generic: GenericConfig) -> KubeConfig:
+    options = parts.options
     first, _, last = options.misc.service_node_port_range.partition("-")
     return KubeConfig(
         generic=generic,
@@ -63,8 +80,10 @@ def _kube(options: CompletedOptions, generic: GenericConfig, registries: Registr
         kubelet=options.kubelet.config,
         address=PublicAddress(_endpoint_ip(options), options.secure_serving.secure_port),
         client_cas=_client_cas(options),
-        policy=policy,
-        registries=registries,
+        policy=parts.policy,
+        service_accounts=parts.service_accounts,
+        external_hostname=options.generic.external_hostname,
+        registries=parts.registries,
     )
 
 

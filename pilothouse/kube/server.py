@@ -26,6 +26,8 @@ from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTS
 from pilothouse.kube.enabled import only_enabled
 from pilothouse.kube.rbac.authorizer.policy import Policy
 from pilothouse.kube.served import Registries
+from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.kube.serviceaccount.openid import install_openid
 from pilothouse.kube.storage_providers import storage_providers
 
 
@@ -44,8 +46,16 @@ class KubeConfig:
     """Files with the CAs whose client certificates are believed."""
     policy: Policy = field(default_factory=Policy)
     """What the RBAC authorizer goes by: the server fills it with the roles and bindings."""
+    service_accounts: ServiceAccountConfig = field(default_factory=ServiceAccountConfig)
+    external_hostname: str = ""
+    """What others call this server, where that is not its address."""
     registries: Registries | None = None
     """Where they are already open because authentication and authorization read them, too."""
+
+    @property
+    def external_address(self) -> str:
+        host = self.external_hostname
+        return str(self.address) if not host else host if ":" in host else f"{host}:{self.address.port}"
 
     def open_registries(self) -> Registries:
         generic = self.generic
@@ -60,7 +70,8 @@ class KubeServer:
         self.generic = config.generic.new_server("kube-apiserver", delegate)
         self.registries = config.open_registries()
         connections = PodConnections(config.generic.authorizer, config.kubelet)
-        legacy = LegacyRESTStorageProvider(self._service_network, connections).open(self.registries)
+        provider = LegacyRESTStorageProvider(self._service_network, connections, config.service_accounts)
+        legacy = provider.open(self.registries)
         CAPABILITIES.allow_privileged = config.allow_privileged
         plugins = admission_plugins(
             self.registries,
@@ -72,6 +83,7 @@ class KubeServer:
         installer = Installer(admission, config.generic.authorizer, config.generic.min_request_timeout)
         self._install_legacy_api(legacy, installer)
         self._install_apis(installer)
+        install_openid(self.generic, config.service_accounts, lambda: config.external_address)
         self._keep_caches()
         self._bootstrap(legacy).install(self.generic)
 

@@ -44,7 +44,7 @@ STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
 def storage_providers(generic: GenericConfig, policy: Policy) -> tuple[RESTStorageProvider, ...]:
     """All of them. The first ask what the server itself knows of its users."""
     return (
-        AuthenticationStorageProvider(generic.authenticator),
+        AuthenticationStorageProvider(generic.tokens, generic.api_audiences),
         AuthorizationStorageProvider(generic.authorizer),
         AdmissionRegistrationStorageProvider(generic.authorizer),
         ResourceStorageProvider(generic.authorizer),

@@ -17,7 +17,6 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryLi
 
 MISSING = frozenset(
     {
-        "/v1/serviceaccounts/token",
         # Served by the other two servers of the chain.
         "apiextensions.k8s.io/v1/customresourcedefinitions",
         "apiextensions.k8s.io/v1/customresourcedefinitions/status",

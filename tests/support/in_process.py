@@ -10,7 +10,8 @@ from typing import Any
 
 import orjson
 
-from pilothouse.apiserver.authn.tokens import TokenAuthenticator
+from pilothouse.apiserver.authn.bearer import BearerAuthenticator
+from pilothouse.apiserver.authn.tokens import StaticTokens
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain
@@ -24,6 +25,7 @@ from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.controlplane.options.admission import DEFAULT_ON
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.server import KubeConfig, KubeServer
+from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.machinery.objects import Json
 
 TOKEN = "in-process"
@@ -119,15 +121,21 @@ async def in_process_server(
     resources = parse_runtime_config(runtime_config or {})
     generic = GenericConfig(store, admission_plugins=admission_plugins, resources=resources)
     nobody = not_found(generic.lifecycle.mux_and_discovery_complete)
-    kube = KubeServer(KubeConfig(generic, address=PublicAddress("192.0.2.2", 6443)), delegate=nobody)
+    kube = KubeServer(_config(generic, folder), delegate=nobody)
     generic.lifecycle.mux_and_discovery_complete.signal()
     context = HookContext()
     await run_post_start_hooks(kube.generic.post_start_hooks(), context)
     generic.lifecycle.has_been_ready.signal()
-    users = TokenAuthenticator({TOKEN: User("tester", groups=(SYSTEM_PRIVILEGED_GROUP,))})
+    users = BearerAuthenticator(StaticTokens({TOKEN: User("tester", groups=(SYSTEM_PRIVILEGED_GROUP,))}))
     try:
         yield InProcessServer(handler_chain(kube.generic, ChainConfig(users, AlwaysAllow())), kube.generic)
     finally:
         await context.stop()
         await kube.generic.destroy()
         await store.close()
+
+
+def _config(generic: GenericConfig, folder: Path) -> KubeConfig:
+    """Tokens of service accounts can be issued once a test has put a key into the folder."""
+    service_accounts = ServiceAccountConfig(signing_key_file=folder / "sa.key")
+    return KubeConfig(generic, address=PublicAddress("192.0.2.2", 6443), service_accounts=service_accounts)

@@ -1,7 +1,9 @@
-"""The contract of an authenticator: who makes this request, or None where it cannot tell."""
+"""The contract of authenticators: who makes this request or has this token, or None where they cannot tell."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from pilothouse.apiserver.authn.user import User
@@ -11,3 +13,22 @@ from pilothouse.apiserver.http import Request
 class Authenticator(Protocol):
     async def authenticate(self, request: Request) -> User | None:
         """None: no credentials that this authenticator knows. Raises Unauthorized for credentials that are wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenIdentity:
+    user: User
+    audiences: tuple[str, ...] = ()
+    """Those of the audiences asked for that the token is meant for."""
+
+
+class InvalidToken(Exception):
+    """A token of the authenticator's own kind that is not good; the arguments say why, one reason each."""
+
+
+class TokenAuthenticator(Protocol):
+    async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
+        """None: not a token that this authenticator knows. Raises InvalidToken.
+
+        `audiences`: whom the token must be meant for, any of them; the server itself where None.
+        """

@@ -1,44 +1,34 @@
-"""Bearer tokens: the static token file, and the token of the server's own loopback client."""
+"""Static tokens: the token file, and the token of the server's own loopback client."""
 
 from __future__ import annotations
 
 import csv
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pilothouse.apiserver.authn.interface import TokenIdentity
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, API_SERVER_USER, SYSTEM_PRIVILEGED_GROUP, User
-from pilothouse.apiserver.http import Request
-from pilothouse.machinery.errors import Unauthorized
-
-_PREFIX = "bearer "
 
 
-class TokenAuthenticator:
-    """Knows users by their tokens. A token that nobody knows is refused, not taken for no token.
+class StaticTokens:
+    """Knows users by their tokens. The tokens are meant for the server's own audiences and for no others.
 
     Tokens are kept and looked up as SHA-256 digests, so that how long a look-up takes says nothing about them.
     """
 
-    def __init__(self, users: Mapping[str, User]) -> None:
+    def __init__(self, users: Mapping[str, User], audiences: Sequence[str] = ()) -> None:
         self._users = {_digest(token): user for token, user in users.items()}
+        self._audiences = tuple(audiences)
 
-    async def authenticate(self, request: Request) -> User | None:
-        token = bearer_token(request)
-        if token is None:
+    async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
+        wanted = self._audiences if audiences is None else tuple(audiences)
+        meant_for = tuple(audience for audience in wanted if audience in self._audiences)
+        if audiences is not None and not meant_for:
             return None
         user = self._users.get(_digest(token))
-        if user is None:
-            raise Unauthorized
-        return user
-
-
-def bearer_token(request: Request) -> str | None:
-    header = request.header(b"authorization")
-    if header[: len(_PREFIX)].lower() != _PREFIX:
-        return None
-    return header[len(_PREFIX) :].strip() or None
+        return None if user is None else TokenIdentity(user, meant_for)
 
 
 def _digest(token: str) -> bytes:

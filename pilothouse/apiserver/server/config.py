@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pilothouse.apiserver.authn.interface import Authenticator
+from pilothouse.apiserver.authn.bearer import UnionTokenAuthenticator
+from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticator
 from pilothouse.apiserver.authn.union import UnionAuthenticator
 from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.authz.interface import Authorizer
@@ -26,6 +27,10 @@ class GenericConfig:
     resources: ResourceConfig = field(default_factory=ResourceConfig)
     features: FeatureGates = field(default_factory=FeatureGates)
     authenticator: Authenticator = field(default_factory=lambda: UnionAuthenticator([]))
+    tokens: TokenAuthenticator = field(default_factory=lambda: UnionTokenAuthenticator([]))
+    """Those that `authenticator` reads, for whoever wants a token reviewed."""
+    api_audiences: tuple[str, ...] = ()
+    """Whom tokens must be meant for to be good here."""
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
     min_request_timeout: float = 1800.0
     admission_plugins: frozenset[str] = frozenset()

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from pilothouse.controlplane.flags.declare import flag
 from pilothouse.controlplane.flags.values import BOOL, DURATION, STRING
+from pilothouse.controlplane.options.files import missing_files
 
 DEFAULT_SERVICE_CLUSTER_IP_RANGE = "10.0.0.0/24"
 
@@ -18,6 +19,12 @@ class MiscOptions:
 
     allow_privileged: bool = flag("allow-privileged", BOOL, False, "Let pods ask for privileged containers.")
     event_ttl: float = flag("event-ttl", DURATION, 3600.0, "How long events are kept.")
+    service_account_signing_key_file: str = flag(
+        "service-account-signing-key-file",
+        STRING,
+        "",
+        "The RSA or ECDSA private key that signs tokens of service accounts. Without it, the key in --data-dir.",
+    )
     service_cluster_ip_range: str = flag(
         "service-cluster-ip-range",
         STRING,
@@ -29,6 +36,7 @@ class MiscOptions:
     )
 
     def validate(self) -> Iterator[str]:
+        yield from missing_files({"service-account-signing-key-file": self.service_account_signing_key_file})
         yield from self._validate_service_ranges()
         yield from self._validate_node_ports()
         if self.event_ttl < 0:

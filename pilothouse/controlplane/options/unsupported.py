@@ -10,11 +10,11 @@ _BOOLEANS = """
     audit-log-truncate-enabled audit-webhook-batch-throttle-enable audit-webhook-truncate-enabled
     emulation-forward-compatible enable-aggregator-routing enable-bootstrap-token-auth enable-logs-handler
     encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream
-    runtime-config-emulation-forward-compatible service-account-extend-token-expiration service-account-lookup
+    runtime-config-emulation-forward-compatible service-account-lookup
 """
 
 _VALUES = """
-    admission-control admission-control-config-file allow-metric-labels allow-metric-labels-manifest api-audiences
+    admission-control admission-control-config-file allow-metric-labels allow-metric-labels-manifest
     audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst
     audit-log-batch-throttle-qps audit-log-format audit-log-maxage audit-log-maxbackup audit-log-maxsize
     audit-log-mode audit-log-path audit-log-truncate-max-batch-size audit-log-truncate-max-event-size
@@ -35,8 +35,8 @@ _VALUES = """
     oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip peer-advertise-port peer-ca-file
     proxy-client-cert-file proxy-client-key-file requestheader-allowed-names requestheader-client-ca-file
     requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers
-    requestheader-username-headers service-account-issuer service-account-jwks-uri service-account-key-file
-    service-account-max-token-expiration service-account-signing-endpoint service-account-signing-key-file
+    requestheader-username-headers
+    service-account-signing-endpoint
     strict-transport-security-directives tls-curve-preferences tracing-config-file vmodule
 """
 

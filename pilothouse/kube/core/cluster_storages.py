@@ -10,12 +10,13 @@ from pilothouse.kube.core.nodes.resource import node_storages
 from pilothouse.kube.core.persistentvolumeclaims.resource import persistent_volume_claim_storages
 from pilothouse.kube.core.persistentvolumes.resource import persistent_volume_storages
 from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS, ResourceQuotaStatusStrategy
-from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
+from pilothouse.kube.core.serviceaccount_tokens import service_account_storages
 from pilothouse.kube.events.storage_provider import core_event_storages
 from pilothouse.kube.served import Registries, served
+from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 
 
-def cluster_storages(registries: Registries) -> list[ServedResource]:
+def cluster_storages(registries: Registries, tokens: ServiceAccountConfig) -> list[ServedResource]:
     quotas = registries.open(RESOURCE_QUOTAS)
     return [
         *component_status_storages(registries),
@@ -26,5 +27,5 @@ def cluster_storages(registries: Registries) -> list[ServedResource]:
         *persistent_volume_claim_storages(registries),
         served(quotas),
         served(quotas, StatusStore(quotas, ResourceQuotaStatusStrategy()), subresource="status"),
-        served(registries.open(SERVICE_ACCOUNTS)),
+        *service_account_storages(registries, tokens),
     ]

@@ -28,6 +28,7 @@ from pilothouse.kube.core.services.proxy import PROXY_OPTIONS
 from pilothouse.kube.core.services.storage import ServiceNetwork, ServiceStorage
 from pilothouse.kube.scale import served_scale
 from pilothouse.kube.served import Registries, served
+from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.machinery.names import GroupVersion
 
 
@@ -51,6 +52,7 @@ class LegacyRESTStorage:
 class LegacyRESTStorageProvider:
     network: ServiceNetwork
     connections: PodConnections
+    service_accounts: ServiceAccountConfig
 
     def open(self, registries: Registries) -> LegacyRESTStorage:
         namespaces = NamespaceStorage(registries.open(NAMESPACES))
@@ -62,7 +64,7 @@ class LegacyRESTStorageProvider:
             *pod_storages(registries, self.connections),
             served(registries.open(POD_TEMPLATES)),
             *_services(services),
-            *cluster_storages(registries),
+            *cluster_storages(registries, self.service_accounts),
             node_proxy(registries, self.connections),
             *_replication_controllers(registries.open(REPLICATION_CONTROLLERS)),
         ]

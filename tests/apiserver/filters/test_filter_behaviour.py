@@ -9,7 +9,8 @@ import pytest
 from filter_requests import MakeRequest, answer_ok, body_of, header
 from filter_requests import make_request as build_request
 
-from pilothouse.apiserver.authn.tokens import TokenAuthenticator
+from pilothouse.apiserver.authn.bearer import BearerAuthenticator
+from pilothouse.apiserver.authn.tokens import StaticTokens
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.always import AlwaysAllow, AlwaysDeny, PrivilegedGroup
 from pilothouse.apiserver.authz.union import UnionAuthorizer
@@ -182,7 +183,7 @@ async def test_only_allowed_origins_are_shared_with(make_request: MakeRequest) -
 
 
 async def test_a_known_token_names_its_user_and_an_unknown_one_is_refused(make_request: MakeRequest) -> None:
-    authenticator = TokenAuthenticator({"t": User("bob")})
+    authenticator = BearerAuthenticator(StaticTokens({"t": User("bob")}))
 
     async def who(request: Request) -> Response:
         return Response(200, request.user.name.encode())
@@ -198,13 +199,13 @@ async def test_credentials_of_a_kind_that_nobody_reads_are_no_credentials(make_r
     async def who(request: Request) -> Response:
         return Response(200, request.user.name.encode())
 
-    handler = with_authentication(TokenAuthenticator({}), anonymous=True)(who)
+    handler = with_authentication(BearerAuthenticator(StaticTokens({})), anonymous=True)(who)
     assert body_of(await handler(make_request(headers={"Authorization": "Basic YTpi"}))) == b"system:anonymous"
 
 
 async def test_without_anonymous_access_a_request_needs_credentials(make_request: MakeRequest) -> None:
     with pytest.raises(Unauthorized):
-        await with_authentication(TokenAuthenticator({}))(answer_ok)(make_request())
+        await with_authentication(BearerAuthenticator(StaticTokens({})))(answer_ok)(make_request())
 
 
 async def test_a_refusal_says_who_may_not_do_what_and_where(make_request: MakeRequest) -> None:

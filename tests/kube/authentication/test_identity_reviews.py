@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from pilothouse.apiserver.authn.tokens import TokenAuthenticator
-from pilothouse.apiserver.authn.union import UnionAuthenticator
+from pilothouse.apiserver.authn.bearer import UnionTokenAuthenticator
+from pilothouse.apiserver.authn.tokens import StaticTokens
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.authn.x509 import X509Authenticator
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Creator
 from pilothouse.apiserver.registry.options import WriteOptions
@@ -35,8 +34,7 @@ async def create(storage: Creator, spec: Json) -> Json:
 
 
 def reviews() -> TokenReviews:
-    known = UnionAuthenticator([X509Authenticator(), TokenAuthenticator({"secret": JANE})])
-    return TokenReviews(known, [SERVER])
+    return TokenReviews(StaticTokens({"secret": JANE}, [SERVER]), [SERVER])
 
 
 @pytest.mark.parametrize(
@@ -47,7 +45,7 @@ def reviews() -> TokenReviews:
             {"token": "secret", "audiences": ["vault", SERVER]},
             {"authenticated": True, "user": SHOWN, "audiences": [SERVER]},
         ),
-        ({"token": "secret", "audiences": ["vault"]}, {"user": {}}),
+        ({"token": "secret", "audiences": ["vault"]}, {"user": {}, "error": "invalid bearer token"}),
         ({"token": "garbage"}, {"user": {}, "error": "invalid bearer token"}),
     ],
 )
@@ -56,8 +54,8 @@ async def test_a_token_is_good_for_the_servers_audiences(spec: Json, status: Jso
 
 
 async def test_a_token_that_nobody_reads_is_nobodys() -> None:
-    nobody = TokenReviews(UnionAuthenticator([]), [SERVER])
-    assert (await create(nobody, {"token": "secret"}))["status"] == {"user": {}}
+    nobody = TokenReviews(UnionTokenAuthenticator([]), [SERVER])
+    assert (await create(nobody, {"token": "secret"}))["status"] == {"user": {}, "error": "invalid bearer token"}
 
 
 async def test_a_review_needs_a_token() -> None:

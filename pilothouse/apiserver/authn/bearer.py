@@ -1,0 +1,62 @@
+"""Bearer tokens of requests, and the several kinds of tokens that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pilothouse.apiserver.authn.interface import InvalidToken, TokenAuthenticator, TokenIdentity
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.http import Request
+from pilothouse.machinery.errors import Unauthorized
+
+EXTRA_SPACE = "the provided Authorization header contains extra space before the bearer token, and is ignored"
+
+
+class UnionTokenAuthenticator:
+    """Asks all in order until one knows the token; what others found wrong with it matters only if none does."""
+
+    def __init__(self, authenticators: Sequence[TokenAuthenticator]) -> None:
+        self._authenticators = tuple(authenticators)
+
+    async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
+        problems: list[str] = []
+        for authenticator in self._authenticators:
+            try:
+                found = await authenticator.authenticate_token(token, audiences)
+            except InvalidToken as error:
+                problems += error.args
+                continue
+            if found is not None:
+                return found
+        if problems:
+            raise InvalidToken(*problems)
+        return None
+
+
+class BearerAuthenticator:
+    """A token that nobody knows is refused, not taken for no token."""
+
+    def __init__(self, tokens: TokenAuthenticator) -> None:
+        self._tokens = tokens
+
+    async def authenticate(self, request: Request) -> User | None:
+        token = bearer_token(request)
+        if not token:
+            return None
+        try:
+            found = await self._tokens.authenticate_token(token)
+        except InvalidToken:
+            raise Unauthorized from None
+        if found is None:
+            raise Unauthorized
+        return found.user
+
+
+def bearer_token(request: Request) -> str:
+    """Empty where the request has none. What follows behind another space is not read."""
+    scheme, _, rest = request.header(b"authorization").strip().partition(" ")
+    if scheme.lower() != "bearer":
+        return ""
+    if rest.startswith(" "):
+        request.warnings.append(EXTRA_SPACE)
+    return rest.partition(" ")[0]

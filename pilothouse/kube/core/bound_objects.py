@@ -1,0 +1,98 @@
+"""The objects that a token can be bound to, read anew for each token that is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.options import GetOptions
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.kube.core.nodes.resource import NODES
+from pilothouse.kube.core.pods.resource import PODS
+from pilothouse.kube.core.secrets import SECRETS
+from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
+from pilothouse.kube.parts import text
+from pilothouse.kube.served import Registries
+from pilothouse.kube.serviceaccount.claims import UNBOUND, Binding
+from pilothouse.machinery.errors import BadRequest, Conflict, NotFound
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupResource, GroupVersion, GroupVersionKind
+from pilothouse.machinery.objects import Json, uid_of
+
+
+@dataclass(frozen=True, slots=True)
+class BoundObjects:
+    accounts: RegistryStore
+    pods: RegistryStore
+    secrets: RegistryStore
+    nodes: RegistryStore
+
+    @classmethod
+    def open(cls, registries: Registries) -> BoundObjects:
+        return cls(*map(registries.open, (SERVICE_ACCOUNTS, PODS, SECRETS, NODES)))
+
+    async def service_account(self, ctx: RequestContext, name: str) -> Json:
+        """Raises NotFound."""
+        return await _get(self.accounts, ctx, name)
+
+    async def binding(self, ctx: RequestContext, account: str, ref: Json | None) -> Binding:
+        """Raises NotFound, Conflict where it is another object than the one meant, BadRequest where it cannot be."""
+        if ref is None:
+            return UNBOUND
+        kind, name = kind_of(ref), text(ref, "name")
+        match (kind.group, kind.kind):
+            case ("", "Pod"):
+                found = await self._pod(ctx, account, name)
+                binding = Binding(pod=found, node=await self._node_of(ctx, found))
+            case ("", "Node"):
+                found = await _get(self.nodes, replace(ctx, namespace=""), name)
+                binding = Binding(node=found)
+            case ("", "Secret"):
+                found = await _get(self.secrets, ctx, name)
+                binding = Binding(secret=found)
+            case _:
+                shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
+                raise BadRequest(f"cannot bind token to object of type {shown}")
+        _check_uid(kind, ref, found)
+        return binding
+
+    async def _pod(self, ctx: RequestContext, account: str, name: str) -> Json:
+        pod = await _get(self.pods, ctx, name)
+        if text(pod, "spec", "serviceAccountName") != account:
+            whose = f"cannot bind token for serviceaccount {quote(account)}"
+            raise BadRequest(f"{whose} to pod running with different serviceaccount name.")
+        return pod
+
+    async def _node_of(self, ctx: RequestContext, pod: Json) -> Json | None:
+        """Of a node that is not there, the token says the name alone."""
+        name = text(pod, "spec", "nodeName")
+        if not name:
+            return None
+        try:
+            return await _get(self.nodes, replace(ctx, namespace=""), name)
+        except NotFound:
+            return {"metadata": {"name": name}}
+
+
+def kind_of(ref: Json) -> GroupVersionKind:
+    """An apiVersion that makes no sense is as good as none."""
+    try:
+        version = GroupVersion.parse(text(ref, "apiVersion"))
+    except ValueError:
+        version = GroupVersion("", "")
+    return version.kind(text(ref, "kind"))
+
+
+async def _get(registry: RegistryStore, ctx: RequestContext, name: str) -> Json:
+    result = await registry.get(replace(ctx, resource=registry.resource.group_resource), name, GetOptions())
+    return result.parse() if isinstance(result, StoredObject) else result
+
+
+def _check_uid(kind: GroupVersionKind, ref: Json, found: Json) -> None:
+    if text(ref, "uid") not in ("", uid_of(found)):
+        why = (
+            f"the UID in the bound object reference ({ref['uid']}) does not match the UID in record. "
+            "The object might have been deleted and then recreated"
+        )
+        raise Conflict.of(GroupResource(kind.group, kind.kind), text(ref, "name"), why)

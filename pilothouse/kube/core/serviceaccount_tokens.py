@@ -1,0 +1,142 @@
+"""serviceaccounts/token: asks for a token of a service account. Nothing is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from pilothouse.apiserver.endpoints.groups import ServedResource
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import Result, Validate
+from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.kube.core.bound_objects import BoundObjects
+from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
+from pilothouse.kube.served import Registries, served
+from pilothouse.kube.serviceaccount.claims import (
+    EXTENDED_EXPIRATION,
+    WARN_ONLY_EXPIRATION,
+    Binding,
+    Lifetime,
+    make_claims,
+)
+from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.kube.serviceaccount.issuer import TokenIssuer
+from pilothouse.kube.serviceaccount.keys import SigningKey
+from pilothouse.machinery.errors import Conflict, InternalError, Invalid
+from pilothouse.machinery.field import Errors, FieldError, invalid, root
+from pilothouse.machinery.names import GroupResource, GroupVersionKind
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.times import Clock, format_time, system_clock
+
+TOKEN_REQUEST = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
+DEFAULT_EXPIRATION = 60 * 60
+MIN_EXPIRATION = 10 * 60
+MAX_EXPIRATION = 1 << 32
+
+
+class TokenStorage:
+    keeps_system_fields = True
+    """A uid in the request is a condition on the service account."""
+
+    def __init__(
+        self, objects: BoundObjects, issuer: TokenIssuer, config: ServiceAccountConfig, clock: Clock = system_clock
+    ) -> None:
+        self._objects = objects
+        self._issuer = issuer
+        self._config = config
+        self._clock = clock
+
+    async def create_named(
+        self, ctx: RequestContext, name: str, obj: Json, *, options: WriteOptions, validate: Validate
+    ) -> Result:
+        _check_names(obj, name, ctx.namespace)
+        account = await self._objects.service_account(ctx, name)
+        self._complete(obj, account)
+        if errors := list(validate_token_request(obj)):
+            raise Invalid.of(TOKEN_REQUEST.group_kind, "", errors)
+        await validate(obj)
+        binding = await self._objects.binding(ctx, name, obj["spec"].get("boundObjectRef"))
+        self._shorten(ctx, obj["spec"])
+        return self._issue(obj, account, binding)
+
+    def _complete(self, obj: Json, account: Json) -> None:
+        meta, spec = metadata(obj), obj.setdefault("spec", {})
+        if meta.get("uid", uid_of(account)) != uid_of(account):
+            raise _other_account(obj, account)
+        meta |= {"name": name_of(account), "namespace": namespace_of(account), "uid": uid_of(account)}
+        meta["creationTimestamp"] = format_time(self._clock())
+        spec["audiences"] = spec.get("audiences") or list(self._config.audiences)
+        obj["status"] = {"token": "", "expirationTimestamp": None}
+
+    def _shorten(self, ctx: RequestContext, spec: Json) -> None:
+        asked, limit = spec["expirationSeconds"], self._config.max_expiration
+        if limit and asked > limit:
+            ctx.warn(f"requested expiration of {asked} seconds shortened to {limit} seconds")
+            spec["expirationSeconds"] = limit
+
+    def _issue(self, obj: Json, account: Json, binding: Binding) -> Json:
+        now, spec = self._clock(), obj["spec"]
+        lifetime = self._lifetime(spec["expirationSeconds"], binding, spec["audiences"])
+        claims = make_claims(account, binding, audiences=spec["audiences"], lifetime=lifetime, now=now)
+        try:
+            token = self._issuer.sign(claims)
+        except (OSError, ValueError) as error:
+            raise InternalError.of(f"failed to generate token: {error}") from error
+        # The pod may be told an earlier end than the token has: clients shall renew it by then.
+        expires = now + timedelta(seconds=spec["expirationSeconds"])
+        return obj | {"status": {"token": token, "expirationTimestamp": format_time(expires)}}
+
+    def _lifetime(self, seconds: int, binding: Binding, audiences: Sequence[str]) -> Lifetime:
+        """The tokens that admission puts into pods live on for long, so that clients which never renew theirs work."""
+        extended = (
+            self._config.extend_expiration
+            and binding.pod is not None
+            and seconds == WARN_ONLY_EXPIRATION
+            and set(audiences) <= set(self._config.audiences)
+        )
+        return Lifetime(EXTENDED_EXPIRATION, warn_after=seconds) if extended else Lifetime(seconds)
+
+
+def default_token_request(obj: Json) -> None:
+    spec = obj.setdefault("spec", {})
+    if spec.get("expirationSeconds") is None:
+        spec["expirationSeconds"] = DEFAULT_EXPIRATION
+
+
+def validate_token_request(obj: Json) -> Errors:
+    path, seconds = root("spec", "expirationSeconds"), obj["spec"]["expirationSeconds"]
+    if seconds < MIN_EXPIRATION:
+        yield invalid(path, seconds, "may not specify a duration less than 10 minutes")
+    if seconds > MAX_EXPIRATION:
+        yield invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
+
+
+def _check_names(obj: Json, name: str, namespace: str) -> None:
+    if name_of(obj) not in ("", name):
+        why = "must match the service account name if specified"
+        raise _invalid(name, invalid(root("metadata", "name"), name_of(obj), why))
+    if namespace_of(obj) not in ("", namespace):
+        why = "must match the service account namespace if specified"
+        raise _invalid(name, invalid(root("metadata", "namespace"), namespace_of(obj), why))
+
+
+def _invalid(name: str, error: FieldError) -> Invalid:
+    return Invalid.of(TOKEN_REQUEST.group_kind, name, [error])
+
+
+def _other_account(obj: Json, account: Json) -> Conflict:
+    asked = f"the UID in the token request ({uid_of(obj)})"
+    why = f"{asked} does not match the UID of the service account ({uid_of(account)})"
+    return Conflict.of(GroupResource(TOKEN_REQUEST.group, TOKEN_REQUEST.kind), name_of(account), why)
+
+
+def service_account_storages(registries: Registries, config: ServiceAccountConfig) -> list[ServedResource]:
+    """Where there is no key to sign with, tokens cannot be asked for."""
+    registry = registries.open(SERVICE_ACCOUNTS)
+    if config.signing_key_file is None:
+        return [served(registry)]
+    issuer = TokenIssuer(config.issuers[0], SigningKey(config.signing_key_file))
+    tokens = TokenStorage(BoundObjects.open(registries), issuer, config)
+    token = served(registry, tokens, subresource="token", kind=TOKEN_REQUEST)
+    return [served(registry), replace(token, default=default_token_request)]

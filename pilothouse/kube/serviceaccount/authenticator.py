@@ -1,0 +1,88 @@
+"""Believes tokens that one of the known keys signed in the name of a known issuer, for an audience that was asked for.
+
+A signature is checked once; whether what the token speaks of is still there, each time.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode
+from binascii import Error as Base64Error
+from collections.abc import Sequence
+from functools import lru_cache
+
+import orjson
+
+from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity
+from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.kube.serviceaccount.keys import VerifyingKeys
+from pilothouse.kube.serviceaccount.validator import Validator
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+
+_WRONG_SIGNATURE = "go-jose/go-jose: error in cryptographic primitive"
+_REMEMBERED = 4096
+
+
+class ServiceAccountTokenAuthenticator:
+    def __init__(self, config: ServiceAccountConfig, validator: Validator) -> None:
+        self._issuers = frozenset(config.issuers)
+        self._audiences = config.audiences
+        self._keys = VerifyingKeys(config.verifying_files)
+        self._validator = validator
+        # What raises is not remembered.
+        self._verified = lru_cache(_REMEMBERED)(self._verify)
+
+    async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
+        if unverified_issuer(token) not in self._issuers:
+            return None
+        claims = self._verified(token)
+        if claims is None:
+            return None
+        accepted = self._accepted_audiences(claims, self._audiences if audiences is None else audiences)
+        return TokenIdentity(await self._validator.validate(claims), accepted)
+
+    def _verify(self, token: str) -> Json | None:
+        """The claims; None for what is no signed token at all. Raises InvalidToken."""
+        import jwt
+
+        try:
+            key_id = jwt.get_unverified_header(token).get("kid") or ""
+        except jwt.InvalidTokenError:
+            return None
+        keys = self._keys.with_id(key_id)
+        if not keys:
+            raise InvalidToken("invalid signature, no keys found")
+        for key in keys:
+            try:
+                payload = jwt.PyJWS().decode(token, key.public, algorithms=[key.algorithm])
+            except jwt.InvalidTokenError:
+                continue
+            claims: Json = orjson.loads(payload)
+            return claims
+        raise InvalidToken(_WRONG_SIGNATURE)
+
+    def _accepted_audiences(self, claims: Json, wanted: Sequence[str]) -> tuple[str, ...]:
+        claimed = claims.get("aud") or self._audiences
+        meant_for: Sequence[str] = (claimed,) if isinstance(claimed, str) else claimed
+        accepted = tuple(audience for audience in wanted if audience in meant_for)
+        if not accepted:
+            targets = f"the target audiences {_go_strings(wanted)}"
+            raise InvalidToken(f"token audiences {_go_strings(meant_for)} is invalid for {targets}")
+        return accepted
+
+
+def unverified_issuer(token: str) -> str | None:
+    """Whose token this claims to be; None for what is no token. To be believed only once the signature is checked."""
+    parts = token.split(".")
+    if len(parts) != 3 or "=" in parts[1]:
+        return None
+    try:
+        claims = orjson.loads(urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except (Base64Error, ValueError):
+        return None
+    issuer = claims.get("iss") if isinstance(claims, dict) else None
+    return issuer if isinstance(issuer, str) else None
+
+
+def _go_strings(texts: Sequence[str]) -> str:
+    return f"[{' '.join(map(quote, texts))}]"

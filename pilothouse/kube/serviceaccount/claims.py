@@ -1,0 +1,73 @@
+"""What a service account token says: the registered claims of a JWT, and whom and what it is bound to.
+
+{"aud": ["…"], "exp": …, "iat": …, "iss": "…", "jti": "…", "nbf": …, "sub": "system:serviceaccount:ns:robot",
+ "kubernetes.io": {"namespace": "ns", "serviceaccount": {"name": "robot", "uid": "…"},
+                   "pod": {"name": "…", "uid": "…"}, "node": {…}, "warnafter": …}}
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
+
+PRIVATE = "kubernetes.io"
+WARN_ONLY_EXPIRATION = 60 * 60 + 7
+"""The seconds that admission asks for in the tokens it puts into pods; only such tokens are extended."""
+EXTENDED_EXPIRATION = 365 * 24 * 60 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """The object that a token dies with, and for a pod the node that it is on."""
+
+    pod: Json | None = None
+    secret: Json | None = None
+    node: Json | None = None
+
+    @property
+    def claims(self) -> Json:
+        bound = {"node": self.node, "pod": self.pod, "secret": self.secret}
+        return {kind: reference(obj) for kind, obj in bound.items() if obj is not None}
+
+
+UNBOUND = Binding()
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """Seconds from now; `warn_after` is 0 for a token that simply expires."""
+
+    expires: int
+    warn_after: int = 0
+
+
+def make_claims(
+    account: Json, binding: Binding, *, audiences: Sequence[str], lifetime: Lifetime, now: datetime
+) -> Json:
+    """All claims but the issuer's name."""
+    moment = int(now.timestamp())
+    private: Json = {"namespace": namespace_of(account), "serviceaccount": reference(account), **binding.claims}
+    if lifetime.warn_after:
+        private["warnafter"] = moment + lifetime.warn_after
+    return {
+        "aud": list(audiences),
+        "exp": moment + lifetime.expires,
+        "iat": moment,
+        "jti": str(uuid.uuid4()),
+        PRIVATE: private,
+        "nbf": moment,
+        "sub": user_name(namespace_of(account), name_of(account)),
+    }
+
+
+def reference(obj: Json) -> Json:
+    parts = {"name": name_of(obj), "uid": uid_of(obj)}
+    return {name: value for name, value in parts.items() if value}
+
+
+def user_name(namespace: str, name: str) -> str:
+    return f"system:serviceaccount:{namespace}:{name}"

@@ -1,0 +1,45 @@
+"""The objects that tokens speak of, as the watch caches have them; the store is asked about those that they lack."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.kube.core.nodes.resource import NODES
+from pilothouse.kube.core.pods.resource import PODS
+from pilothouse.kube.core.secrets import SECRETS
+from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
+from pilothouse.kube.served import Registries
+from pilothouse.machinery.objects import Json
+
+
+class TokenGetter(Protocol):
+    """None: there is no such object."""
+
+    async def service_account(self, namespace: str, name: str) -> Json | None: ...
+    async def pod(self, namespace: str, name: str) -> Json | None: ...
+    async def secret(self, namespace: str, name: str) -> Json | None: ...
+    async def node(self, name: str) -> Json | None: ...
+
+
+class StoredObjects:
+    def __init__(self, registries: Registries) -> None:
+        self._registries = registries
+
+    async def service_account(self, namespace: str, name: str) -> Json | None:
+        return await _read(self._registries.open(SERVICE_ACCOUNTS), namespace, name)
+
+    async def pod(self, namespace: str, name: str) -> Json | None:
+        return await _read(self._registries.open(PODS), namespace, name)
+
+    async def secret(self, namespace: str, name: str) -> Json | None:
+        return await _read(self._registries.open(SECRETS), namespace, name)
+
+    async def node(self, name: str) -> Json | None:
+        return await _read(self._registries.open(NODES), "", name)
+
+
+async def _read(registry: RegistryStore, namespace: str, name: str) -> Json | None:
+    key = registry.keys.object(namespace, name)
+    found = await registry.cacher.get(key, not_older_than=0) or await registry.storage.get(key)
+    return None if found is None else found.parse()

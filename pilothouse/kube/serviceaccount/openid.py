@@ -1,0 +1,100 @@
+"""OpenID discovery: what others need to verify service account tokens by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import orjson
+
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.openapi.route import STRING, Route, RouteContainer
+from pilothouse.apiserver.server.server import GenericAPIServer
+from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.kube.serviceaccount.keys import VerifyingKeys
+from pilothouse.machinery.errors import MethodNotAllowed
+from pilothouse.machinery.objects import Json
+
+CONFIGURATION_PATH = "/.well-known/openid-configuration"
+KEYS_PATH = "/openid/v1/jwks"
+
+_JSON = "application/json"
+_KEY_SET = "application/jwk-set+json"
+_MAX_AGE = 3600
+
+
+class OpenIDMetadata:
+    """The keys are read when somebody asks for the first time."""
+
+    def __init__(self, config: ServiceAccountConfig, address: Callable[[], str]) -> None:
+        self._issuer = config.issuers[0]
+        self._jwks_uri = config.jwks_uri
+        self._keys = VerifyingKeys(config.verifying_files)
+        self._address = address
+
+    @property
+    def configuration(self) -> Json:
+        return {
+            "issuer": self._issuer,
+            "jwks_uri": self._jwks_uri or f"https://{self._address()}{KEYS_PATH}",
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": sorted({key.algorithm for key in self._keys.all}),
+        }
+
+    @property
+    def key_set(self) -> Json:
+        return {"keys": [key.jwk for key in self._keys.all]}
+
+
+def install_openid(server: GenericAPIServer, config: ServiceAccountConfig, address: Callable[[], str]) -> None:
+    """Where the issuer's name is no https URL, OpenID has no place for it and nothing is served."""
+    if not config.verifying_files or not is_openid_issuer(config.issuers[0]):
+        return
+    shown = OpenIDMetadata(config, address)
+    _install(server, CONFIGURATION_PATH, _serve(lambda: shown.configuration, _JSON), _configuration_route())
+    _install(server, KEYS_PATH, _serve(lambda: shown.key_set, _KEY_SET), _keys_route())
+
+
+def is_openid_issuer(issuer: str) -> bool:
+    url = urlsplit(issuer)
+    return url.scheme == "https" and not url.query and not url.fragment
+
+
+def _install(server: GenericAPIServer, path: str, handler: Handler, route: Route) -> None:
+    server.mux.handle(path, handler)
+    server.mux.handle(f"{path}/", handler, listed=False)
+    server.openapi.update(RouteContainer(path[1:], lambda: (route,)))
+
+
+def _serve(document: Callable[[], Json], media_type: str) -> Handler:
+    headers = [(b"content-type", media_type.encode()), (b"cache-control", f"public, max-age={_MAX_AGE}".encode())]
+
+    async def serve(request: Request) -> Response:
+        if request.method != "GET":
+            raise MethodNotAllowed("the server does not allow this method on the requested resource", details={})
+        return Response(200, orjson.dumps(document()), [*headers])
+
+    return serve
+
+
+def _configuration_route() -> Route:
+    return Route(
+        method="get",
+        path=f"{CONFIGURATION_PATH}/",
+        operation="getServiceAccountIssuerOpenIDConfiguration",
+        description="get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'",
+        responses={200: STRING},
+        produces=(_JSON,),
+    )
+
+
+def _keys_route() -> Route:
+    return Route(
+        method="get",
+        path=f"{KEYS_PATH}/",
+        operation="getServiceAccountIssuerOpenIDKeyset",
+        description="get service account issuer OpenID JSON Web Key Set (contains public token verification keys)",
+        responses={200: STRING},
+        produces=(_KEY_SET,),
+    )

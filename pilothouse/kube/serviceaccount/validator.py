@@ -1,0 +1,104 @@
+"""Whether a token that is rightly signed is good now: in time, and all that it speaks of is still there.
+
+Clocks may differ, and deletions take a moment: both are forgiven for a minute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pilothouse.apiserver.authn.interface import InvalidToken
+from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
+from pilothouse.kube.parts import part, text
+from pilothouse.kube.serviceaccount.claims import PRIVATE, user_name
+from pilothouse.kube.serviceaccount.getter import TokenGetter
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json, uid_of
+from pilothouse.machinery.times import Clock, parse_time, system_clock
+
+LEEWAY = timedelta(minutes=1)
+INVALIDATED = "service account token has been invalidated"
+
+_ATTRIBUTE = "authentication.kubernetes.io"
+
+
+@dataclass(frozen=True, slots=True)
+class Validator:
+    getter: TokenGetter
+    clock: Clock = system_clock
+
+    async def validate(self, claims: Json) -> User:
+        """Raises InvalidToken."""
+        self._check_times(claims)
+        private = part(claims, PRIVATE)
+        namespace = text(private, "namespace")
+        await self._check_account(namespace, part(private, "serviceaccount"))
+        await self._check_bound(namespace, private)
+        return user_of(claims)
+
+    def _check_times(self, claims: Json) -> None:
+        now, leeway = self.clock().timestamp(), LEEWAY.total_seconds()
+        if "nbf" in claims and now + leeway < claims["nbf"]:
+            raise InvalidToken("service account token is not valid yet")
+        if "exp" in claims and now - leeway > claims["exp"]:
+            raise InvalidToken("service account token has expired")
+        if "iat" in claims and now + leeway < claims["iat"]:
+            raise InvalidToken("service account token is issued in the future")
+
+    async def _check_account(self, namespace: str, claimed: Json) -> None:
+        name = text(claimed, "name")
+        found = await self.getter.service_account(namespace, name)
+        if found is None:
+            raise InvalidToken(NotFound.of(GroupResource("", "serviceaccounts"), name).message)
+        if uid_of(found) != text(claimed, "uid"):
+            raise InvalidToken(f"service account UID ({uid_of(found)}) does not match claim ({text(claimed, 'uid')})")
+        if self._is_deleted(found):
+            raise InvalidToken(f"service account {namespace}/{name} has been deleted")
+
+    async def _check_bound(self, namespace: str, private: Json) -> None:
+        """A pod's token names the pod's node, too, but lives and dies with the pod."""
+        if secret := private.get("secret"):
+            self._check_reference("secret", secret, await self.getter.secret(namespace, text(secret, "name")))
+        if pod := private.get("pod"):
+            self._check_reference("pod", pod, await self.getter.pod(namespace, text(pod, "name")))
+        elif node := private.get("node"):
+            self._check_reference("node", node, await self.getter.node(text(node, "name")))
+
+    def _check_reference(self, kind: str, claimed: Json, found: Json | None) -> None:
+        if found is None:
+            raise InvalidToken(INVALIDATED)
+        if uid_of(found) != text(claimed, "uid"):
+            claim = f"service account {kind} ref claim ({text(claimed, 'uid')})"
+            raise InvalidToken(f"{kind} UID ({uid_of(found)}) does not match {claim}")
+        if self._is_deleted(found):
+            raise InvalidToken(INVALIDATED)
+
+    def _is_deleted(self, obj: Json) -> bool:
+        deleted = text(obj, "metadata", "deletionTimestamp")
+        moment = parse_time(deleted) if deleted else None
+        return moment is not None and moment < self.clock() - LEEWAY
+
+
+def user_of(claims: Json) -> User:
+    private = part(claims, PRIVATE)
+    namespace, account = text(private, "namespace"), part(private, "serviceaccount")
+    return User(
+        user_name(namespace, text(account, "name")),
+        uid=text(account, "uid"),
+        groups=("system:serviceaccounts", f"system:serviceaccounts:{namespace}", ALL_AUTHENTICATED),
+        extra=_extra(claims),
+    )
+
+
+def _extra(claims: Json) -> dict[str, tuple[str, ...]]:
+    pod, node = part(claims, PRIVATE, "pod"), part(claims, PRIVATE, "node")
+    found: dict[str, str] = {}
+    if claims.get("jti"):
+        found["credential-id"] = f"JTI={claims['jti']}"
+    if text(node, "name"):
+        found |= {"node-name": node["name"], "node-uid": text(node, "uid")}
+    if text(pod, "name") and text(pod, "uid"):
+        found |= {"pod-name": pod["name"], "pod-uid": pod["uid"]}
+    return {f"{_ATTRIBUTE}/{name}": (value,) for name, value in found.items() if value}
