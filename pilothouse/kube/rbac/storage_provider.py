@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
+from pilothouse.apiserver.server.hooks import HookContext, PostStartHook
 from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
 from pilothouse.kube.rbac.authorizer.policy import Policy
 from pilothouse.kube.rbac.bindings import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS
+from pilothouse.kube.rbac.bootstrap.ensure import BootstrapPolicy
 from pilothouse.kube.rbac.roles import CLUSTER_ROLES, GROUP, ROLES
 from pilothouse.kube.served import Registries, served
 from pilothouse.machinery.names import GroupVersion
@@ -22,5 +24,16 @@ class RBACStorageProvider:
         return APIGroup(
             GROUP,
             [APIVersion(GroupVersion(GROUP, "v1"), [served(registry) for registry in (*roles, *bindings)])],
-            post_start_hooks={"rbac/bootstrap-roles": feed.start},
+            post_start_hooks={"rbac/bootstrap-roles": _bootstrap(feed, BootstrapPolicy([*roles, *bindings]))},
         )
+
+
+def _bootstrap(feed: PolicyFeed, roles: BootstrapPolicy) -> PostStartHook:
+    """When it has finished, the authorizer goes by the bootstrap roles, too."""
+
+    async def hook(context: HookContext) -> None:
+        await feed.start(context)
+        await roles.ensure()
+        await feed.catch_up()
+
+    return hook

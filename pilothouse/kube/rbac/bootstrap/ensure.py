@@ -1,0 +1,97 @@
+"""Sees to it that the bootstrap roles and bindings are there when the server becomes ready, and complete.
+
+What fails is logged and tried again; a server that can not make them in half a minute does not start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.kube.rbac.bootstrap.migration import migrated_bindings, migrated_roles
+from pilothouse.kube.rbac.bootstrap.reconciliation import is_protected, reconciled, refers_elsewhere
+from pilothouse.kube.rbac.bootstrap.tables import bootstrap_objects
+from pilothouse.machinery.errors import AlreadyExists, StatusError
+from pilothouse.machinery.objects import Json, name_of, namespace_of
+
+_ROUNDS = 30
+_PAUSE = 1.0
+_MIGRATIONS: Mapping[str, Callable[[Mapping[str, Json]], Iterable[Json]]] = {
+    "ClusterRole": migrated_roles,
+    "ClusterRoleBinding": migrated_bindings,
+}
+
+_log = logging.getLogger(__name__)
+
+
+class RolesNotInitialized(Exception):
+    """The bootstrap roles could not be made."""
+
+
+class BootstrapPolicy:
+    def __init__(self, registries: Iterable[RegistryStore], *, pause: float = _PAUSE) -> None:
+        self._kinds = {registry.resource.names.kind: OwnAccess(registry) for registry in registries}
+        self._pause = pause
+
+    async def ensure(self) -> None:
+        """Raises RolesNotInitialized."""
+        expected = bootstrap_objects().by_kind
+        for _ in range(_ROUNDS):
+            done = await asyncio.gather(*(self._ensure_kind(kind, objects) for kind, objects in expected.items()))
+            if all(done):
+                return
+            await asyncio.sleep(self._pause)
+        raise RolesNotInitialized("unable to initialize roles: timed out waiting for the condition")
+
+    async def _ensure_kind(self, kind: str, expected: list[Json]) -> bool:
+        """Objects are written side by side, so that they share what it costs to make them durable."""
+        access = self._kinds[kind]
+        try:
+            stored = {(namespace_of(obj), name_of(obj)): obj for obj in await access.list()}
+            if await self._migrate(kind, {name: obj for (_, name), obj in stored.items()}):
+                return await self._ensure_kind(kind, expected)
+        except (StatusError, StorageError) as error:
+            _log.error("unable to initialize %ss: %s", kind.lower(), error)
+            return False
+        ensured = (_ensure(access, obj, stored.get((namespace_of(obj), name_of(obj)))) for obj in expected)
+        return all(await asyncio.gather(*ensured))
+
+    async def _migrate(self, kind: str, stored: Mapping[str, Json]) -> bool:
+        """Whether there was anything to do. Raises StatusError."""
+        wanted = list(_MIGRATIONS[kind](stored)) if kind in _MIGRATIONS else []
+        for obj in wanted:
+            await self._kinds[kind].ensure(obj)
+        return bool(wanted)
+
+
+async def _ensure(access: OwnAccess, expected: Json, stored: Json | None) -> bool:
+    """Whether the object is as expected now, or wants to be left alone."""
+    try:
+        if stored is None:
+            await access.create(expected)
+        elif not is_protected(stored):
+            await _bring_back(access, expected, stored)
+    except AlreadyExists:
+        return False  # somebody was faster: the next round looks at what they made
+    except (StatusError, StorageError) as error:
+        what = f"{expected['kind'].lower()}.{expected['apiVersion'].partition('/')[0]}/{name_of(expected)}"
+        _log.error("unable to reconcile %s: %s", what, error)
+        return False
+    return True
+
+
+async def _bring_back(access: OwnAccess, expected: Json, stored: Json) -> None:
+    if refers_elsewhere(stored, expected):
+        await access.delete(name_of(stored), namespace=namespace_of(stored))
+        await access.create(expected)
+    elif reconciled(stored, expected) != stored:
+        await access.update(stored, lambda current: _replace(current, reconciled(current, expected)))
+
+
+def _replace(obj: Json, new: Json) -> None:
+    obj.clear()
+    obj.update(new)

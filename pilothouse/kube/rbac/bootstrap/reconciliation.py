@@ -1,0 +1,67 @@
+"""Brings a stored role or binding back to what is expected of it, and never takes anything away.
+
+Rules, subjects, labels and annotations that are missing are added; those that somebody else added or changed stay.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from pilothouse.kube.rbac.bootstrap.tables import AUTO_UPDATE
+from pilothouse.kube.rbac.covering import uncovered
+from pilothouse.kube.rbac.rules import Rule
+from pilothouse.machinery.objects import Json, metadata
+
+
+def is_protected(obj: Json) -> bool:
+    """Its owner wants it left alone."""
+    return bool((metadata(obj).get("annotations") or {}).get(AUTO_UPDATE) == "false")
+
+
+def refers_elsewhere(binding: Json, expected: Json) -> bool:
+    """Then it can not be brought back, only replaced: what a binding refers to never changes."""
+    return bool(binding.get("roleRef") != expected.get("roleRef"))
+
+
+def reconciled(stored: Json, expected: Json) -> Json:
+    """A new object, equal to the stored one where nothing is missing."""
+    obj = deepcopy(stored)
+    _add_metadata(obj, expected)
+    if "roleRef" in expected:
+        _add_subjects(obj, expected)
+    else:
+        _add_rules(obj, expected)
+        _set_aggregation(obj, expected)
+    return obj
+
+
+def _add_metadata(obj: Json, expected: Json) -> None:
+    for field in ("annotations", "labels"):
+        metadata(obj)[field] = metadata(expected)[field] | (metadata(obj).get(field) or {})
+
+
+def _add_subjects(binding: Json, expected: Json) -> None:
+    found = binding.get("subjects") or []
+    missing = [subject for subject in expected.get("subjects") or () if subject not in found]
+    if missing:
+        binding["subjects"] = [*found, *missing]
+
+
+def _add_rules(role: Json, expected: Json) -> None:
+    if role.get("rules") == expected.get("rules"):
+        return
+    found, wanted = (role.get("rules") or (), expected.get("rules") or ())
+    missing = uncovered([*map(Rule.of, found)], map(Rule.of, wanted))
+    if missing:
+        role["rules"] = [*found, *(rule.as_json() for rule in missing)]
+
+
+def _set_aggregation(role: Json, expected: Json) -> None:
+    """A role that is not expected to be made up of others stops being so; selectors are added, not replaced."""
+    if "aggregationRule" not in expected:
+        role.pop("aggregationRule", None)
+        return
+    found = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
+    missing = [each for each in expected["aggregationRule"]["clusterRoleSelectors"] if each not in found]
+    if missing:
+        role["aggregationRule"] = {"clusterRoleSelectors": [*found, *missing]}

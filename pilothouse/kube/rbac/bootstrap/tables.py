@@ -1,0 +1,132 @@
+"""Reads the tables of roles and bindings beside this file.
+
+clusterrole NAME                        a role for the whole cluster; what is indented belongs to it
+  label aggregate-to-edit               it is part of another role
+  from aggregate-to-view                it is made up of other roles
+  VERBS : GROUPS : RESOURCES : NAMES    a rule; the names may be left out; `core` is the group without a name
+  VERBS : PATHS                         a rule about paths
+    …                                   a deeper line goes on where the one before it ended
+role NAMESPACE/NAME                     the same in a namespace
+controller NAME                         a cluster role, and its binding to the service account of a controller
+bind [NAMESPACE/]NAME [ROLE] : SUBJECTS a binding; the role has the binding's name where none is given
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.resources import files
+
+from pilothouse.kube.rbac.roles import GROUP
+from pilothouse.kube.rbac.rules import Rule
+from pilothouse.machinery.objects import Json
+
+AUTO_UPDATE = "rbac.authorization.kubernetes.io/autoupdate"
+
+_TABLES = ("cluster_roles.txt", "controller_roles.txt", "namespace_roles.txt")
+_WORDS = {
+    "READ": "get list watch",
+    "WRITE": "create delete deletecollection patch update",
+    "ALL": "create delete deletecollection get list patch update watch",
+}
+_EVENTS = "create patch update : core events.k8s.io : events"
+_CONTINUED = re.compile(r"\n {4,}")
+
+
+@dataclass(slots=True)
+class BootstrapObjects:
+    """By kind: ClusterRole, ClusterRoleBinding, Role, RoleBinding."""
+
+    by_kind: dict[str, list[Json]] = field(default_factory=dict)
+
+    def add(self, kind: str, name: str, content: Json) -> Json:
+        obj = _object(kind, name, content)
+        self.by_kind.setdefault(kind, []).append(obj)
+        return obj
+
+
+def bootstrap_objects() -> BootstrapObjects:
+    objects = BootstrapObjects()
+    for table in _TABLES:
+        text = files(__package__).joinpath(table).read_text()
+        for block in _blocks(_CONTINUED.sub(" ", text)):
+            _read(block, objects)
+    return objects
+
+
+def _blocks(text: str) -> Iterator[list[str]]:
+    """A line that is not indented begins one."""
+    block: list[str] = []
+    for line in filter(str.strip, text.splitlines()):
+        if block and not line.startswith(" "):
+            yield block
+            block = []
+        block.append(line.strip())
+    if block:
+        yield block
+
+
+def _read(block: list[str], objects: BootstrapObjects) -> None:
+    what, _, rest = block[0].partition(" ")
+    if what == "bind":
+        _bind(rest, objects)
+    elif what == "controller":
+        _fill(objects.add("ClusterRole", f"system:controller:{rest}", {"rules": None}), block[1:])
+        _bind(f"system:controller:{rest} : serviceaccount/kube-system/{rest}", objects)
+    else:
+        kind = {"clusterrole": "ClusterRole", "role": "Role"}[what]
+        _fill(objects.add(kind, rest, {"rules": None}), block[1:])
+
+
+def _fill(role: Json, lines: list[str]) -> None:
+    for line in lines:
+        word, _, label = line.partition(" ")
+        if word == "label":
+            role["metadata"]["labels"][f"{GROUP}/{label}"] = "true"
+        elif word == "from":
+            selector = {"matchLabels": {f"{GROUP}/{label}": "true"}}
+            role.setdefault("aggregationRule", {}).setdefault("clusterRoleSelectors", []).append(selector)
+        else:
+            role["rules"] = [*(role["rules"] or ()), _rule(_EVENTS if line == "EVENTS" else line).as_json()]
+
+
+def _rule(line: str) -> Rule:
+    verbs, *about = (tuple(_WORDS.get(part, part).split()) for part in line.split(" : "))
+    if len(about) == 1:
+        return Rule(verbs, paths=about[0])
+    groups = tuple("" if group == "core" else group for group in about[0])
+    return Rule(verbs, groups, about[1], *about[2:])
+
+
+def _bind(line: str, objects: BootstrapObjects) -> None:
+    named, _, subjects = line.partition(" : ")
+    binding, _, role = named.partition(" ")
+    namespaced = "/" in binding
+    content: Json = {"subjects": [_subject(word) for word in subjects.split()]} if subjects else {}
+    kind = "Role" if namespaced else "ClusterRole"
+    content["roleRef"] = {"apiGroup": GROUP, "kind": kind, "name": role or binding.rpartition("/")[2]}
+    objects.add(f"{kind}Binding", binding, content)
+
+
+def _subject(word: str) -> Json:
+    kind, _, name = word.partition("/")
+    if kind == "serviceaccount":
+        namespace, _, name = name.partition("/")
+        return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+    return {"kind": {"user": "User", "group": "Group"}[kind], "apiGroup": GROUP, "name": name}
+
+
+def _object(kind: str, name: str, content: Json) -> Json:
+    namespace, _, name = name.rpartition("/")
+    return {
+        "kind": kind,
+        "apiVersion": f"{GROUP}/v1",
+        "metadata": {
+            "name": name,
+            **({"namespace": namespace} if namespace else {}),
+            "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"},
+            "annotations": {AUTO_UPDATE: "true"},
+        },
+        **content,
+    }

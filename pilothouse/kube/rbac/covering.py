@@ -1,0 +1,57 @@
+"""Whether some rules allow everything that others allow: who may grant a right, and what a role lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from pilothouse.kube.rbac.rules import ALL, Rule, path_covers
+
+
+def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+    """What of `wanted` no rule of `owned` allows, in rules of one verb, one resource and at most one name each.
+
+    Each of those is allowed by a single rule or by none, so nothing is missed by looking at one rule at a time.
+    """
+    return [part for rule in wanted for part in _parts(rule) if not any(_covers(own, part) for own in owned)]
+
+
+def compacted(rules: Iterable[Rule]) -> list[Rule]:
+    """Rules of one resource that differ by verb only become one rule."""
+    joined: dict[Rule, Rule] = {}
+    for rule in rules:
+        about = Rule((), rule.groups, rule.resources, rule.names, rule.paths)
+        key = rule if rule.paths else about
+        verbs = joined[key].verbs if key in joined and not rule.paths else ()
+        joined[key] = Rule((*verbs, *rule.verbs), rule.groups, rule.resources, rule.names, rule.paths)
+    return list(joined.values())
+
+
+def _parts(rule: Rule) -> Iterator[Rule]:
+    for group in rule.groups:
+        for resource in rule.resources:
+            for verb in rule.verbs:
+                for names in _one_by_one(rule.names):
+                    yield Rule((verb,), (group,), (resource,), names)
+    for path in rule.paths:
+        for verb in rule.verbs:
+            yield Rule((verb,), paths=(path,))
+
+
+def _one_by_one(names: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """No names stay no names."""
+    return [(name,) for name in names] if names else [()]
+
+
+def _covers(own: Rule, part: Rule) -> bool:
+    return (
+        own.has_verb(part.verbs[0])
+        and all(map(own.has_group, part.groups))
+        and all(_covers_resource(own, resource) for resource in part.resources)
+        and (not own.names or (bool(part.names) and part.names[0] in own.names))
+        and all(any(path_covers(path, wanted) for path in own.paths) for wanted in part.paths)
+    )
+
+
+def _covers_resource(own: Rule, resource: str) -> bool:
+    _, slash, subresource = resource.partition("/")
+    return ALL in own.resources or resource in own.resources or bool(slash and f"*/{subresource}" in own.resources)
