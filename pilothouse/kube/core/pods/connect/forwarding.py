@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 import aiohttp
 from yarl import URL
 
-from pilothouse.apiserver.http import Headers, Request, Response
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.kube.core.pods.connect.links import Links
 from pilothouse.kube.core.pods.connect.refusals import MAX_MESSAGE, refusal
 from pilothouse.kube.core.pods.connect.targets import Target, dial_problem, get_problem
 from pilothouse.machinery.errors import ServiceUnavailable, StatusError
@@ -50,8 +51,8 @@ async def forward(request: Request, target: Target, *, prefix: str) -> Response:
         await session.close()
         problem = dial_problem(_cause_of(error), target)
         raise ServiceUnavailable(f"error trying to reach service: {problem}") from None
-    headers = _answered(answer, target, prefix)
-    return Response(answer.status, _stream(session, answer), headers)
+    hosts = frozenset({target.authority, request.header(b"host")}) - {""}
+    return await _answered(session, answer, Links(prefix, hosts))
 
 
 def _new_session(target: Target) -> aiohttp.ClientSession:
@@ -103,22 +104,17 @@ def _forwarded(request: Request, uri: str) -> list[tuple[str, str]]:
     if client:
         kept.append((b"x-forwarded-for", b", ".join([*earlier, client])))
     kept.append((b"x-forwarded-uri", uri.encode()))
-    kept.append((b"x-forwarded-host", request.header(b"host").encode()))
-    kept.append((b"x-forwarded-proto", request.scheme.encode()))
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in kept]
 
 
-def _answered(answer: aiohttp.ClientResponse, target: Target, prefix: str) -> Headers:
+async def _answered(session: aiohttp.ClientSession, answer: aiohttp.ClientResponse, links: Links) -> Response:
     raw = ((name.lower(), value) for name, value in answer.raw_headers)
-    kept = [(name, value) for name, value in raw if name not in _HOP_BY_HOP and name not in _CORS]
-    return [(name, _rewritten(value, target, prefix) if name == b"location" else value) for name, value in kept]
-
-
-def _rewritten(location: bytes, target: Target, prefix: str) -> bytes:
-    """A redirect within the target leads through this server as well."""
-    url = URL(location.decode("latin-1"), encoded=True)
-    if url.is_absolute() and url.authority not in ("", target.authority):
-        return location
-    path = url.raw_path if url.raw_path.startswith("/") else f"/{url.raw_path}"
-    query = f"?{url.raw_query_string}" if url.raw_query_string else ""
-    return f"{prefix}{path}{query}".encode("latin-1")
+    headers = [(name, value) for name, value in raw if name not in _HOP_BY_HOP and name not in _CORS]
+    if "location" in answer.headers:
+        place = links.rewritten(answer.headers["location"]).encode("latin-1")
+        headers = [(name, place if name == b"location" else value) for name, value in headers]
+    elif answer.content_type == "text/html":
+        async with session:
+            page = await answer.read()
+        return Response(answer.status, links.in_page(page, answer.headers.get("content-encoding", "")), headers)
+    return Response(answer.status, _stream(session, answer), headers)
