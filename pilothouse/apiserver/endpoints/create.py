@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.endpoints.body import decode_object_body
+from pilothouse.apiserver.endpoints.fieldmanager.admission import admit
 from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
 from pilothouse.apiserver.endpoints.negotiation import negotiate_input, negotiate_output
 from pilothouse.apiserver.endpoints.options import create_options
@@ -39,7 +40,7 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
         dedup_owner_references(obj, request.warnings.append)
         manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
         scope.field_manager.update(None, obj, manager)
-        await scope.admission.admit(_attributes(request, obj, name, options))
+        await admit(scope.admission, _attributes(request, obj, name, options))
         dedup_owner_references(obj, request.warnings.append, after_admission=True)
 
         async def validate(created: Json) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authz.interface import Decision, attributes_of, forbidden
+from pilothouse.apiserver.endpoints.fieldmanager.admission import admit
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.interface import Updated, UpdatedObject, Updater
@@ -31,7 +32,7 @@ async def store_update(
     async def admitted(existing: Json | None) -> Json:
         obj = await updated.make(existing)
         operation = Operation.CREATE if existing is None else Operation.UPDATE
-        await scope.admission.admit(attributes(operation, obj, existing))
+        await admit(scope.admission, attributes(operation, obj, existing))
         dedup_owner_references(obj, request.warnings.append, after_admission=True)
         return obj
 

@@ -92,6 +92,8 @@ def difference(a: FieldSet, b: FieldSet) -> FieldSet:
 
 
 def _difference(a: FieldSet, b: FieldSet) -> FieldSet | None:
+    if not a:
+        return None if is_member(b) else a
     return node_of(is_member(a) and not is_member(b), difference(below(a), below(b)))
 
 
