@@ -55,3 +55,9 @@ def test_only_the_links_of_a_page_change() -> None:
     assert gzip.decompress(LINKS.in_page(gzip.compress(PAGE), "gzip")) == seen
     assert zlib.decompress(LINKS.in_page(deflated(PAGE), "deflate"), -15) == seen
     assert LINKS.in_page(PAGE, "br") == PAGE
+
+
+@pytest.mark.parametrize("piece", [b"<a ", b'<a "', b"<a x='"])
+def test_a_page_that_is_no_html_is_soon_done_with(piece: bytes) -> None:
+    page = piece * 20_000
+    assert LINKS.in_page(page, "") == page

@@ -44,7 +44,7 @@ _LINKS = {
 _NAMES = "|".join(_LINKS)
 # Bounded, so that a page that is no HTML cannot keep the server busy.
 _TAG = re.compile(
-    rf"""<({_NAMES})\b((?:[^>"']{{1,2000}}+|"[^"]{{0,2000}}+"|'[^']{{0,2000}}+'){{0,200}}+)>""", re.IGNORECASE
+    rf"""<({_NAMES})\b((?:[^<>"']{{1,2000}}+|"[^"]{{0,2000}}+"|'[^']{{0,2000}}+'){{0,60}}+)>""", re.IGNORECASE
 )
 _ATTRIBUTE = re.compile(r"""(?<=\s)([a-zA-Z-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _RAW_DEFLATE = -15
