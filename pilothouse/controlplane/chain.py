@@ -16,4 +16,6 @@ def create_server_chain(config: Config) -> Aggregator:
     nobody = not_found(config.generic.lifecycle.mux_and_discovery_complete)
     extensions = ExtensionsServer(config.generic, delegate=nobody)
     kube = KubeServer(config.kube, delegate=extensions.generic)
+    # Admission is the same for custom resources; what it asks about is stored by the kube server.
+    extensions.admission.plugins = kube.admission.plugins
     return Aggregator(config.generic, delegate=kube.generic)

@@ -1,11 +1,97 @@
-"""The last server of the chain: what it does not know, nobody does."""
+"""The server of CustomResourceDefinitions and of custom resources. What it does not know, nobody does."""
 
 from __future__ import annotations
 
-from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.admission.chain import AdmissionChain
+from pilothouse.apiserver.endpoints.api_groups import install_api_group, install_group_list
+from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
+from pilothouse.apiserver.endpoints.install import Installer
+from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.server.config import GenericConfig
+from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.client.controller.runner import Controller
+from pilothouse.extensions.controllers.api_approval import APIApprovalController
+from pilothouse.extensions.controllers.definitions import Definitions
+from pilothouse.extensions.controllers.establishing import EstablishingController
+from pilothouse.extensions.controllers.finalizer import FinalizingController
+from pilothouse.extensions.controllers.naming import NamingController
+from pilothouse.extensions.controllers.status_writer import StatusWriter
+from pilothouse.extensions.customresourcedefinitions.storage import DefinitionStore, served_definitions
+from pilothouse.extensions.customresourcedefinitions.strategy import GROUP_VERSION
+from pilothouse.extensions.customresources.handler import CustomResources
+from pilothouse.extensions.discovery import CustomResourceDiscovery
+from pilothouse.machinery.objects import Json, name_of
+
+_FINALIZING_WORKERS = 5
 
 
 class ExtensionsServer:
-    def __init__(self, config: GenericConfig, *, delegate: Handler) -> None:
+    def __init__(self, config: GenericConfig, *, delegate: Handler, admission: AdmissionChain | None = None) -> None:
         self.generic = config.new_server("apiextensions-apiserver", delegate)
+        self.admission = admission or AdmissionChain()
+        self.definition_store = DefinitionStore(config.store, root=config.key_prefix)
+        self.definitions = Definitions(self.definition_store)
+        self.custom_resources = CustomResources(config, self.admission, delegate=delegate)
+        self.discovery = CustomResourceDiscovery(self.generic.discovery, delegate=delegate)
+        self._install(Installer(self.admission, config.authorizer, config.min_request_timeout))
+        self._controllers = self._make_controllers()
+        self.definitions.listen(self._changed)
+        self.generic.add_post_start_hook("start-apiextensions-informers", self._start_informers)
+        self.generic.add_post_start_hook("start-apiextensions-controllers", self._start_controllers)
+        self.generic.add_post_start_hook("crd-informer-synced", self._wait_synced)
+        self.generic.add_drained(self._stop)
+
+    def _install(self, installer: Installer) -> None:
+        group = APIGroup(GROUP_VERSION.group, [APIVersion(GROUP_VERSION, served_definitions(self.definition_store))])
+        install_api_group(self.generic, group, installer)
+        install_group_list(self.generic, [group])
+        self.generic.mux.handle_prefix("/apis/", self._serve, listed=False)
+
+    async def _serve(self, request: Request) -> Response:
+        if request.info.is_resource:
+            return await self.custom_resources(request)
+        return await self.discovery(request)
+
+    def _make_controllers(self) -> list[Controller[str]]:
+        definitions, writer = self.definitions, StatusWriter(self.definition_store)
+        naming = NamingController(definitions, writer, lambda name: self._controllers[0].queue.add(name))
+        finalizing = FinalizingController(definitions, writer, self.custom_resources.registry)
+        return [
+            Controller("crd_naming_condition_controller", naming.sync),
+            Controller("crdEstablishing", EstablishingController(definitions, writer).sync),
+            Controller(
+                "kubernetes_api_approval_conformant_condition_controller",
+                APIApprovalController(definitions, writer).sync,
+            ),
+            Controller("crd_finalizer", finalizing.sync, workers=_FINALIZING_WORKERS),
+        ]
+
+    def _changed(self, definitions: list[Json]) -> None:
+        for definition in definitions:
+            name = name_of(definition)
+            current = self.definitions.get(name)
+            if current is None:
+                self.custom_resources.remove(name)
+            else:
+                self.custom_resources.update(current)
+            for controller in self._controllers:
+                controller.queue.add(name)
+        for group in dict.fromkeys(definition["spec"]["group"] for definition in definitions):
+            self.discovery.sync(group, self.definitions.of_group(group))
+
+    async def _start_informers(self, context: HookContext) -> None:
+        await self.definition_store.cacher.start()
+        await self.definition_store.cacher.wait_ready()
+        context.spawn(self.definitions.run(), name="custom resource definitions")
+
+    async def _start_controllers(self, context: HookContext) -> None:
+        for controller in self._controllers:
+            context.spawn(controller.run(), name=controller.name)
+
+    async def _wait_synced(self, context: HookContext) -> None:
+        """Until then, requests for custom resources are answered as if there were none."""
+        await self.definitions.synced.wait()
+
+    async def _stop(self) -> None:
+        await self.custom_resources.stop()
+        await self.definition_store.cacher.stop()

@@ -79,8 +79,8 @@ class KubeServer:
             authorizer=config.generic.authorizer,
             enabled=config.generic.admission_plugins,
         )
-        admission = AdmissionChain(plugins)
-        installer = Installer(admission, config.generic.authorizer, config.generic.min_request_timeout)
+        self.admission = AdmissionChain(plugins)
+        installer = Installer(self.admission, config.generic.authorizer, config.generic.min_request_timeout)
         self._install_legacy_api(legacy, installer)
         self._install_apis(installer)
         install_openid(self.generic, config.service_accounts, lambda: config.external_address)

@@ -43,7 +43,11 @@ def _names(served: ServedResource) -> Json:
 
 def storage_version_hash(group_version: GroupVersion, served: ServedResource) -> str:
     """Changes when objects are stored in another form."""
-    text = f"{group_version.group}/{served.storage_version}/{served.kind.kind}"
+    return hash_of_storage_version(group_version.group, served.storage_version, served.kind.kind)
+
+
+def hash_of_storage_version(group: str, version: str, kind: str) -> str:
+    text = f"{group}/{version}/{kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
 
 

@@ -44,7 +44,7 @@ def list_response(request: Request, scope: RequestScope, output: Output, result:
         return encoded(request, output, transform.listed(request, scope, output.convert, result))
     serializer = output.serializer
     pieces = [serializer.piece(stored, scope.view) for stored in result.objects]
-    parts = serializer.list(scope.view, list_metadata(result), pieces)
+    parts = serializer.list(scope.view, list_metadata(result, typed_items=scope.view.typed_items), pieces)
     if output.pretty:
         return _finish(request, output, _indented(b"".join(parts), output), 200)
     if len(pieces) < _STREAM_FROM:
@@ -56,10 +56,10 @@ def encoded(request: Request, output: Output, obj: Json, *, status: int = 200) -
     return _finish(request, output, output.serializer.encode(obj, pretty=output.pretty), status)
 
 
-def list_metadata(result: ListResult) -> Json:
-    """A list that comes from no store has no revision."""
+def list_metadata(result: ListResult, *, typed_items: bool = False) -> Json:
+    """A list that comes from no store has no revision. One of custom resources always says how to continue."""
     meta: Json = {"resourceVersion": str(result.revision)} if result.revision else {}
-    if result.continue_token:
+    if result.continue_token or typed_items:
         meta["continue"] = result.continue_token
     if result.remaining:
         meta["remainingItemCount"] = result.remaining

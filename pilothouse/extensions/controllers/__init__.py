@@ -1,0 +1,1 @@
+"""What follows from CustomResourceDefinitions: accepted names, conditions, cleanup."""

@@ -1,0 +1,34 @@
+"""API approval: a definition in a group of the Kubernetes community says whether it was approved."""
+
+from __future__ import annotations
+
+from pilothouse.extensions.controllers.definitions import Definitions
+from pilothouse.extensions.controllers.status_writer import StatusWriter
+from pilothouse.extensions.customresourcedefinitions.approval import ApprovalState, approval_of, is_protected_group
+from pilothouse.extensions.customresourcedefinitions.conditions import (
+    API_APPROVED,
+    Condition,
+    find_condition,
+    set_condition,
+)
+from pilothouse.machinery.objects import Json
+
+
+class APIApprovalController:
+    def __init__(self, definitions: Definitions, writer: StatusWriter) -> None:
+        self._definitions = definitions
+        self._writer = writer
+
+    async def sync(self, name: str) -> None:
+        definition = self._definitions.get(name)
+        if definition is None or not is_protected_group(definition["spec"]["group"]):
+            return
+        condition = _condition(definition)
+        if not condition.is_said_by(find_condition(definition, API_APPROVED)):
+            await self._writer.write(definition, lambda current: set_condition(current, condition))
+
+
+def _condition(definition: Json) -> Condition:
+    approval = approval_of(definition)
+    status = "True" if approval.state is ApprovalState.APPROVED else "False"
+    return Condition(API_APPROVED, status, approval.state.value, approval.reason)

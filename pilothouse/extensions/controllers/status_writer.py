@@ -1,0 +1,40 @@
+"""The server's own writes to the status of definitions, recorded in managedFields as those of kube-apiserver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pilothouse.apiserver.endpoints.fieldmanager.manager import FieldManager
+from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
+from pilothouse.apiserver.endpoints.groups import APIVersion
+from pilothouse.apiserver.endpoints.install import field_manager
+from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.extensions.customresourcedefinitions.storage import DefinitionStore, served_definitions
+from pilothouse.extensions.customresourcedefinitions.strategy import GROUP_VERSION, DefinitionStatusStrategy
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, uid_of
+
+_MANAGER = "kube-apiserver"
+
+
+class StatusWriter:
+    def __init__(self, registry: DefinitionStore) -> None:
+        self._access = OwnAccess(registry.with_strategy(DefinitionStatusStrategy()), field_manager=_MANAGER)
+        version = APIVersion(GROUP_VERSION, served_definitions(registry))
+        self._fields: FieldManager = field_manager(version.resources[1], [version])
+
+    async def write(self, definition: Json, change: Callable[[Json], None]) -> None:
+        """Changes the definition as it is when the change is written. One that is gone, or another one of the same
+        name, is left alone."""
+
+        def changed(current: Json) -> None:
+            if uid_of(current) != uid_of(definition):
+                return
+            before = fresh(current)
+            change(current)
+            self._fields.update(before, current, _MANAGER)
+
+        try:
+            await self._access.update(definition, changed)
+        except NotFound:
+            return

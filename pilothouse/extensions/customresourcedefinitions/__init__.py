@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions: the kind itself, with its rules."""

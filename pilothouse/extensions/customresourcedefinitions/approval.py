@@ -1,0 +1,52 @@
+"""API groups of the Kubernetes community: a definition in one says where it was approved, or that it was not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.validation.urls import InvalidUrl, parse_url
+
+APPROVED_ANNOTATION = "api-approved.kubernetes.io"
+
+_SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
+_MUST = f"protected groups must have approval annotation {quote(APPROVED_ANNOTATION)}"
+
+
+class ApprovalState(Enum):
+    INVALID = "InvalidAnnotation"
+    APPROVED = "ApprovedAnnotation"
+    BYPASSED = "UnapprovedAnnotation"
+    MISSING = "MissingAnnotation"
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    state: ApprovalState
+    reason: str
+
+
+def is_protected_group(group: str) -> bool:
+    return f".{group}".endswith((".k8s.io", ".kubernetes.io"))
+
+
+def approval_of(definition: Json) -> Approval:
+    said = annotations_of(definition).get(APPROVED_ANNOTATION) or ""
+    if not said:
+        return Approval(ApprovalState.MISSING, f"{_MUST}, {_SEE}")
+    if said.startswith("unapproved"):
+        return Approval(ApprovalState.BYPASSED, f"not approved: {quote(said)}")
+    if _is_url(said):
+        return Approval(ApprovalState.APPROVED, f"approved in {said}")
+    why = f'{_MUST} with either a URL or a reason starting with "unapproved", {_SEE}'
+    return Approval(ApprovalState.INVALID, why)
+
+
+def _is_url(text: str) -> bool:
+    try:
+        url = parse_url(text)
+    except InvalidUrl:
+        return False
+    return bool(url.host and url.scheme)

@@ -1,0 +1,88 @@
+"""A spec as upstream's rules see it: what all versions say alike stands at the top, and only there.
+
+versions: [{name: v1, schema: S}, {name: v2, schema: S}]   →   validation: S, versions: [{name: v1}, {name: v2}]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.immutable import semantically_equal
+
+_MOVED = ("subresources", "schema", "additionalPrinterColumns", "selectableFields")
+
+
+@dataclass(frozen=True, slots=True)
+class InternalSpec:
+    spec: Json
+    versions: list[Json]
+    """Without what they have in common."""
+    common: Json
+    """What all versions say alike, by the field's name in a version."""
+
+    @classmethod
+    def of(cls, spec: Json) -> InternalSpec:
+        versions = [dict(version) for version in spec.get("versions") or ()]
+        common: Json = {}
+        for field in _MOVED:
+            said = [version.get(field) for version in versions]
+            if said and all(semantically_equal(value, said[0]) for value in said):
+                common[field] = said[0]
+                for version in versions:
+                    version.pop(field, None)
+        return cls(spec, versions, common)
+
+    @property
+    def version(self) -> str:
+        return (self.versions[0].get("name") or "") if self.versions else ""
+
+    @property
+    def preserves_unknown_fields(self) -> bool:
+        return bool(self.spec.get("preserveUnknownFields"))
+
+    def of_version(self, version: Json, field: str) -> Any:
+        """What the version says, wherever it stands."""
+        return version.get(field, self.common.get(field))
+
+    def go_versions(self) -> list[Json]:
+        """The versions as Go prints them in messages."""
+        return [_go_version(version) for version in self.versions]
+
+
+def _go_version(version: Json) -> Json:
+    schema = (version.get("schema") or {}).get("openAPIV3Schema")
+    return {
+        "Name": version.get("name") or "",
+        "Served": bool(version.get("served")),
+        "Storage": bool(version.get("storage")),
+        "Deprecated": bool(version.get("deprecated")),
+        "DeprecationWarning": version.get("deprecationWarning"),
+        "Schema": {"OpenAPIV3Schema": schema} if version.get("schema") is not None else None,
+        "Subresources": _go_subresources(version.get("subresources")),
+        "AdditionalPrinterColumns": [_go_column(c) for c in version.get("additionalPrinterColumns") or ()] or None,
+        "SelectableFields": [{"JSONPath": f.get("jsonPath") or ""} for f in version.get("selectableFields") or ()]
+        or None,
+    }
+
+
+def _go_column(column: Json) -> Json:
+    texts = {name: column.get(name.lower()) or "" for name in ("Name", "Type", "Format", "Description")}
+    return texts | {"Priority": column.get("priority") or 0, "JSONPath": column.get("jsonPath") or ""}
+
+
+def _go_subresources(subresources: Json | None) -> Json | None:
+    if subresources is None:
+        return None
+    scale = subresources.get("scale")
+    return {
+        "Status": None if subresources.get("status") is None else {},
+        "Scale": None
+        if scale is None
+        else {
+            "SpecReplicasPath": scale.get("specReplicasPath") or "",
+            "StatusReplicasPath": scale.get("statusReplicasPath") or "",
+            "LabelSelectorPath": scale.get("labelSelectorPath"),
+        },
+    }

@@ -1,0 +1,104 @@
+"""The storage of CustomResourceDefinitions. A delete only begins the end: first the custom resources go."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.endpoints.groups import ServedResource
+from pilothouse.apiserver.endpoints.options import metadata_fields_only
+from pilothouse.apiserver.endpoints.typed import TypedDecoder
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.interface import Deleted, Validate
+from pilothouse.apiserver.registry.options import DeleteOptions
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.storage.errors import RevisionConflict
+from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.extensions.customresourcedefinitions.conditions import TERMINATING, Condition, set_condition
+from pilothouse.extensions.customresourcedefinitions.strategy import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    DefinitionStatusStrategy,
+)
+from pilothouse.machinery.codec.scheme import EXTENSIONS
+from pilothouse.machinery.errors import Conflict, NotFound
+from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of, uid_of
+from pilothouse.machinery.times import now
+
+CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+
+_DECODER = TypedDecoder(CUSTOM_RESOURCE_DEFINITIONS.kind, EXTENSIONS)
+_PENDING = Condition(
+    TERMINATING,
+    "True",
+    "InstanceDeletionPending",
+    "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+)
+
+
+class DefinitionStore(RegistryStore):
+    def __init__(self, store: Store, *, root: str) -> None:
+        super().__init__(CUSTOM_RESOURCE_DEFINITIONS, store, root=root, empty=_empty)
+
+    async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
+        key = self.keys.object("", name)
+        while True:
+            with translated(ctx.resource, name):
+                current = await self.storage.get(key)
+                if current is None:
+                    raise NotFound.of(ctx.resource, name)
+                definition = current.parse()
+                _check_preconditions(ctx, definition, options)
+                if metadata(definition).get("deletionTimestamp"):
+                    return await super().delete(ctx, name, options=options, validate=validate)
+                try:
+                    return await self._mark(current, definition, options=options, validate=validate)
+                except RevisionConflict:
+                    continue
+
+    async def _mark(
+        self, current: StoredObject, definition: Json, *, options: DeleteOptions, validate: Validate
+    ) -> Deleted:
+        await validate(current.parse())
+        meta = metadata(definition)
+        meta["deletionTimestamp"] = now()
+        if CLEANUP_FINALIZER not in (finalizers := meta.get("finalizers") or []):
+            meta["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
+        set_condition(definition, _PENDING)
+        marked = await self.storage.update(current, definition, ttl=0, dry_run=options.dry_run)
+        return Deleted(marked, immediately=False)
+
+
+def _empty() -> Json:
+    return {key: value for key, value in _DECODER.empty.items() if key != "metadata"}
+
+
+def _check_preconditions(ctx: RequestContext, definition: Json, options: DeleteOptions) -> None:
+    for what, wanted, found in (
+        ("UID", options.preconditions.uid, uid_of(definition)),
+        ("ResourceVersion", options.preconditions.resource_version, resource_version_of(definition)),
+    ):
+        if wanted is not None and wanted != found:
+            why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+            raise Conflict.of(ctx.resource, name_of(definition), why)
+
+
+def served_definitions(registry: DefinitionStore) -> list[ServedResource]:
+    """The resource and its status."""
+    return [_served(registry, registry), _served(registry, StatusStore(registry, DefinitionStatusStrategy()), "status")]
+
+
+def _served(registry: DefinitionStore, storage: DefinitionStore | StatusStore, subresource: str = "") -> ServedResource:
+    resource = registry.resource
+    return ServedResource(
+        names=resource.names,
+        namespaced=False,
+        storage=storage,
+        kind=resource.kind,
+        decoder=_DECODER,
+        subresource=subresource,
+        storage_version=resource.version,
+        default=resource.strategy.default,
+        convert_field=metadata_fields_only,
+        columns=resource.columns,
+        reset_fields=storage.reset_fields,
+    )

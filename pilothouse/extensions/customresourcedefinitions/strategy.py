@@ -1,0 +1,109 @@
+"""CustomResourceDefinitions: defaults, what writers may set, and the resource as it is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import deepcopy
+from typing import Any
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
+from pilothouse.extensions.customresourcedefinitions.unrecognized_formats import unrecognized_formats
+from pilothouse.extensions.customresourcedefinitions.validation.definition import (
+    validate_definition,
+    validate_definition_update,
+    validate_status_update,
+)
+from pilothouse.machinery.field import Errors
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.validation.immutable import semantically_equal
+from pilothouse.machinery.validation.webhook_clients import default_client_config
+
+GROUP_VERSION = GroupVersion("apiextensions.k8s.io", "v1")
+
+
+class DefinitionStrategy(Strategy):
+    namespaced = False
+    allow_unconditional_update = False
+    reset_fields = ("status",)
+
+    def default(self, obj: Json) -> None:
+        spec = obj["spec"]
+        names, kind = spec["names"], spec["names"].get("kind") or ""
+        if kind and not names.get("singular"):
+            names["singular"] = kind.lower()
+        if kind and not names.get("listKind"):
+            names["listKind"] = f"{kind}List"
+        if spec.get("conversion") is None:
+            spec["conversion"] = {"strategy": "None"}
+        default_client_config((spec["conversion"].get("webhook") or {}).get("clientConfig") or {})
+        if not obj["status"].get("storedVersions") and (stored := storage_version(spec)) is not None:
+            obj["status"]["storedVersions"] = [stored]
+
+    def prepare_for_create(self, obj: Json) -> None:
+        obj["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None}
+        metadata(obj)["generation"] = 1
+        _remember_storage_version(obj)
+
+    def validate(self, obj: Json) -> Errors:
+        yield from validate_definition(obj)
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        return [f"unrecognized format {quote(name)}" for name in unrecognized_formats(obj["spec"])]
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        obj["status"] = deepcopy(old["status"])
+        if not semantically_equal(obj["spec"], old["spec"]):
+            metadata(obj)["generation"] = (metadata(old).get("generation") or 0) + 1
+        _remember_storage_version(obj)
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from validate_definition_update(obj, old)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        known = set(unrecognized_formats(old["spec"]))
+        found = unrecognized_formats(obj["spec"])
+        return [f"unrecognized format {quote(name)}" for name in found if name not in known]
+
+
+class DefinitionStatusStrategy(DefinitionStrategy):
+    reset_fields = ("spec",)
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        obj["spec"] = old["spec"]
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from validate_status_update(obj, old)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        return ()
+
+
+def storage_version(spec: Json) -> str | None:
+    versions: list[dict[str, Any]] = spec.get("versions") or []
+    return next((version["name"] for version in versions if version.get("storage")), None)
+
+
+def _remember_storage_version(obj: Json) -> None:
+    """Every version that objects may be stored at stays in the status until somebody removes it there."""
+    stored, name = obj["status"].get("storedVersions") or [], storage_version(obj["spec"])
+    if name is not None and name not in stored:
+        obj["status"]["storedVersions"] = [*stored, name]
+
+
+CUSTOM_RESOURCE_DEFINITIONS = Resource(
+    names=Names(
+        "customresourcedefinitions",
+        kind="CustomResourceDefinition",
+        short=["crd", "crds"],
+        categories=["api-extensions"],
+    ),
+    strategy=DefinitionStrategy(),
+    group=GROUP_VERSION.group,
+    version=GROUP_VERSION.version,
+    storage_path="apiextensions.k8s.io/customresourcedefinitions",
+    columns=DEFAULT_COLUMNS,
+)

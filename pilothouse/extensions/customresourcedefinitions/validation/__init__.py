@@ -1,0 +1,1 @@
+"""What a CustomResourceDefinition may say, by topic."""

@@ -1,0 +1,54 @@
+"""How objects of one version become objects of another: not at all, or by a webhook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.names import is_dns1035_label
+from pilothouse.machinery.validation.webhook_clients import validate_client_config
+
+NONE, WEBHOOK = "None", "Webhook"
+
+_UNDERSTOOD = ("v1", "v1beta1")
+_NOT_FOR_NONE = "should not be set when strategy is not set to Webhook"
+
+
+def validate_conversion(conversion: Json, path: Path) -> Errors:
+    strategy = conversion.get("strategy") or ""
+    if not strategy:
+        yield required(path.child("strategy"))
+    elif strategy not in (NONE, WEBHOOK):
+        yield not_supported(path.child("strategy"), strategy, (NONE, WEBHOOK))
+    webhook = conversion.get("webhook") or {}
+    client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
+    if strategy == WEBHOOK:
+        yield from _validate_webhook(client, versions, path)
+        return
+    if client is not None:
+        yield forbidden(path.child("webhookClientConfig"), _NOT_FOR_NONE)
+    if versions:
+        yield forbidden(path.child("conversionReviewVersions"), _NOT_FOR_NONE)
+
+
+def _validate_webhook(client: Json | None, versions: Sequence[str], path: Path) -> Errors:
+    if client is None:
+        yield required(path.child("webhookClientConfig"), "required when strategy is set to Webhook")
+    else:
+        yield from validate_client_config(client, path.child("webhookClientConfig"))
+    yield from _validate_review_versions(versions, path.child("conversionReviewVersions"))
+
+
+def _validate_review_versions(versions: Sequence[str], path: Path) -> Errors:
+    if not versions:
+        yield required(path)
+        return
+    for position, version in enumerate(versions):
+        if version in versions[:position]:
+            yield invalid(path.index(position), version, "duplicate version")
+            continue
+        for problem in is_dns1035_label(version):
+            yield invalid(path.index(position), version, problem)
+    if not set(versions) & set(_UNDERSTOOD):
+        yield invalid(path, list(versions), f"must include at least one of {', '.join(_UNDERSTOOD)}")

@@ -1,0 +1,102 @@
+"""The rules of a CustomResourceDefinition, in upstream's order and words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pilothouse.extensions.customresourcedefinitions.approval import (
+    APPROVED_ANNOTATION,
+    ApprovalState,
+    approval_of,
+    is_protected_group,
+)
+from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, is_true
+from pilothouse.extensions.customresourcedefinitions.validation.names import validate_names
+from pilothouse.extensions.customresourcedefinitions.validation.spec import validate_spec
+from pilothouse.machinery.field import Errors, Path, invalid, required, root
+from pilothouse.machinery.objects import Json, annotations_of, metadata
+from pilothouse.machinery.validation.immutable import validate_immutable_field
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
+from pilothouse.machinery.validation.object_meta import validate_object_meta, validate_object_meta_update
+
+_SPEC, _STATUS = root("spec"), root("status")
+
+
+def validate_definition(definition: Json) -> Errors:
+    names = definition["spec"]["names"]
+    wanted = f"{names['plural']}.{definition['spec']['group']}"
+
+    def name_rule(name: str, prefix: bool) -> list[str]:
+        wrong = [] if name == wanted else ['must be spec.names.plural+"."+spec.group']
+        return [*name_is_dns_subdomain(name, prefix), *wrong]
+
+    yield from validate_object_meta(metadata(definition), namespaced=False, name_rule=name_rule, path=root("metadata"))
+    yield from validate_spec(definition["spec"], _SPEC)
+    yield from _validate_rest(definition, None)
+
+
+def validate_definition_update(definition: Json, old: Json) -> Errors:
+    yield from validate_object_meta_update(metadata(definition), metadata(old), path=root("metadata"))
+    yield from validate_spec(definition["spec"], _SPEC)
+    yield from _validate_immutable(definition["spec"], old["spec"], established=is_true(old, ESTABLISHED))
+    yield from _validate_rest(definition, old)
+
+
+def validate_status_update(definition: Json, old: Json) -> Errors:
+    yield from validate_object_meta_update(metadata(definition), metadata(old), path=root("metadata"))
+    yield from validate_names(definition["status"].get("acceptedNames") or {}, _STATUS.child("acceptedNames"))
+
+
+def _validate_immutable(spec: Json, old: Json, *, established: bool) -> Errors:
+    names = _SPEC.child("names")
+    if established:
+        # Objects are stored by these.
+        yield from validate_immutable_field(spec["scope"], old["scope"], _SPEC.child("scope"))
+        yield from validate_immutable_field(spec["names"]["kind"], old["names"]["kind"], names.child("kind"))
+    yield from validate_immutable_field(spec["group"], old["group"], _SPEC.child("group"))
+    yield from validate_immutable_field(spec["names"]["plural"], old["names"]["plural"], names.child("plural"))
+
+
+def _validate_rest(definition: Json, old: Json | None) -> Errors:
+    status, versions = definition["status"], definition["spec"].get("versions") or []
+    yield from validate_names(status.get("acceptedNames") or {}, _STATUS.child("acceptedNames"))
+    yield from validate_stored_versions(status.get("storedVersions"), versions, _STATUS.child("storedVersions"))
+    yield from _validate_approval(definition, old)
+    yield from _validate_preserving(definition["spec"], (old or {}).get("spec") or {})
+
+
+def validate_stored_versions(stored: Sequence[str] | None, versions: Sequence[Json], path: Path) -> Errors:
+    if not stored:
+        yield invalid(path, stored, "must have at least one stored version")
+        return
+    for version in versions:
+        if version.get("storage") and version["name"] not in stored:
+            yield invalid(path, list(stored), f"must have the storage version {version['name']}")
+    known = {version["name"] for version in versions}
+    for position, name in enumerate(stored):
+        if name not in known:
+            why = (
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
+                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
+                f"{name} from status.storedVersions"
+            )
+            yield invalid(path.index(position), name, why)
+
+
+def _validate_approval(definition: Json, old: Json | None) -> Errors:
+    if not is_protected_group(definition["spec"]["group"]):
+        return
+    approval = approval_of(definition)
+    if old is not None and approval_of(old).state is approval.state:
+        return
+    path = root("metadata", "annotations").key(APPROVED_ANNOTATION)
+    if approval.state is ApprovalState.MISSING:
+        yield required(path, approval.reason)
+    elif approval.state is ApprovalState.INVALID:
+        yield invalid(path, annotations_of(definition).get(APPROVED_ANNOTATION) or "", approval.reason)
+
+
+def _validate_preserving(spec: Json, old: Json) -> Errors:
+    if spec.get("preserveUnknownFields") and not old.get("preserveUnknownFields"):
+        why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        yield invalid(_SPEC.child("preserveUnknownFields"), True, why)

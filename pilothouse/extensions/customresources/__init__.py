@@ -1,0 +1,1 @@
+"""Custom resources: what is served for each CustomResourceDefinition."""

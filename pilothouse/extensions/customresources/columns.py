@@ -1,0 +1,100 @@
+"""The table columns of custom resources, as the definition's JSON paths find them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from pilothouse.apiserver.registry.table import NAME, Cell, Column
+from pilothouse.extensions.customresources.model import Version
+from pilothouse.extensions.schema.jsonpath import InvalidJsonPath, JsonPath, compile_path
+from pilothouse.machinery.durations import age
+from pilothouse.machinery.govalue import go_value
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema import documentation
+from pilothouse.machinery.schema.gotime import TimeError
+
+_SCALE: tuple[Json, ...] = (
+    {
+        "name": "Desired",
+        "type": "integer",
+        "description": "Number of desired replicas",
+        "jsonPath": ".spec.replicas",
+    },
+    {
+        "name": "Available",
+        "type": "integer",
+        "description": "Number of actual replicas",
+        "jsonPath": ".status.replicas",
+    },
+)
+_OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+def columns_of(version: Version) -> list[Column]:
+    """The name, and what the version asks for; with nothing asked for, the age. A path that nobody can read ends it."""
+    columns = [NAME]
+    for said in version.columns or [_age()]:
+        try:
+            columns.append(_column(said))
+        except InvalidJsonPath:
+            break
+    return columns
+
+
+def scale_columns() -> list[Column]:
+    """Of a Scale, which is the same for every custom resource."""
+    return [NAME, *map(_column, (*_SCALE, _age()))]
+
+
+def _age() -> Json:
+    description = documentation.of(_OBJECT_META, "creationTimestamp")
+    return {"name": "Age", "type": "date", "description": description, "jsonPath": ".metadata.creationTimestamp"}
+
+
+def _column(said: Json) -> Column:
+    path: str = said["jsonPath"]
+    return Column(
+        said["name"],
+        _cell(compile_path(path), said["type"]),
+        type=said["type"],
+        format=said.get("format") or "",
+        priority=said.get("priority") or 0,
+        description=said.get("description") or f"Custom resource definition column (in JSONPath format): {path}",
+    )
+
+
+def _cell(path: JsonPath, kind: str) -> Cell:
+    def cell(obj: Json) -> Any:
+        found = path.find(obj)
+        return _shown(found[0], kind) if found else None
+
+    return cell
+
+
+def _shown(value: Any, kind: str) -> Any:
+    """A value that is not of the column's type is not shown."""
+    if kind == "string":
+        return _printed(value)
+    if isinstance(value, bool) or kind == "boolean":
+        return value if isinstance(value, bool) and kind == "boolean" else None
+    if kind in ("integer", "number") and isinstance(value, int | float):
+        return int(value) if kind == "integer" else value
+    if kind == "date" and isinstance(value, str):
+        return _age_of(value)
+    return None
+
+
+def _age_of(text: str) -> str:
+    try:
+        return age(text)
+    except TimeError:
+        return "<invalid>"
+
+
+def _printed(value: Any) -> str:
+    """As upstream's JSON paths print: composite values as JSON, the rest as Go does."""
+    if isinstance(value, dict | list):
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    return go_value(value)

@@ -1,0 +1,150 @@
+"""The handler of all custom resources: looks up who serves a resource now, and hands the request over.
+
+What no definition serves goes to the delegate, and so falls off the end of the chain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from pilothouse.apiserver.admission.chain import AdmissionChain
+from pilothouse.apiserver.endpoints.install import Installer
+from pilothouse.apiserver.endpoints.negotiation import unsupported_media_type
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.request_info import RequestInfo
+from pilothouse.apiserver.server.config import GenericConfig
+from pilothouse.extensions.customresourcedefinitions.conditions import (
+    ESTABLISHED,
+    NAMES_ACCEPTED,
+    TERMINATING,
+    is_true,
+)
+from pilothouse.extensions.customresources.admission import TerminatingAdmission
+from pilothouse.extensions.customresources.model import CustomResource
+from pilothouse.extensions.customresources.served import open_registry
+from pilothouse.extensions.customresources.serving import Serving, SharedRegistry, storage_shape
+from pilothouse.machinery.errors import MethodNotAllowed, NotFound
+from pilothouse.machinery.objects import Json, name_of, uid_of
+
+_ACROSS_NAMESPACES = ("list", "watch")
+
+
+class CustomResources:
+    """Is itself a handler."""
+
+    def __init__(self, config: GenericConfig, admission: AdmissionChain, *, delegate: Handler) -> None:
+        self._config = config
+        self._admission = admission
+        self._delegate = delegate
+        self._serving: dict[str, Serving] = {}
+        """By the definitions' names: plural.group."""
+        self._terminating: set[str] = set()
+        self._retiring: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, request: Request) -> Response:
+        info = request.info
+        serving = self._serving.get(f"{info.resource}.{info.group}")
+        if serving is None or not _serves(serving.resource, info):
+            return await self._delegate(request)
+        serving.begin()
+        try:
+            await serving.shared.start()
+            return await self._answer(serving, request)
+        finally:
+            serving.end()
+
+    async def _answer(self, serving: Serving, request: Request) -> Response:
+        info = request.info
+        warning = serving.resource.deprecation_warning(serving.resource.versions[info.version])
+        if warning:
+            request.warnings.append(warning)
+        routes = serving.routes(info.version, info.subresource)
+        methods = routes.methods(info, bool(info.subresource)) if routes else {}
+        if routes is None or not methods:
+            raise NotFound.of(info.group_resource, info.name)
+        handler = methods.get(request.method)
+        if handler is None:
+            raise MethodNotAllowed.of(info.group_resource, info.verb)
+        if request.method == "PATCH" and _media_type(request) not in routes.patch_types:
+            raise unsupported_media_type(list(routes.patch_types))
+        return await handler(request)
+
+    def registry(self, name: str) -> SharedRegistry | None:
+        """Of the definition of this name, when it is served."""
+        serving = self._serving.get(name)
+        return serving.shared if serving else None
+
+    def update(self, definition: Json) -> None:
+        """The definition is new, or has changed."""
+        name = name_of(definition)
+        if is_true(definition, TERMINATING):
+            self._terminating.add(name)
+        else:
+            self._terminating.discard(name)
+        if not (is_true(definition, NAMES_ACCEPTED) or is_true(definition, ESTABLISHED)):
+            self.remove(name)
+        elif not self._is_served(definition):
+            self._serve(CustomResource(definition), name)
+
+    def remove(self, name: str) -> None:
+        """One that is not served is no error."""
+        self._terminating.discard(name)
+        old = self._serving.pop(name, None)
+        if old is not None:
+            self._retire(old, shared=False)
+
+    async def stop(self) -> None:
+        """Ends all watches."""
+        for name in list(self._serving):
+            self.remove(name)
+        await asyncio.gather(*self._retiring)
+
+    def _is_served(self, definition: Json) -> bool:
+        known = self._serving.get(name_of(definition))
+        if known is None:
+            return False
+        old = known.resource.definition
+        same_names = old["status"]["acceptedNames"] == definition["status"]["acceptedNames"]
+        return uid_of(old) == uid_of(definition) and old["spec"] == definition["spec"] and same_names
+
+    def _serve(self, resource: CustomResource, name: str) -> None:
+        old = self._serving.get(name)
+        shape = uid_of(resource.definition).encode() + storage_shape(resource)
+        if old is not None and old.shared.shape == shape:
+            shared = old.shared
+        else:
+            registry = open_registry(resource, self._config.store, root=self._config.key_prefix)
+            shared = SharedRegistry(registry, shape)
+        self._serving[name] = Serving(resource, shared, self._installer(name))
+        if old is not None:
+            self._retire(old, shared=shared is old.shared)
+
+    def _installer(self, name: str) -> Installer:
+        admission = TerminatingAdmission(self._admission, lambda: name in self._terminating)
+        return Installer(admission, self._config.authorizer, self._config.min_request_timeout)
+
+    def _retire(self, serving: Serving, *, shared: bool) -> None:
+        """Lets it finish. Its registry goes with it, unless it is `shared` with the one that came in its place."""
+        if shared:
+            return
+        task = asyncio.ensure_future(_finish(serving))
+        self._retiring.add(task)
+        task.add_done_callback(self._retiring.discard)
+
+
+async def _finish(serving: Serving) -> None:
+    await serving.wait_idle()
+    await serving.shared.stop()
+
+
+def _serves(resource: CustomResource, info: RequestInfo) -> bool:
+    version = resource.versions.get(info.version)
+    if version is None or not version.served:
+        return False
+    if not resource.namespaced:
+        return not info.namespace
+    return bool(info.namespace) or info.verb in _ACROSS_NAMESPACES
+
+
+def _media_type(request: Request) -> str:
+    return request.header(b"content-type").partition(";")[0].strip()

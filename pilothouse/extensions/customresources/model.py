@@ -1,0 +1,138 @@
+"""A CustomResourceDefinition as those see it who serve it: names that were accepted, versions, compiled schemas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from pilothouse.apiserver.registry.resource import Names
+from pilothouse.extensions.schema.compiled import CompiledSchema, compile_schema
+from pilothouse.machinery.kube_versions import preference
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.objects import Json
+
+
+@dataclass(frozen=True)
+class Version:
+    """One version, as the definition says it."""
+
+    said: Json
+
+    @property
+    def name(self) -> str:
+        return str(self.said["name"])
+
+    @property
+    def served(self) -> bool:
+        return bool(self.said.get("served"))
+
+    @property
+    def storage(self) -> bool:
+        return bool(self.said.get("storage"))
+
+    @property
+    def schema(self) -> Json | None:
+        return (self.said.get("schema") or {}).get("openAPIV3Schema")
+
+    @property
+    def has_status(self) -> bool:
+        return (self.said.get("subresources") or {}).get("status") is not None
+
+    @property
+    def scale(self) -> Json | None:
+        return (self.said.get("subresources") or {}).get("scale")
+
+    @property
+    def columns(self) -> list[Json]:
+        return self.said.get("additionalPrinterColumns") or []
+
+    @property
+    def selectable_fields(self) -> list[str]:
+        """JSON paths."""
+        return [selectable["jsonPath"] for selectable in self.said.get("selectableFields") or ()]
+
+
+@dataclass(frozen=True)
+class CustomResource:
+    definition: Json = field(repr=False)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        spec: dict[str, Any] = self.definition["spec"]
+        return spec
+
+    @property
+    def group(self) -> str:
+        return str(self.spec["group"])
+
+    @property
+    def plural(self) -> str:
+        return str(self.spec["names"]["plural"])
+
+    @property
+    def namespaced(self) -> bool:
+        return bool(self.spec["scope"] == "Namespaced")
+
+    @cached_property
+    def names(self) -> Names:
+        accepted = self.definition["status"]["acceptedNames"]
+        return Names(
+            accepted["plural"],
+            kind=accepted["kind"],
+            singular=accepted.get("singular") or "",
+            list_kind=accepted.get("listKind") or "",
+            short=accepted.get("shortNames") or (),
+            categories=accepted.get("categories") or (),
+        )
+
+    @cached_property
+    def versions(self) -> dict[str, Version]:
+        return {version["name"]: Version(version) for version in self.spec["versions"]}
+
+    @cached_property
+    def storage_version(self) -> Version:
+        return next(version for version in self.versions.values() if version.storage)
+
+    @property
+    def converts_by_webhook(self) -> bool:
+        return (self.spec.get("conversion") or {}).get("strategy") == "Webhook"
+
+    def kind(self, version: str) -> GroupVersionKind:
+        return GroupVersion(self.group, version).kind(self.names.kind)
+
+    @cached_property
+    def schemas(self) -> Schemas:
+        schemas = {name: version.schema for name, version in self.versions.items()}
+        return Schemas(schemas, preserve_unknown_fields=bool(self.spec.get("preserveUnknownFields")))
+
+    def deprecation_warning(self, version: Version) -> str:
+        """Empty for a version that is not deprecated."""
+        if not version.said.get("deprecated"):
+            return ""
+        own: str | None = version.said.get("deprecationWarning")
+        return self._default_warning(version.name) if own is None else own
+
+    def _default_warning(self, deprecated: str) -> str:
+        kind = self.spec["names"]["kind"]
+        text = f"{self.group}/{deprecated} {kind} is deprecated"
+        kept = [each.name for each in self.versions.values() if each.served and not each.said.get("deprecated")]
+        better = [name for name in kept if preference(name) < preference(deprecated)]
+        return f"{text}; use {self.group}/{min(better, key=preference)} {kind}" if better else text
+
+
+class Schemas:
+    """The schemas of all versions, each compiled when it is first needed."""
+
+    def __init__(self, schemas: dict[str, Json | None], *, preserve_unknown_fields: bool) -> None:
+        self._schemas = schemas
+        self._preserve = preserve_unknown_fields
+        self._compiled: dict[str, CompiledSchema] = {}
+
+    def of(self, version: str) -> CompiledSchema:
+        """A version that there is not has a schema that knows no field."""
+        name = version if version in self._schemas else ""
+        if name not in self._compiled:
+            schema = self._schemas.get(name)
+            self._compiled[name] = compile_schema(schema, preserve_unknown_fields=self._preserve)
+        return self._compiled[name]

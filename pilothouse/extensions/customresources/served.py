@@ -1,0 +1,98 @@
+"""From a definition to the endpoints of its versions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource
+from pilothouse.apiserver.endpoints.options import supported_fields
+from pilothouse.apiserver.endpoints.patch_types import SCHEMALESS_PATCHES
+from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, UNSTRUCTURED
+from pilothouse.apiserver.endpoints.typed import TypedDecoder
+from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.apiserver.registry.scale import SCALE
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.storage.interface import Store
+from pilothouse.extensions.customresources.columns import columns_of, scale_columns
+from pilothouse.extensions.customresources.conversion import from_stored, on_read, to_stored
+from pilothouse.extensions.customresources.decoder import CustomResourceDecoder
+from pilothouse.extensions.customresources.model import CustomResource, Version
+from pilothouse.extensions.customresources.scale import CustomResourceScaleStore
+from pilothouse.extensions.customresources.scaling import ScalePaths
+from pilothouse.extensions.customresources.selectable_fields import fields_function, labels_of_version
+from pilothouse.extensions.customresources.strategy import CustomResourceStatusStrategy, CustomResourceStrategy
+from pilothouse.machinery.names import GroupVersion
+
+
+def open_registry(resource: CustomResource, store: Store, *, root: str) -> RegistryStore:
+    version = resource.storage_version
+    declared = Resource(
+        names=resource.names,
+        strategy=CustomResourceStrategy(resource, version),
+        group=resource.group,
+        version=version.name,
+        fields=fields_function(resource),
+        storage_path=f"{resource.group}/{resource.plural}",
+    )
+    return RegistryStore(declared, store, root=root, on_read=on_read(resource))
+
+
+def api_versions(resource: CustomResource, registry: RegistryStore) -> list[APIVersion]:
+    """Versions that are neither served nor stored have no endpoints."""
+    used = [version for version in resource.versions.values() if version.served or version.storage]
+    return [
+        APIVersion(GroupVersion(resource.group, version.name), _served(resource, version, registry)) for version in used
+    ]
+
+
+def _served(resource: CustomResource, version: Version, registry: RegistryStore) -> list[ServedResource]:
+    own = registry.with_strategy(CustomResourceStrategy(resource, version))
+    main = ServedResource(
+        names=resource.names,
+        namespaced=resource.namespaced,
+        storage=own,
+        kind=resource.kind(version.name),
+        decoder=CustomResourceDecoder(resource, version.name),
+        storage_version=resource.storage_version.name,
+        default=lambda obj: resource.schemas.of(version.name).default(obj),
+        to_stored=to_stored(resource, version),
+        from_stored=from_stored(resource, version),
+        convert_field=supported_fields(labels_of_version(resource, version)),
+        columns=columns_of(version),
+        serializers=UNSTRUCTURED,
+        patch_types=SCHEMALESS_PATCHES,
+        typed_items=True,
+        reset_fields=("status",) if version.has_status else (),
+    )
+    served = [main]
+    if version.has_status:
+        served.append(_status(main, resource, version))
+    if version.scale is not None:
+        served.append(_scale(main, own, version))
+    return served
+
+
+def _status(main: ServedResource, resource: CustomResource, version: Version) -> ServedResource:
+    assert isinstance(main.storage, RegistryStore)
+    storage = StatusStore(main.storage, CustomResourceStatusStrategy(resource, version))
+    return replace(main, storage=storage, subresource="status", reset_fields=("metadata", "spec"))
+
+
+def _scale(main: ServedResource, registry: RegistryStore, version: Version) -> ServedResource:
+    assert version.scale is not None
+    paths = ScalePaths.of(version.scale)
+    return replace(
+        main,
+        storage=CustomResourceScaleStore(registry, paths),
+        subresource="scale",
+        kind=SCALE,
+        decoder=TypedDecoder(SCALE),
+        default=None,
+        to_stored=None,
+        from_stored=None,
+        columns=scale_columns(),
+        serializers=BUILT_IN,
+        typed_items=False,
+        reset_fields=(),
+    )

@@ -1,0 +1,133 @@
+"""The rules of custom resources in one version. Objects come in the stored form: for definitions without webhook
+conversion that differs from the version's own only in the apiVersion, and in fields that only one of them knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
+from pilothouse.apiserver.registry.deletion import FOREGROUND, ORPHAN
+from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.extensions.customresources.model import CustomResource, Version
+from pilothouse.extensions.customresources.scaling import ScalePaths
+from pilothouse.extensions.schema.compiled import CompiledSchema, Known
+from pilothouse.machinery.errors import Invalid
+from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.validation.immutable import semantically_equal
+from pilothouse.machinery.validation.names import is_qualified_name
+
+_STANDARD_FINALIZERS = (ORPHAN, FOREGROUND, "kubernetes")
+_AVOID = "to avoid accidental conflicts with other finalizer writers"
+
+
+class CustomResourceStrategy(Strategy):
+    allow_unconditional_update = False
+
+    def __init__(self, resource: CustomResource, version: Version) -> None:
+        self.resource = resource
+        self.version = version
+        self.namespaced = resource.namespaced
+        self.scale = ScalePaths.of(version.scale) if version.scale is not None else None
+
+    @property
+    def schema(self) -> CompiledSchema:
+        return self.resource.schemas.of(self.version.name)
+
+    def prepare_for_create(self, obj: Json) -> None:
+        if self.version.has_status:
+            obj.pop("status", None)
+        metadata(obj)["generation"] = 1
+
+    def validate(self, obj: Json) -> Errors:
+        self._check_kind(obj)
+        found = tuple(self.validate_metadata(obj))
+        yield from found
+        yield from self.schema.validate(obj, seen=Known(found, tuple(self._scale_errors(obj))))
+
+    def warnings_on_create(self, obj: Json) -> Iterable[str]:
+        return _finalizer_warnings(set(metadata(obj).get("finalizers") or ()))
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        before = self.in_version(old)
+        if self.version.has_status:
+            obj.pop("status", None)
+            if "status" in before:
+                obj["status"] = before["status"]
+        if not semantically_equal(_content(obj), _content(before)):
+            metadata(obj)["generation"] = (metadata(old).get("generation") or 0) + 1
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        self._check_kind(obj)
+        found = tuple(self.validate_metadata_update(obj, old))
+        yield from found
+        seen = Known(found, tuple(self._scale_errors(obj)))
+        yield from self.schema.validate_update(obj, self.in_version(old), seen=seen)
+
+    def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
+        before = set(metadata(old).get("finalizers") or ())
+        return _finalizer_warnings(set(metadata(obj).get("finalizers") or ()) - before)
+
+    def canonicalize(self, obj: Json) -> None:
+        obj["apiVersion"] = self.resource.kind(self.resource.storage_version.name).api_version
+        if not self.version.storage:
+            self.resource.schemas.of(self.resource.storage_version.name).prune(obj)
+
+    def in_version(self, stored: Json) -> Json:
+        """A stored object as this version knows it. The object itself is left alone."""
+        if self.version.storage:
+            return stored
+        obj = fresh(stored)
+        self.schema.prune(obj, drop_invalid=True)
+        return obj
+
+    def _check_kind(self, obj: Json) -> None:
+        """Raises Invalid, under the name of the kind that the object says it has."""
+        said, kind = obj.get("kind") or "", self.resource.names.kind
+        if said != kind:
+            error = invalid(root("kind"), said, f"must be {kind}")
+            raise Invalid.of(GroupKind(self.resource.group, said), name_of(obj), [error])
+
+    def _scale_errors(self, obj: Json) -> Errors:
+        if self.scale is not None:
+            yield from self.scale.validate_spec(obj)
+            yield from self.scale.validate_status(obj)
+
+
+class CustomResourceStatusStrategy(CustomResourceStrategy):
+    """Of a write only the status counts."""
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        status, has_status = obj.get("status"), "status" in obj
+        entries = metadata(obj).get("managedFields")
+        obj.clear()
+        obj.update(fresh(self.in_version(old)))
+        metadata(obj).pop("managedFields", None)
+        if entries is not None:
+            metadata(obj)["managedFields"] = entries
+        obj.pop("status", None)
+        if has_status:
+            obj["status"] = status
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        self._check_kind(obj)
+        found = tuple(self.validate_metadata_update(obj, old))
+        yield from found
+        scale = tuple(self.scale.validate_status(obj)) if self.scale is not None else ()
+        yield from self.schema.validate_status_update(obj, self.in_version(old), seen=Known(found, scale))
+
+
+def _content(obj: Json) -> Json:
+    """All that counts for the generation. The apiVersion is that of whoever looks."""
+    return {key: value for key, value in obj.items() if key not in ("metadata", "apiVersion")}
+
+
+def _finalizer_warnings(finalizers: Iterable[str]) -> Iterator[str]:
+    for name in sorted(finalizers):
+        for problem in is_qualified_name(name):
+            yield f"metadata.finalizers: {quote(name)}: {problem}"
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            form = "finalizer name including a path (/)" if "." in name else "finalizer name"
+            yield f"metadata.finalizers: {quote(name)}: prefer a domain-qualified {form} {_AVOID}"

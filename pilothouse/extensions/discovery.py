@@ -1,0 +1,132 @@
+"""Discovery of custom resources: /apis/GROUP, /apis/GROUP/VERSION, and their part in the documents of all groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pilothouse.apiserver.discovery.handlers import document_handler
+from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
+from pilothouse.apiserver.discovery.resources import hash_of_storage_version
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, TERMINATING, is_true
+from pilothouse.extensions.customresources.model import CustomResource, Version
+from pilothouse.machinery.kube_versions import preference
+from pilothouse.machinery.objects import Json
+
+_VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
+_VERBS_WHILE_TERMINATING = ["delete", "deletecollection", "get", "list", "watch"]
+_SUBRESOURCE_VERBS = ["get", "patch", "update"]
+_SCALE: Json = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+
+
+class CustomResourceDiscovery:
+    """Is itself a handler, for the paths that name a group or a version of one."""
+
+    def __init__(self, manager: GroupManager, *, delegate: Handler) -> None:
+        self._manager = manager
+        self._delegate = delegate
+        self._documents: dict[tuple[str, ...], Handler] = {}
+        """By (group,) and (group, version)."""
+
+    async def __call__(self, request: Request) -> Response:
+        _, *place = request.path.strip("/").split("/")
+        return await self._documents.get(tuple(place), self._delegate)(request)
+
+    def sync(self, group: str, definitions: Iterable[Json]) -> None:
+        """`definitions` are all of the group; those that are not established do not show."""
+        for place in [place for place in self._documents if place[0] == group]:
+            del self._documents[place]
+        resources = [CustomResource(each) for each in definitions if is_true(each, ESTABLISHED)]
+        versions = sorted({v.name for r in resources for v in r.versions.values() if v.served}, key=preference)
+        if not versions:
+            self._manager.remove(group)
+            return
+        entry = _entry(group, versions)
+        self._documents[group,] = _handler({"kind": "APIGroup", "apiVersion": "v1", **entry})
+        for version in versions:
+            self._documents[group, version] = _handler(_resource_list(group, version, resources))
+        discovered = [_version_discovery(version, resources) for version in versions]
+        self._manager.put(GroupDocuments(group, entry, {"metadata": {"name": group}, "versions": discovered}))
+
+
+def _handler(document: Json) -> Handler:
+    return document_handler(lambda: document)
+
+
+def _entry(group: str, versions: list[str]) -> Json:
+    shown = [{"groupVersion": f"{group}/{version}", "version": version} for version in versions]
+    return {"name": group, "versions": shown, "preferredVersion": shown[0]}
+
+
+def _resource_list(group: str, version: str, resources: list[CustomResource]) -> Json:
+    shown = [each for resource in resources for each in _api_resources(resource, resource.versions.get(version))]
+    head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/{version}"}
+    return head | {"resources": shown}
+
+
+def _api_resources(resource: CustomResource, version: Version | None) -> Iterator[Json]:
+    if version is None or not version.served:
+        return
+    names = resource.names
+    yield {
+        "name": names.plural,
+        "singularName": names.singular,
+        "namespaced": resource.namespaced,
+        "kind": names.kind,
+        "verbs": _verbs(resource),
+        **_other_names(resource),
+        **_storage_version_hash(resource),
+    }
+    common: Json = {"singularName": "", "namespaced": resource.namespaced}
+    if version.has_status:
+        yield {"name": f"{names.plural}/status", **common, "kind": names.kind, "verbs": _SUBRESOURCE_VERBS}
+    if version.scale is not None:
+        yield {"name": f"{names.plural}/scale", **common, **_SCALE, "verbs": _SUBRESOURCE_VERBS}
+
+
+def _verbs(resource: CustomResource) -> list[str]:
+    return _VERBS_WHILE_TERMINATING if is_true(resource.definition, TERMINATING) else _VERBS
+
+
+def _other_names(resource: CustomResource) -> Json:
+    parts = {"shortNames": list(resource.names.short), "categories": list(resource.names.categories)}
+    return {key: value for key, value in parts.items() if value}
+
+
+def _storage_version_hash(resource: CustomResource) -> Json:
+    """Upstream shows it only where the stored version is also served."""
+    stored = resource.storage_version
+    if not stored.served:
+        return {}
+    kind = resource.spec["names"]["kind"]
+    return {"storageVersionHash": hash_of_storage_version(resource.group, stored.name, kind)}
+
+
+def _version_discovery(version: str, resources: list[CustomResource]) -> Json:
+    served = [r for r in sorted(resources, key=lambda r: r.plural) if r.versions.get(version, _NOT_THERE).served]
+    shown = [_resource_discovery(resource, resource.versions[version]) for resource in served]
+    return {"version": version, "resources": shown, "freshness": "Current"}
+
+
+_NOT_THERE = Version({"name": ""})
+
+
+def _resource_discovery(resource: CustomResource, version: Version) -> Json:
+    names = resource.names
+    kind: Json = {"group": resource.group, "version": version.name, "kind": names.kind}
+    out: Json = {
+        "resource": names.plural,
+        "responseKind": kind,
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": names.singular,
+        "verbs": _verbs(resource),
+        **_other_names(resource),
+    }
+    subresources = [("status", kind)] if version.has_status else []
+    if version.scale is not None:
+        subresources.append(("scale", _SCALE))
+    if subresources:
+        out["subresources"] = [
+            {"subresource": name, "responseKind": shown, "verbs": _SUBRESOURCE_VERBS} for name, shown in subresources
+        ]
+    return out
