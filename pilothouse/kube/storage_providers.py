@@ -48,6 +48,6 @@ def storage_providers(generic: GenericConfig, policy: Policy) -> tuple[RESTStora
         AuthorizationStorageProvider(generic.authorizer),
         AdmissionRegistrationStorageProvider(generic.authorizer),
         ResourceStorageProvider(generic.authorizer),
-        RBACStorageProvider(policy),
+        RBACStorageProvider(generic.authorizer, policy),
         *STORAGE_PROVIDERS,
     )

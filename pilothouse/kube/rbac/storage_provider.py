@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.server.hooks import HookContext, PostStartHook
 from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
 from pilothouse.kube.rbac.authorizer.policy import Policy
 from pilothouse.kube.rbac.bindings import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS
 from pilothouse.kube.rbac.bootstrap.ensure import BootstrapPolicy
+from pilothouse.kube.rbac.escalation import Escalation
+from pilothouse.kube.rbac.policy_based import PolicyBasedStorage
 from pilothouse.kube.rbac.roles import CLUSTER_ROLES, GROUP, ROLES
 from pilothouse.kube.served import Registries, served
 from pilothouse.machinery.names import GroupVersion
 
 
 class RBACStorageProvider:
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, authorizer: Authorizer, policy: Policy) -> None:
+        self._authorizer = authorizer
         self._policy = policy
 
     def open(self, registries: Registries) -> APIGroup:
         roles = [registries.open(resource) for resource in (ROLES, CLUSTER_ROLES)]
         bindings = [registries.open(resource) for resource in (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)]
         feed = PolicyFeed(self._policy, roles=roles, bindings=bindings)
+        escalation = Escalation(self._authorizer, feed)
+        resources = [
+            *(served(role, PolicyBasedStorage(role, escalation.check_role)) for role in roles),
+            *(served(binding, PolicyBasedStorage(binding, escalation.check_binding)) for binding in bindings),
+        ]
         return APIGroup(
             GROUP,
-            [APIVersion(GroupVersion(GROUP, "v1"), [served(registry) for registry in (*roles, *bindings)])],
+            [APIVersion(GroupVersion(GROUP, "v1"), resources)],
             post_start_hooks={"rbac/bootstrap-roles": _bootstrap(feed, BootstrapPolicy([*roles, *bindings]))},
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
-from pilothouse.kube.rbac.authorizer.grants import Grant
+from pilothouse.kube.rbac.authorizer.grants import Grant, RoleRef
 from pilothouse.kube.rbac.rules import Role, Rule
 from pilothouse.machinery.errors import aggregate
 
@@ -24,13 +24,18 @@ class _Permits:
 
 
 class Access:
-    def __init__(self, granted: Sequence[tuple[Grant, Role]], problems: Sequence[str]) -> None:
-        """`problems` say why there may be more than was granted."""
-        self.problems = tuple(dict.fromkeys(problems))
+    def __init__(self, granted: Sequence[tuple[Grant, Role]], missing: Sequence[RoleRef]) -> None:
+        """`missing` are roles that are granted, too, but not there."""
+        self.missing = missing
         self._granted = granted
-        self._refusal = Answer(Decision.NO_OPINION, f"RBAC: {aggregate(problems)}" if problems else "")
+        self._refusal = Answer(Decision.NO_OPINION, f"RBAC: {self.problem}" if missing else "")
         self._resources: dict[tuple[str, str, str, str], _Permits] = {}
         self._paths: dict[tuple[str, str], Answer] = {}
+
+    @property
+    def problem(self) -> str:
+        """Why there may be more that the user may do; empty where nothing is missing."""
+        return aggregate(reference.missing for reference in self.missing) if self.missing else ""
 
     @property
     def rules(self) -> list[Rule]:

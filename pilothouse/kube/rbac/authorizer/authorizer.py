@@ -6,7 +6,6 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.apiserver.authz.rules import NonResourceRule, ResourceRule, Rules
 from pilothouse.kube.rbac.authorizer.policy import Policy
-from pilothouse.machinery.errors import aggregate
 
 _NO_OPINION = Answer(Decision.NO_OPINION)
 
@@ -26,5 +25,5 @@ class RBACAuthorizer:
         return Rules(
             resources=tuple(ResourceRule(r.verbs, r.groups, r.resources, r.names) for r in rules if r.resources),
             paths=tuple(NonResourceRule(r.verbs, r.paths) for r in rules if r.paths),
-            error=aggregate(access.problems) if access.problems else "",
+            error=access.problem,
         )

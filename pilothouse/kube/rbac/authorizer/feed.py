@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 class PolicyFeed:
     def __init__(self, policy: Policy, *, roles: Iterable[RegistryStore], bindings: Iterable[RegistryStore]) -> None:
-        self._policy = policy
+        self.policy = policy
         self._sources = [
             *(_Source(registry, policy.put_role, policy.drop_role) for registry in roles),
             *(_Source(registry, policy.put_binding, policy.drop_binding) for registry in bindings),
@@ -36,7 +36,7 @@ class PolicyFeed:
     async def start(self, context: HookContext) -> None:
         """Returns when the policy is what is stored; it is kept so from then on."""
         await asyncio.gather(*(source.fill() for source in self._sources))
-        self._policy.ready = True
+        self.policy.ready = True
         for source in self._sources:
             context.spawn(source.follow(), name=f"rbac authorizer of {source.registry.resource.names.plural}")
 

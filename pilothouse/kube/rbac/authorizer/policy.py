@@ -67,7 +67,7 @@ class Policy:
         if namespace:
             grants += self._grants(name, groups, namespace)
         granted = [(grant, role) for grant in grants if (role := self.role(grant.role)) is not None]
-        access = Access(granted, [grant.role.missing for grant in grants if self.role(grant.role) is None])
+        access = Access(granted, [grant.role for grant in grants if self.role(grant.role) is None])
         if len(self._access) >= _MOST_REMEMBERED:
             self._access.clear()
         self._access[key] = access

@@ -5,8 +5,6 @@ Rules, subjects, labels and annotations that are missing are added; those that s
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 from pilothouse.kube.rbac.bootstrap.tables import AUTO_UPDATE
 from pilothouse.kube.rbac.covering import uncovered
 from pilothouse.kube.rbac.rules import Rule
@@ -25,7 +23,7 @@ def refers_elsewhere(binding: Json, expected: Json) -> bool:
 
 def reconciled(stored: Json, expected: Json) -> Json:
     """A new object, equal to the stored one where nothing is missing."""
-    obj = deepcopy(stored)
+    obj = {**stored, "metadata": {**metadata(stored)}}  # what is changed below is replaced, not changed in place
     _add_metadata(obj, expected)
     if "roleRef" in expected:
         _add_subjects(obj, expected)

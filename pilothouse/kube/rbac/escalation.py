@@ -1,0 +1,102 @@
+"""Nobody gives away more than they have.
+
+Who writes a role must hold every right in it, or be allowed to `escalate` that role. Who writes a binding must hold
+every right of the role that it refers to, or be allowed to `bind` that role. Members of system:masters hold them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
+from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
+from pilothouse.kube.rbac.authorizer.grants import RoleRef
+from pilothouse.kube.rbac.covering import compacted, uncovered
+from pilothouse.kube.rbac.rules import ALL, Rule, quoted_list
+from pilothouse.machinery.errors import Forbidden, NotFound, StatusError, aggregate
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json, name_of
+
+_EVERYTHING = (Rule((ALL,), (ALL,), (ALL,)), Rule((ALL,), paths=(ALL,)))
+_RESOURCES = {"Role": "roles", "ClusterRole": "clusterroles"}
+
+
+@dataclass(frozen=True, slots=True)
+class Escalation:
+    """The checks of one write. `old` is None where the object is created."""
+
+    authorizer: Authorizer
+    feed: PolicyFeed
+
+    async def check_role(self, ctx: RequestContext, obj: Json, *, old: Json | None, name: str) -> None:
+        """`name` is the one in the path, which a create has not. Raises Forbidden."""
+        if may_everything(ctx) or await self._allowed(ctx, "escalate", ctx.resource, name=name):
+            return
+        await self._require(ctx, obj, [Rule.of(rule) for rule in obj.get("rules") or ()])
+        # An aggregated role gathers rights that its writer can not know of.
+        if (_is_aggregated(obj) or _is_aggregated(old or {})) and self._lacking(ctx, _EVERYTHING):
+            raise _forbidden(ctx, obj, "must have cluster-admin privileges to use the aggregationRule")
+
+    async def check_binding(self, ctx: RequestContext, obj: Json, *, old: Json | None, name: str) -> None:
+        """Raises Forbidden, NotFound."""
+        reference = obj.get("roleRef") or {}
+        role = RoleRef(reference.get("kind", ""), reference.get("name", ""), ctx.namespace)
+        if may_everything(ctx):
+            return
+        resource = GroupResource(reference.get("apiGroup", ""), _RESOURCES.get(role.kind, ""))
+        if resource.resource and await self._allowed(ctx, "bind", resource, name=role.name):
+            return
+        await self.feed.catch_up()
+        found = self.feed.policy.role(role)
+        if found is None:
+            # As upstream, in the words of the resource that is being written.
+            raise NotFound.of(ctx.resource, role.name) if resource.resource else StatusError(role.missing)
+        await self._require(ctx, obj, found.rules)
+
+    async def _allowed(self, ctx: RequestContext, verb: str, role: GroupResource, *, name: str) -> bool:
+        asked = Attributes(
+            user=ctx.user,
+            verb=verb,
+            is_resource=True,
+            group=role.group,
+            version="*",
+            resource=role.resource,
+            namespace=ctx.namespace,
+            name=name,
+        )
+        return (await self.authorizer.authorize(asked)).decision is Decision.ALLOW
+
+    async def _require(self, ctx: RequestContext, obj: Json, rules: Sequence[Rule]) -> None:
+        await self.feed.catch_up()
+        lacking = self._lacking(ctx, rules)
+        if lacking:
+            raise _forbidden(ctx, obj, self._complaint(ctx, lacking))
+
+    def _lacking(self, ctx: RequestContext, rules: Sequence[Rule]) -> list[Rule]:
+        return uncovered(self.feed.policy.access(ctx.user, ctx.namespace).rules, rules)
+
+    def _complaint(self, ctx: RequestContext, lacking: list[Rule]) -> str:
+        who = f"user {quote(ctx.user.name)} (groups={quoted_list(ctx.user.groups)})"
+        shown = "\n".join(sorted({str(rule) for rule in compacted(lacking)}))
+        complaint = f"{who} is attempting to grant RBAC permissions not currently held:\n{shown}"
+        missing = self.feed.policy.access(ctx.user, ctx.namespace).missing
+        if not missing:
+            return complaint
+        problems = (f"{ctx.resource} {quote(role.name)} not found" for role in missing)
+        return f"{complaint}; resolution errors: [{aggregate(problems)}]"
+
+
+def may_everything(ctx: RequestContext) -> bool:
+    return SYSTEM_PRIVILEGED_GROUP in ctx.user.groups
+
+
+def _is_aggregated(role: Json) -> bool:
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
+
+
+def _forbidden(ctx: RequestContext, obj: Json, why: str) -> Forbidden:
+    return Forbidden.of(ctx.resource, name_of(obj), why)

@@ -1,0 +1,76 @@
+"""The storage of roles and bindings behind a check of every write."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import Protocol
+
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import Result, Updated, UpdatedObject, Validate, ValidateUpdate
+from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.kube.rbac.escalation import may_everything
+from pilothouse.machinery.objects import Json, metadata
+
+_GARBAGE_COLLECTION = ("ownerReferences", "finalizers", "selfLink", "managedFields")
+
+
+class Check(Protocol):
+    """Raises to refuse. `old` is None where the object is created, `name` is empty where the path has none."""
+
+    async def __call__(self, ctx: RequestContext, obj: Json, *, old: Json | None, name: str) -> None: ...
+
+
+class PolicyBasedStorage(RegistryStore):
+    """A view of a registry: the same objects."""
+
+    def __init__(self, registry: RegistryStore, check: Check) -> None:
+        self.__dict__.update(registry.__dict__)
+        self._check = check
+
+    async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
+        await self._check(ctx, obj, old=None, name="")
+        return await super().create(ctx, obj, options=options, validate=validate)
+
+    async def update(
+        self,
+        ctx: RequestContext,
+        name: str,
+        updated: UpdatedObject,
+        *,
+        options: WriteOptions,
+        validate_create: Validate,
+        validate_update: ValidateUpdate,
+        force_allow_create: bool = False,
+    ) -> Updated:
+        checked = updated if may_everything(ctx) else self._checked(ctx, name, updated)
+        return await super().update(
+            ctx,
+            name,
+            checked,
+            options=options,
+            validate_create=validate_create,
+            validate_update=validate_update,
+            force_allow_create=force_allow_create,
+        )
+
+    def _checked(self, ctx: RequestContext, name: str, updated: UpdatedObject) -> UpdatedObject:
+        async def make(current: Json | None) -> Json:
+            old = deepcopy(current)
+            obj = await updated.make(current)
+            if old is None or not _only_for_garbage_collection(obj, old):
+                await self._check(ctx, obj, old=old, name=name)
+            return obj
+
+        return replace(updated, make=make)
+
+
+def _only_for_garbage_collection(obj: Json, old: Json) -> bool:
+    """Whoever collects garbage must be able to let go of a role that they could not give."""
+    return _without_links(obj) == _without_links(old)
+
+
+def _without_links(obj: Json) -> Json:
+    meta = {key: value for key, value in metadata(obj).items() if key not in _GARBAGE_COLLECTION}
+    return {**obj, "metadata": meta}
