@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pilothouse.extensions.schema.definition.defaults import validate_defaults
+from pilothouse.extensions.schema.definition.expressions import Budget, RulePlace, validate_expressions
 from pilothouse.extensions.schema.definition.rules import validate_rules
 from pilothouse.extensions.schema.definition.standards import (
     Surroundings,
@@ -18,7 +19,8 @@ from pilothouse.extensions.schema.definition.standards import (
 )
 from pilothouse.extensions.schema.definition.status_root import validate_root_with_status
 from pilothouse.extensions.schema.definition.structure import alternatives, unsupported_part, validate_structural
-from pilothouse.extensions.schema.structural import structural
+from pilothouse.extensions.schema.rules.sizes import product
+from pilothouse.extensions.schema.structural import EMBEDDED, VALIDATIONS, structural
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid
 from pilothouse.machinery.objects import Json
 
@@ -42,7 +44,17 @@ class _Place:
     schema: Json
     path: Path
     around: Surroundings
+    count: int | None
+    """How often its values can be in an object. None without a limit."""
     root: bool = False
+
+
+@dataclass(slots=True)
+class _Findings:
+    """Errors of a tree. Rules are compiled only where neither their schema nor anything below it is wrong."""
+
+    schema: list[FieldError]
+    rules: list[FieldError]
 
 
 def validate_crd_schema(schema: Json, *, path: Path, version_context: VersionContext) -> Errors:
@@ -53,16 +65,22 @@ def validate_crd_schema(schema: Json, *, path: Path, version_context: VersionCon
     if schema.get("nullable"):
         found.append(forbidden(path.child("nullable"), "nullable cannot be true at the root"))
     unsupported = unsupported_part(schema) if version_context.requires_structure else ""
+    structure: list[FieldError] = []
     if version_context.requires_structure and not unsupported:
-        found += _structure_errors(schema, path, version_context)
+        structure = _structure_errors(schema, path, version_context)
+        found += structure
     around = Surroundings(
         defaults_forbidden=version_context.defaults_forbidden,
         requires_valid_types=version_context.requires_valid_types,
     )
-    found += _validate_tree(_Place(schema, path, around, root=True))
+    budget = Budget() if version_context.requires_structure and not unsupported and not structure else None
+    findings = _validate_tree(_Place(schema, path, around, 1, root=True), budget)
+    found += [*findings.schema, *findings.rules]
     if unsupported and not found:
         found.append(invalid(path, "", unsupported))
     yield from found
+    if budget is not None:
+        yield from budget.errors(path)
 
 
 def _structure_errors(schema: Json, path: Path, context: VersionContext) -> list[FieldError]:
@@ -70,25 +88,43 @@ def _structure_errors(schema: Json, path: Path, context: VersionContext) -> list
     return found or list(validate_defaults(structural(schema), path, must_be_pruned=context.requires_pruned_defaults))
 
 
-def _validate_tree(place: _Place) -> Errors:
-    yield from validate_standard(place.schema, place.path, place.around)
-    yield from validate_unique_items(place.schema, place.path)
+def _validate_tree(place: _Place, budget: Budget | None) -> _Findings:
+    """Without a budget, rules are not compiled."""
+    schema, path = place.schema, place.path
+    found = _Findings([*validate_standard(schema, path, place.around), *validate_unique_items(schema, path)], [])
     for below in _places_below(place):
-        yield from _validate_tree(below)
-    yield from validate_extensions(place.schema, place.path)
-    yield from validate_rules(place.schema, place.path)
+        inner = _validate_tree(below, budget)
+        found.schema += inner.schema
+        found.rules += inner.rules
+    for nested in alternatives(schema, path):
+        found.schema += _validate_tree(_Place(nested.schema, nested.path, place.around, None), None).schema
+    found.schema += [*validate_extensions(schema, path), *validate_rules(schema, path)]
+    if schema.get(VALIDATIONS) and not found.schema and budget is not None:
+        root = place.root or bool(schema.get(EMBEDDED))
+        at = RulePlace(schema, path, root, place.count, place.around.uncorrelatable)
+        found.rules += validate_expressions(at, budget)
+    return found
 
 
 def _places_below(place: _Place) -> Iterator[_Place]:
     schema, path, around = place.schema, place.path, place.around
+    count = _count_below(schema, place.count)
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict):
-        yield _Place(additional, path.child("additionalProperties"), around.of_additional())
+        yield _Place(additional, path.child("additionalProperties"), around.of_additional(), count)
     for name, each in sorted((schema.get("properties") or {}).items()):
         at = path.child("properties").key(name)
-        yield _Place(each, at, around.of_property(schema, name, root=place.root))
-    for nested in alternatives(schema, path):
-        yield _Place(nested.schema, nested.path, around)
+        yield _Place(each, at, around.of_property(schema, name, root=place.root), count)
     items = schema.get("items")
     if isinstance(items, dict):
-        yield _Place(items, path.child("items"), around.of_items(schema, path))
+        yield _Place(items, path.child("items"), around.of_items(schema, path), count)
+
+
+def _count_below(schema: Json, count: int | None) -> int | None:
+    """How often values below a schema can be in an object, if every list and map above has a limit."""
+    most: int | None = 1
+    if schema.get("type") == "array":
+        most = schema.get("maxItems")
+    elif schema.get("type") == "object" and schema.get("additionalProperties") is not None:
+        most = schema.get("maxProperties")
+    return None if count is None or most is None else product(count, max(most, 0))

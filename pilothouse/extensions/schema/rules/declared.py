@@ -37,8 +37,8 @@ class Declared:
     """object, list, map, or the name of a CEL type."""
     min_size: int
     """Of the value's JSON."""
-    max_elements: int = -1
-    """Items, entries or characters; negative where that says nothing."""
+    max_elements: int = 0
+    """Items, entries or bytes of text. Other values count as nothing, as upstream counts them."""
     fields: Mapping[str, Declared] = field(default_factory=dict)
     element: Declared | None = None
 

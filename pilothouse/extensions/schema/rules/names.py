@@ -19,7 +19,7 @@ _RESERVED = {
     "if",
     "import",
 }
-_RESERVED |= {"let", "loop", "package", "namespace", "return", "var", "void", "while"}
+_RESERVED |= {"import", "let", "loop", "package", "namespace", "return", "var", "void", "while"}
 _SAYABLE = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*", re.ASCII)
 _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 

@@ -1,0 +1,146 @@
+"""The rules of a schema, compiled: they must be of the right type, and not cost too much on the largest object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pilothouse.extensions.schema.definition.go_form import go_rule
+from pilothouse.extensions.schema.rules.cost import estimated_cost
+from pilothouse.extensions.schema.rules.declared import MAX_REQUEST_SIZE, Declared, declared_type
+from pilothouse.extensions.schema.rules.environments import CompilationFailed, TypedEnvironment
+from pilothouse.extensions.schema.rules.sizes import product, total
+from pilothouse.extensions.schema.rules.syntax import SyntaxTree
+from pilothouse.extensions.schema.structural import VALIDATIONS, structural
+from pilothouse.machinery.cel.wording import go_type
+from pilothouse.machinery.field import Errors, Path, forbidden, internal, invalid
+from pilothouse.machinery.objects import Json
+
+_RULE_LIMIT = 10_000_000
+_TOTAL_LIMIT = 100_000_000
+_MOST_EXPENSIVE = 4
+_ADVICE = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength "
+    "where arrays, maps, and strings are declared)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Expense:
+    path: Path
+    cost: int
+
+
+@dataclass(slots=True)
+class Budget:
+    """What all rules of a definition cost together, and which of them cost most."""
+
+    spent: int = 0
+    expensive: list[Expense] = field(default_factory=list)
+
+    def add(self, path: Path, cost: int) -> None:
+        self.spent = total(self.spent, cost)
+        if cost >= _TOTAL_LIMIT // 100:
+            self.expensive.append(Expense(path, cost))
+            self.expensive.sort(key=lambda expense: -expense.cost)
+            del self.expensive[_MOST_EXPENSIVE:]
+
+    def errors(self, path: Path) -> Errors:
+        if self.spent <= _TOTAL_LIMIT:
+            return
+        for expense in self.expensive:
+            why = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+            yield forbidden(expense.path, why)
+        what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+        yield forbidden(path, _cost_message(what, self.spent, _TOTAL_LIMIT))
+
+
+@dataclass(frozen=True, slots=True)
+class RulePlace:
+    """Where rules stand."""
+
+    schema: Json
+    path: Path
+    root: bool
+    count: int | None
+    """How often the schema's values can be in an object. None without a limit."""
+    uncorrelatable: Path | None
+
+
+def validate_expressions(place: RulePlace, budget: Budget) -> Errors:
+    declared = declared_type(structural(place.schema), root=place.root)
+    at = place.path.child(VALIDATIONS)
+    if declared is None:
+        yield internal(at, "internal error: failed to retrieve type information for x-kubernetes-validations")
+        return
+    compiler = _RuleCompiler(place, declared, budget)
+    for index, rule in enumerate(place.schema[VALIDATIONS]):
+        yield from compiler.validate(rule, at.index(index))
+
+
+class _RuleCompiler:
+    """Compiles the rules of one schema."""
+
+    def __init__(self, place: RulePlace, declared: Declared, budget: Budget) -> None:
+        self._place = place
+        self._declared = declared
+        self._budget = budget
+        self._environment = TypedEnvironment(declared)
+        # Without limits above, a value can be in an object as often as its smallest form fits into a request.
+        self._count = place.count if place.count is not None else MAX_REQUEST_SIZE // (declared.min_size + 1)
+
+    def validate(self, rule: Json, path: Path) -> Errors:
+        program, error = self._compile(rule, "rule")
+        if program is not None and go_type(program.return_type().name()) != "bool":
+            program, error = None, "cel expression must evaluate to a bool"
+        cost, tree = 0, None
+        if program is not None:
+            tree = SyntaxTree(program)
+            cost = product(estimated_cost(tree, self._declared), self._count)
+        if cost > _RULE_LIMIT:
+            yield forbidden(path.child("rule"), _cost_message("estimated rule cost", cost, _RULE_LIMIT))
+        self._budget.add(path.child("rule"), cost)
+        if tree is None:
+            yield invalid(path.child("rule"), go_rule(rule), error)
+            yield from self._validate_old_self(rule, path, uses_old=False)
+            return
+        yield from self._validate_message(rule, path.child("messageExpression"))
+        yield from self._validate_old_self(rule, path, uses_old=tree.uses("oldSelf"))
+
+    def _validate_message(self, rule: Json, path: Path) -> Errors:
+        if not rule.get("messageExpression"):
+            return
+        program, error = self._compile(rule, "messageExpression")
+        if program is not None and go_type(program.return_type().name()) != "string":
+            program, error = None, "messageExpression must evaluate to a string"
+        if program is None:
+            yield invalid(path, go_rule(rule), error)
+            return
+        cost = estimated_cost(SyntaxTree(program), self._declared)
+        if cost > _RULE_LIMIT:
+            yield forbidden(path, _cost_message("estimated messageExpression cost", cost, _RULE_LIMIT))
+        self._budget.add(path, cost)
+
+    def _validate_old_self(self, rule: Json, path: Path, *, uses_old: bool) -> Errors:
+        if uses_old and self._place.uncorrelatable is not None:
+            why = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {self._place.uncorrelatable}"
+            yield invalid(path.child("rule"), rule["rule"], why)
+        elif not uses_old and rule.get("optionalOldSelf") is not None:
+            why = "may not be set if oldSelf is not used in rule"
+            yield invalid(path.child("optionalOldSelf"), rule["optionalOldSelf"], why)
+
+    def _compile(self, rule: Json, key: str) -> tuple[Any, str]:
+        prefix = "compilation failed: " if key == "rule" else "messageExpression compilation failed: "
+        try:
+            return self._environment.compile(rule[key], optional_old=bool(rule.get("optionalOldSelf"))), ""
+        except CompilationFailed as error:
+            return None, f"{prefix}{error}"
+
+
+def _cost_message(what: str, cost: int, limit: int) -> str:
+    factor = cost / limit
+    if factor > 100:
+        times = "more than 100x"
+    else:
+        times = f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
+    return f"{what} exceeds budget by factor of {times} {_ADVICE}"
