@@ -42,8 +42,8 @@ def validate_container(container: Json, path: Path, pod: PodContext) -> Errors:
         yield from dns_label(container["name"], path.child("name"))
     if not container.get("image"):
         yield required(path.child("image"))
-    policy = container.get("terminationMessagePolicy") or ""
-    yield from required_one_of(policy, path.child("terminationMessagePolicy"), _MESSAGE_POLICIES)
+    if (policy := container.get("terminationMessagePolicy")) not in _MESSAGE_POLICIES:
+        yield from required_one_of(policy or "", path.child("terminationMessagePolicy"), _MESSAGE_POLICIES)
     if ports := container.get("ports"):
         yield from validate_container_ports(ports, path.child("ports"))
     if variables := container.get("env"):
@@ -54,7 +54,8 @@ def validate_container(container: Json, path: Path, pod: PodContext) -> Errors:
         yield from validate_volume_mounts(mounts, container, pod.volumes, path.child("volumeMounts"))
     if devices := container.get("volumeDevices"):
         yield from validate_volume_devices(devices, container, pod.volumes, path.child("volumeDevices"))
-    yield from required_one_of(container.get("imagePullPolicy") or "", path.child("imagePullPolicy"), PULL_POLICIES)
+    if (policy := container.get("imagePullPolicy")) not in PULL_POLICIES:
+        yield from required_one_of(policy or "", path.child("imagePullPolicy"), PULL_POLICIES)
     if resources := container.get("resources"):
         yield from validate_container_resources(resources, path.child("resources"), pod.claim_names, pod.options)
     if policies := container.get("resizePolicy"):

@@ -89,7 +89,8 @@ def _validate_request(
             yield invalid(path.child("requests"), str(amount), why)
     elif not is_overcommit_allowed(name):
         yield required(path.child("limits"), "Limit must be set for non overcommitable resources")
-    yield from _validate_huge_pages(name, text, path.child("requests").key(name), options)
+    if is_huge_page(name):
+        yield from _validate_huge_pages(name, text, path.child("requests").key(name), options)
 
 
 def _validate_huge_pages(name: str, text: str, path: Path, options: PodValidationOptions) -> Errors:

@@ -24,7 +24,8 @@ def validate_container_ports(ports: Sequence[Json], path: Path) -> Errors:
             yield from validate_port_number(port["containerPort"], at.child("containerPort"))
         if port.get("hostPort"):
             yield from validate_port_number(port["hostPort"], at.child("hostPort"))
-        yield from required_one_of(port.get("protocol") or "", at.child("protocol"), PROTOCOLS)
+        if (protocol := port.get("protocol")) not in PROTOCOLS:
+            yield from required_one_of(protocol or "", at.child("protocol"), PROTOCOLS)
 
 
 def validate_port_number(port: int, path: Path) -> Errors:

@@ -89,11 +89,14 @@ def _validate_all_containers(spec: Json, path: Path, context: PodContext) -> Err
 def _validate_running(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
     if spec.get("hostNetwork"):
         yield from networking.validate_host_network_ports(spec, path, options)
-    yield from required_one_of(spec.get("restartPolicy") or "", path.child("restartPolicy"), _RESTART_POLICIES)
-    yield from required_one_of(spec.get("dnsPolicy") or "", path.child("dnsPolicy"), _DNS_POLICIES)
+    if (policy := spec.get("restartPolicy")) not in _RESTART_POLICIES:
+        yield from required_one_of(policy or "", path.child("restartPolicy"), _RESTART_POLICIES)
+    if (policy := spec.get("dnsPolicy")) not in _DNS_POLICIES:
+        yield from required_one_of(policy or "", path.child("dnsPolicy"), _DNS_POLICIES)
     if selector := spec.get("nodeSelector"):
         yield from validate_labels(dict(sorted(selector.items())), path.child("nodeSelector"))
-    yield from validate_pod_security_context(spec, path.child("securityContext"), options)
+    if spec.get("securityContext") or spec.get("shareProcessNamespace"):
+        yield from validate_pod_security_context(spec, path.child("securityContext"), options)
 
 
 def _validate_placement(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
