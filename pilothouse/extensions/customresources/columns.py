@@ -95,6 +95,8 @@ def _age_of(text: str) -> str:
 
 def _printed(value: Any) -> str:
     """As upstream's JSON paths print: composite values as JSON, the rest as Go does."""
+    if value is None:
+        return "<no value>"
     if isinstance(value, dict | list):
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     return go_value(value)

@@ -10,6 +10,10 @@ import orjson
 
 from pilothouse.apiserver.endpoints.decoding import DecodedObject
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
+from pilothouse.apiserver.endpoints.serializers.unstructured_protobuf import (
+    UnstructuredProtobufSerializer,
+    not_marshalable,
+)
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.schema.embedded import Malformed, object_meta_type
 from pilothouse.machinery.apply.atoms import DEDUCED, Atom
@@ -62,7 +66,7 @@ class CustomResourceDecoder:
 
     def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:
         try:
-            read = _read(serializer, data)
+            read = _read(serializer, data, self.kind)
             decoded = self._decode(read, data)
         except BodyError as error:
             raise refusal(error, self.kind, data) from None
@@ -102,8 +106,10 @@ class CustomResourceDecoder:
         return unknown
 
 
-def _read(serializer: Serializer, data: bytes) -> _Read:
+def _read(serializer: Serializer, data: bytes, default: GroupVersionKind) -> _Read:
     """Raises BodyError."""
+    if isinstance(serializer, UnstructuredProtobufSerializer):
+        raise BodyError(not_marshalable("Unstructured").message, default)
     try:
         if serializer.media_type == "application/yaml":
             yaml = parse_yaml(data)

@@ -12,8 +12,9 @@ from pilothouse.apiserver.registry.scale import ScaleStore, Scaling
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.extensions.customresources.scaling import ScalePaths, WrongType, nested, set_nested
+from pilothouse.machinery.apply.managed import set_entries
 from pilothouse.machinery.errors import InternalError, StatusError
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, metadata, resource_version_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,13 @@ def scaling_of(paths: ScalePaths) -> Scaling:
         set_replicas=spec.set_replicas,
         status_replicas=status.replicas,
         selector=selector,
+        replicas_path=tuple(f"f:{name}" for name in paths.spec_replicas.removeprefix(".").split(".")),
     )
 
 
 class CustomResourceScaleStore(ScaleStore):
-    """An object that does not say its replicas has no scale to be read."""
+    """An object that does not say its replicas has no scale to be read. What is wrong with a scale that is written is
+    found when the object is validated, and a scale without a resourceVersion is for whatever is there."""
 
     def __init__(self, registry: RegistryStore, paths: ScalePaths) -> None:
         super().__init__(registry, scaling_of(paths))
@@ -68,3 +71,10 @@ class CustomResourceScaleStore(ScaleStore):
         if nested(obj, self._paths.spec_replicas, int) is None:
             raise InternalError.of(f'the spec replicas field "{self._paths.spec_replicas}" does not exist')
         return scale
+
+    def _with_scale(self, ctx: RequestContext, obj: Json, scale: Json) -> Json:
+        self._scaling.set_replicas(obj, (scale.get("spec") or {}).get("replicas") or 0)
+        if resource_version_of(scale):
+            metadata(obj)["resourceVersion"] = resource_version_of(scale)
+        set_entries(obj, self._parent_entries(obj, scale))
+        return obj

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.json import JsonSerializer
 from pilothouse.apiserver.endpoints.serializers.protobuf import ProtobufSerializer
+from pilothouse.apiserver.endpoints.serializers.unstructured_protobuf import UnstructuredProtobufSerializer
 from pilothouse.apiserver.endpoints.serializers.yaml import YamlSerializer
 
 Serializers: TypeAlias = tuple[Serializer, ...]
@@ -19,7 +20,7 @@ PROTOBUF = ProtobufSerializer()
 BUILT_IN: Serializers = (JSON, YAML, PROTOBUF)
 """For kinds that have a protobuf message."""
 
-UNSTRUCTURED: Serializers = (JSON, YAML)
+UNSTRUCTURED: Serializers = (JSON, YAML, UnstructuredProtobufSerializer())
 """For custom resources."""
 
 

@@ -1,0 +1,39 @@
+"""application/vnd.kubernetes.protobuf at endpoints of custom resources, which have no messages: their metadata alone
+travels in it, and Status answers do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pilothouse.apiserver.endpoints.serializers.interface import View
+from pilothouse.apiserver.endpoints.serializers.protobuf import ProtobufSerializer
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.errors import NotAcceptable
+from pilothouse.machinery.objects import Json
+
+_META = ("v1", "meta.k8s.io/v1", "meta.k8s.io/v1beta1")
+
+
+class UnstructuredProtobufSerializer(ProtobufSerializer):
+    """Refuses when it is to write an object, as late as upstream does."""
+
+    def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
+        if obj.get("apiVersion") not in _META:
+            raise not_marshalable("Unstructured")
+        return super().encode(obj, pretty=pretty)
+
+    def piece(self, stored: StoredObject, view: View) -> bytes:
+        return b""
+
+    def whole(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
+        raise not_marshalable("Unstructured")
+
+    def list(self, view: View, metadata: Json, pieces: Sequence[bytes]) -> Iterator[bytes]:
+        raise not_marshalable("UnstructuredList")
+
+
+def not_marshalable(kind: str) -> NotAcceptable:
+    return NotAcceptable(
+        f"object *unstructured.{kind} does not implement the protobuf marshalling interface and cannot be encoded to "
+        "a protobuf message"
+    )
