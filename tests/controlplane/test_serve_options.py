@@ -99,6 +99,13 @@ PROBLEMS = [
     ("--authorization-mode=Maybe", 'authorization-mode "Maybe" is not a valid mode'),
     ("--authorization-mode=RBAC,RBAC", "has mode specified more than once"),
     ("--token-auth-file=/no/such", "--token-auth-file: no such file: /no/such"),
+    ("--service-account-key-file=/no/such", "--service-account-key-file: no such file: /no/such"),
+    ("--service-account-signing-key-file=/no", "--service-account-signing-key-file: no such file: /no"),
+    ("--service-account-issuer=a --service-account-issuer=a", 'service-account-issuer "a" is already specified'),
+    ("--service-account-issuer=", "service-account-issuer should not be an empty string"),
+    ("--service-account-issuer=::a", "contained a ':' but was not a valid URL"),
+    ("--service-account-jwks-uri=http://a", "service-account-jwks-uri requires https scheme, parsed as: http://a"),
+    ("--service-account-max-token-expiration=59m", "must be between 1 hour and 2^32 seconds"),
     ("--enable-admission-plugins=Foo", 'enable-admission-plugins plugin "Foo" is unknown'),
     ("--enable-admission-plugins=PodNodeSelector", '"PodNodeSelector" is not supported by this version'),
     ("--disable-admission-plugins=Foo", 'disable-admission-plugins plugin "Foo" is unknown'),
@@ -159,6 +166,8 @@ def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
         "--runtime-config=api/beta=true,resource.k8s.io/v1beta1=false,api/legacy=false,/v1/pods=false",
         "--etcd-servers=http://127.0.0.1:2379,http://127.0.0.1:2381 --storage-backend=etcd3",
         "--cors-allowed-origins=^https://example.com$,//localhost:.*",
+        "--service-account-issuer=https://a --service-account-issuer=b --api-audiences=api,vault "
+        "--service-account-max-token-expiration=24h --service-account-extend-token-expiration=false",
         "--enable-priority-and-fairness=false --profiling=false --watch-cache-sizes=pods#100",
     ],
 )

@@ -58,7 +58,7 @@ class TokenStorage:
         await validate(obj)
         binding = await self._objects.binding(ctx, name, obj["spec"].get("boundObjectRef"))
         self._shorten(ctx, obj["spec"])
-        return self._issue(obj, account, binding)
+        return await self._issue(obj, account, binding)
 
     def _complete(self, obj: Json, account: Json) -> None:
         meta, spec = metadata(obj), obj.setdefault("spec", {})
@@ -75,12 +75,12 @@ class TokenStorage:
             ctx.warn(f"requested expiration of {asked} seconds shortened to {limit} seconds")
             spec["expirationSeconds"] = limit
 
-    def _issue(self, obj: Json, account: Json, binding: Binding) -> Json:
+    async def _issue(self, obj: Json, account: Json, binding: Binding) -> Json:
         now, spec = self._clock(), obj["spec"]
         lifetime = self._lifetime(spec["expirationSeconds"], binding, spec["audiences"])
         claims = make_claims(account, binding, audiences=spec["audiences"], lifetime=lifetime, now=now)
         try:
-            token = self._issuer.sign(claims)
+            token = await self._issuer.sign(claims)
         except (OSError, ValueError) as error:
             raise InternalError.of(f"failed to generate token: {error}") from error
         # The pod may be told an earlier end than the token has: clients shall renew it by then.

@@ -35,6 +35,7 @@ class ServiceAccountTokenAuthenticator:
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
         if unverified_issuer(token) not in self._issuers:
             return None
+        await self._keys.load()
         claims = self._verified(token)
         if claims is None:
             return None

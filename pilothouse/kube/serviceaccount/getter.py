@@ -10,6 +10,7 @@ from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
 from pilothouse.kube.served import Registries
+from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json
 
 
@@ -40,6 +41,9 @@ class StoredObjects:
 
 
 async def _read(registry: RegistryStore, namespace: str, name: str) -> Json | None:
-    key = registry.keys.object(namespace, name)
+    try:
+        key = registry.keys.object(namespace, name)
+    except BadRequest:
+        return None  # nothing can have such a name
     found = await registry.cacher.get(key, not_older_than=0) or await registry.storage.get(key)
     return None if found is None else found.parse()

@@ -15,8 +15,9 @@ class TokenIssuer:
     name: str
     key: SigningKey
 
-    def sign(self, claims: Json) -> str:
+    async def sign(self, claims: Json) -> str:
         """Raises OSError, ValueError where the key can not be read."""
+        await self.key.load()
         import jwt
 
         verifying = self.key.verifying

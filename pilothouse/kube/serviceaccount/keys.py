@@ -1,10 +1,12 @@
 """The keys of service account tokens, read from PEM files when first needed: RSA, or ECDSA on a NIST curve.
 
+`load` reads them, and the libraries that they need, in another thread: that takes too long for the event loop.
 A key's id is a hash of its public half, so that it says which key it is and nothing else.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import re
@@ -67,6 +69,11 @@ class VerifyingKeys:
         """Raises OSError, ValueError."""
         return [key for file in self._files for key in read_verifying_keys(file)]
 
+    async def load(self) -> None:
+        """Raises OSError, ValueError."""
+        if "all" not in self.__dict__:
+            await asyncio.to_thread(_load, self, "all")
+
     def with_id(self, id: str) -> list[VerifyingKey]:
         """Those that may have signed a token that names this key; all for one that names none."""
         return [key for key in self.all if not id or key.id == id]
@@ -87,6 +94,17 @@ class SigningKey:
     @cached_property
     def verifying(self) -> VerifyingKey:
         return VerifyingKey(self.private.public_key())
+
+    async def load(self) -> None:
+        """Raises OSError, ValueError."""
+        if "verifying" not in self.__dict__:
+            await asyncio.to_thread(_load, self, "verifying")
+
+
+def _load(keys: object, name: str) -> None:
+    import jwt  # noqa: F401  # for whoever uses the keys
+
+    getattr(keys, name)
 
 
 def read_verifying_keys(file: Path) -> list[VerifyingKey]:

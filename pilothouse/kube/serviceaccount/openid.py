@@ -24,12 +24,12 @@ _MAX_AGE = 3600
 
 
 class OpenIDMetadata:
-    """The keys are read when somebody asks for the first time."""
+    """`address` answers host and port of this server, which are known once it listens."""
 
-    def __init__(self, config: ServiceAccountConfig, address: Callable[[], str]) -> None:
+    def __init__(self, config: ServiceAccountConfig, keys: VerifyingKeys, address: Callable[[], str]) -> None:
         self._issuer = config.issuers[0]
         self._jwks_uri = config.jwks_uri
-        self._keys = VerifyingKeys(config.verifying_files)
+        self._keys = keys
         self._address = address
 
     @property
@@ -51,9 +51,10 @@ def install_openid(server: GenericAPIServer, config: ServiceAccountConfig, addre
     """Where the issuer's name is no https URL, OpenID has no place for it and nothing is served."""
     if not config.verifying_files or not is_openid_issuer(config.issuers[0]):
         return
-    shown = OpenIDMetadata(config, address)
-    _install(server, CONFIGURATION_PATH, _serve(lambda: shown.configuration, _JSON), _configuration_route())
-    _install(server, KEYS_PATH, _serve(lambda: shown.key_set, _KEY_SET), _keys_route())
+    keys = VerifyingKeys(config.verifying_files)
+    shown = OpenIDMetadata(config, keys, address)
+    _install(server, CONFIGURATION_PATH, _serve(keys, lambda: shown.configuration, _JSON), _configuration_route())
+    _install(server, KEYS_PATH, _serve(keys, lambda: shown.key_set, _KEY_SET), _keys_route())
 
 
 def is_openid_issuer(issuer: str) -> bool:
@@ -67,12 +68,13 @@ def _install(server: GenericAPIServer, path: str, handler: Handler, route: Route
     server.openapi.update(RouteContainer(path[1:], lambda: (route,)))
 
 
-def _serve(document: Callable[[], Json], media_type: str) -> Handler:
+def _serve(keys: VerifyingKeys, document: Callable[[], Json], media_type: str) -> Handler:
     headers = [(b"content-type", media_type.encode()), (b"cache-control", f"public, max-age={_MAX_AGE}".encode())]
 
     async def serve(request: Request) -> Response:
         if request.method != "GET":
             raise MethodNotAllowed("the server does not allow this method on the requested resource", details={})
+        await keys.load()
         return Response(200, orjson.dumps(document()), [*headers])
 
     return serve

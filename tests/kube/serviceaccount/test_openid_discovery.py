@@ -1,0 +1,73 @@
+"""Others can verify tokens with what the server tells everybody."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import jwt
+import pytest
+from in_process import InProcessServer, in_process_server
+from service_account_tokens import write_key
+
+from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.kube.serviceaccount.keys import VerifyingKeys
+from pilothouse.kube.serviceaccount.openid import OpenIDMetadata, is_openid_issuer
+
+CONFIGURATION, KEYS = "/.well-known/openid-configuration", "/openid/v1/jwks"
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+ISSUER = "https://kubernetes.default.svc"
+
+
+@pytest.fixture
+async def api(tmp_path: Path) -> AsyncIterator[InProcessServer]:
+    write_key(tmp_path / "sa.key")
+    async with in_process_server(tmp_path) as server:
+        yield server
+
+
+async def test_the_configuration_names_issuer_and_keys(api: InProcessServer) -> None:
+    answer = await api("GET", CONFIGURATION)
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["cache-control"] == "public, max-age=3600"
+    assert answer.json == {
+        "issuer": ISSUER,
+        "jwks_uri": f"https://192.0.2.2:6443{KEYS}",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    }
+
+
+async def test_a_token_verifies_with_the_keys_that_are_shown(api: InProcessServer) -> None:
+    await api("POST", ACCOUNTS, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}})
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    issued = await api("POST", f"{ACCOUNTS}/robot/token", asked)
+    assert issued.status == 201
+    answer = await api("GET", KEYS)
+    assert answer.headers["content-type"] == "application/jwk-set+json"
+    assert answer.headers["cache-control"] == "public, max-age=3600"
+    token = issued.json["status"]["token"]
+    key = jwt.PyJWKSet.from_dict(answer.json)[jwt.get_unverified_header(token)["kid"]]
+    said = jwt.decode(token, key.key, algorithms=["ES256"], audience=ISSUER, issuer=ISSUER)
+    assert said["sub"] == "system:serviceaccount:default:robot"
+
+
+async def test_both_paths_can_only_be_read(api: InProcessServer) -> None:
+    for path in (CONFIGURATION, KEYS):
+        assert path in api.generic.listed_paths()
+        assert (await api("POST", path)).status == 405
+
+
+def test_keys_may_be_elsewhere(tmp_path: Path) -> None:
+    config = ServiceAccountConfig(write_key(tmp_path / "sa.key"), jwks_uri="https://keys.example/all")
+    shown = OpenIDMetadata(config, VerifyingKeys(config.verifying_files), lambda: "here")
+    assert shown.configuration["jwks_uri"] == "https://keys.example/all"
+
+
+@pytest.mark.parametrize(
+    ("issuer", "fits"),
+    [("https://a.example/b", True), ("http://a.example", False), ("kubernetes", False), ("https://a.example?x", False)],
+)
+def test_only_issuers_that_are_https_urls_can_be_discovered(issuer: str, fits: bool) -> None:
+    assert is_openid_issuer(issuer) is fits
