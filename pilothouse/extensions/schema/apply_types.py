@@ -1,64 +1,55 @@
-"""How server-side apply sees a custom resource: which lists and maps merge by key, and which are replaced whole."""
+"""How server-side apply sees a custom resource: which lists and maps merge by key, and which are replaced whole.
+
+Where unknown fields are kept, here or anywhere above, objects may have fields of which the schema says nothing.
+"""
 
 from __future__ import annotations
 
 from pilothouse.extensions.schema.embedded import object_meta_type
 from pilothouse.extensions.schema.structural import Structural
-from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
+from pilothouse.machinery.apply.atoms import DEDUCED, UNTYPED_ATOMIC, Atom, ListAtom, MapAtom, Scalar
+from pilothouse.machinery.apply.schema_atoms import atom_of
 
-_ANYTHING = TypeNode(NodeKind.ANY, "interface {}")
-_STRING = TypeNode(NodeKind.SCALAR, "string", scalar=Scalar.STRING)
-_SCALARS = {
-    "string": _STRING,
-    "boolean": TypeNode(NodeKind.SCALAR, "bool", scalar=Scalar.BOOL),
-    "integer": TypeNode(NodeKind.SCALAR, "int64", scalar=Scalar.INT64),
-    "number": TypeNode(NodeKind.SCALAR, "float64", scalar=Scalar.FLOAT64),
-}
+_SCALARS = {"integer": Scalar.NUMERIC, "number": Scalar.NUMERIC, "boolean": Scalar.BOOLEAN}
+_TEXT = Atom(Scalar.STRING)
 
 
-def object_type(schema: Structural | None, *, preserve_unknown_fields: bool) -> TypeNode | None:
-    """None where the schema says nothing about the object's fields, so that apply deduces them from the object."""
-    if schema is None or preserve_unknown_fields:
-        return None
-    if schema.preserves_unknown_fields and not schema.properties:
-        return None
-    fields = {name: Field(name, node_of(child)) for name, child in schema.properties.items()}
-    fields |= {"apiVersion": Field("apiVersion", _STRING), "kind": Field("kind", _STRING)}
-    fields["metadata"] = Field("metadata", object_meta_type())
-    return TypeNode(NodeKind.STRUCT, "", fields=fields, map_type=schema.map_type)
+def object_atom(schema: Structural | None, *, preserve_unknown_fields: bool) -> Atom:
+    """Of a whole resource; deduced from each object where there is no schema."""
+    if schema is None:
+        return DEDUCED
+    keeps = preserve_unknown_fields or schema.preserves_unknown_fields
+    return Atom(map=_map(schema, keeps=keeps, resource=True))
 
 
-def node_of(schema: Structural) -> TypeNode:
+def _atom(schema: Structural, *, keeps: bool) -> Atom:
+    keeps = keeps or schema.preserves_unknown_fields
     if schema.int_or_string or not schema.type:
-        return _ANYTHING
-    if schema.type == "array":
-        return _list(schema)
+        return Atom(Scalar.UNTYPED, list=_list(schema, keeps=keeps), map=_map(schema, keeps=keeps))
     if schema.type == "object":
-        return _object(schema)
-    return _SCALARS.get(schema.type, _ANYTHING)
+        return Atom(map=_map(schema, keeps=keeps))
+    if schema.type == "array":
+        return Atom(list=_list(schema, keeps=keeps))
+    if schema.type == "string":
+        return _TEXT if (schema.source.get("format") or "") in ("", "byte") else Atom(Scalar.UNTYPED)
+    return Atom(_SCALARS.get(schema.type, Scalar.UNTYPED))
 
 
-def _list(schema: Structural) -> TypeNode:
-    element = node_of(schema.items) if schema.items is not None else _ANYTHING
-    return TypeNode(
-        NodeKind.LIST, "", element=element, list_type=schema.list_type or "atomic", map_keys=schema.map_keys
-    )
+def _list(schema: Structural, *, keeps: bool) -> ListAtom:
+    element = _atom(schema.items, keeps=keeps) if schema.items is not None else UNTYPED_ATOMIC
+    if schema.list_type != "map" or schema.items is None:
+        return ListAtom(element, associative=schema.list_type == "set")
+    properties = schema.items.properties
+    defaults = {key: properties[key].default for key in schema.map_keys if key in properties}
+    known = {key: default for key, default in defaults.items() if default is not None}
+    return ListAtom(element, associative=True, keys=schema.map_keys, defaults=known)
 
 
-def _object(schema: Structural) -> TypeNode:
-    if schema.embedded_resource:
-        return _embedded(schema)
-    if schema.properties and not schema.preserves_unknown_fields:
-        fields = {name: Field(name, node_of(child)) for name, child in schema.properties.items()}
-        return TypeNode(NodeKind.STRUCT, "", fields=fields, map_type=schema.map_type)
-    element = node_of(schema.additional) if schema.additional is not None else _ANYTHING
-    return TypeNode(NodeKind.MAP, "", element=element, map_type=schema.map_type)
-
-
-def _embedded(schema: Structural) -> TypeNode:
-    if schema.preserves_unknown_fields:
-        return _ANYTHING
-    fields = {name: Field(name, node_of(child)) for name, child in schema.properties.items()}
-    fields |= {"apiVersion": Field("apiVersion", _STRING), "kind": Field("kind", _STRING)}
-    fields["metadata"] = Field("metadata", object_meta_type())
-    return TypeNode(NodeKind.STRUCT, "", fields=fields, map_type=schema.map_type)
+def _map(schema: Structural, *, keeps: bool, resource: bool = False) -> MapAtom:
+    fields = {name: _atom(child, keeps=keeps) for name, child in schema.properties.items()}
+    if resource or schema.embedded_resource:
+        fields |= {"apiVersion": _TEXT, "kind": _TEXT, "metadata": atom_of(object_meta_type())}
+    element = _atom(schema.additional, keeps=keeps) if schema.additional is not None else None
+    if element is None and (schema.allows_additional or keeps or not fields):
+        element = DEDUCED
+    return MapAtom(fields, element, atomic=schema.map_type == "atomic")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from pilothouse.extensions.schema.apply_types import object_type
+from pilothouse.extensions.schema.apply_types import object_atom
 from pilothouse.extensions.schema.checks import compile_check, run_check
 from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.defaulting import Defaulter, defaulter, drop_meaningless_nulls
@@ -18,10 +18,10 @@ from pilothouse.extensions.schema.list_types import has_unique_lists, validate_l
 from pilothouse.extensions.schema.pruning import object_pruner
 from pilothouse.extensions.schema.rules.evaluation import RuleNode, rule_node, validate_rules
 from pilothouse.extensions.schema.structural import Structural, structural
+from pilothouse.machinery.apply.atoms import Atom
 from pilothouse.machinery.field import Errors, ErrorType, FieldError, Path, invalid
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.schema.nodes import TypeNode
 
 _ROOT = Path()
 _BLOCKING = {
@@ -63,7 +63,8 @@ class CompiledSchema:
         self._status_check = compile_check(status) if status is not None else None
         self._has_embedded = has_embedded_resources(self.structural)
         self._has_unique_lists = has_unique_lists(self.structural)
-        self.type_node: TypeNode | None = object_type(self.structural, preserve_unknown_fields=preserve_unknown_fields)
+        self.atom: Atom = object_atom(self.structural, preserve_unknown_fields=preserve_unknown_fields)
+        """How server-side apply merges the objects."""
 
     def prune(self, obj: Json, *, drop_invalid: bool = False) -> list[str]:
         """Drops unknown fields, and nulls that mean nothing; answers `unknown field "spec.x"` for each such field.

@@ -10,6 +10,8 @@ from pilothouse.extensions.schema.correlation import same
 from pilothouse.extensions.schema.embedded import Malformed, coerce, validate_embedded
 from pilothouse.extensions.schema.problems import printable
 from pilothouse.extensions.schema.pruning import prune_value
+from pilothouse.extensions.schema.rules.environments import CompilationFailed
+from pilothouse.extensions.schema.rules.evaluation import rule_node, validate_rules
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.field import Errors, Path, invalid
 
@@ -37,5 +39,17 @@ def _validate_default(schema: Structural, path: Path, *, must_be_pruned: bool) -
     except Malformed as malformed:
         yield malformed.error
         return
-    embedded = list(validate_embedded(default, schema, path))
-    yield from embedded or run_check(compile_check(schema.source), default, path=path)
+    found = list(validate_embedded(default, schema, path))
+    found = found or list(run_check(compile_check(schema.source), default, path=path))
+    yield from found or _rule_errors(schema, default, path)
+
+
+def _rule_errors(schema: Structural, default: Any, path: Path) -> Errors:
+    """A default must satisfy the rules both as a value that stays and as one that is new."""
+    try:
+        node = rule_node(schema, root=schema.embedded_resource)
+    except CompilationFailed:
+        return  # Rules that do not compile are refused on their own.
+    if node is not None:
+        found = list(validate_rules(node, default, default, path))
+        yield from found or validate_rules(node, default, None, path)

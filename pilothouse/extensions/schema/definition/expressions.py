@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from pilothouse.extensions.schema.definition.go_form import go_rule
 from pilothouse.extensions.schema.rules.cost import estimated_cost
 from pilothouse.extensions.schema.rules.declared import MAX_REQUEST_SIZE, Declared, declared_type
-from pilothouse.extensions.schema.rules.environments import CompilationFailed, TypedEnvironment
+from pilothouse.extensions.schema.rules.environments import CompilationFailed, TypedEnvironment, check_runnable
 from pilothouse.extensions.schema.rules.sizes import product, total
 from pilothouse.extensions.schema.rules.syntax import SyntaxTree
 from pilothouse.extensions.schema.structural import VALIDATIONS, structural
@@ -56,6 +55,13 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class _Compiled:
+    error: str
+    cost: int = 0
+    uses_old: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RulePlace:
     """Where rules stand."""
 
@@ -90,51 +96,47 @@ class _RuleCompiler:
         self._count = place.count if place.count is not None else MAX_REQUEST_SIZE // (declared.min_size + 1)
 
     def validate(self, rule: Json, path: Path) -> Errors:
-        program, error = self._compile(rule, "rule")
-        if program is not None and go_type(program.return_type().name()) != "bool":
-            program, error = None, "cel expression must evaluate to a bool"
-        cost, tree = 0, None
-        if program is not None:
-            tree = SyntaxTree(program)
-            cost = product(estimated_cost(tree, self._declared), self._count)
+        compiled = self._compile(rule, "rule", result="bool")
+        cost = product(compiled.cost, self._count)
         if cost > _RULE_LIMIT:
             yield forbidden(path.child("rule"), _cost_message("estimated rule cost", cost, _RULE_LIMIT))
         self._budget.add(path.child("rule"), cost)
-        if tree is None:
-            yield invalid(path.child("rule"), go_rule(rule), error)
-            yield from self._validate_old_self(rule, path, uses_old=False)
-            return
-        yield from self._validate_message(rule, path.child("messageExpression"))
-        yield from self._validate_old_self(rule, path, uses_old=tree.uses("oldSelf"))
+        if compiled.error:
+            yield invalid(path.child("rule"), go_rule(rule), compiled.error)
+        elif rule.get("messageExpression"):
+            yield from self._validate_message(rule, path.child("messageExpression"))
+        yield from self._validate_old_self(rule, path, uses_old=compiled.uses_old)
 
     def _validate_message(self, rule: Json, path: Path) -> Errors:
-        if not rule.get("messageExpression"):
+        compiled = self._compile(rule, "messageExpression", result="string")
+        if compiled.error:
+            yield invalid(path, go_rule(rule), compiled.error)
             return
-        program, error = self._compile(rule, "messageExpression")
-        if program is not None and go_type(program.return_type().name()) != "string":
-            program, error = None, "messageExpression must evaluate to a string"
-        if program is None:
-            yield invalid(path, go_rule(rule), error)
-            return
-        cost = estimated_cost(SyntaxTree(program), self._declared)
-        if cost > _RULE_LIMIT:
-            yield forbidden(path, _cost_message("estimated messageExpression cost", cost, _RULE_LIMIT))
-        self._budget.add(path, cost)
+        if compiled.cost > _RULE_LIMIT:
+            what = "estimated messageExpression cost"
+            yield forbidden(path, _cost_message(what, compiled.cost, _RULE_LIMIT))
+        self._budget.add(path, compiled.cost)
 
     def _validate_old_self(self, rule: Json, path: Path, *, uses_old: bool) -> Errors:
         if uses_old and self._place.uncorrelatable is not None:
-            why = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {self._place.uncorrelatable}"
+            where = f"the uncorrelatable portion of the schema within {self._place.uncorrelatable}"
+            why = f"oldSelf cannot be used on {where}"
             yield invalid(path.child("rule"), rule["rule"], why)
         elif not uses_old and rule.get("optionalOldSelf") is not None:
             why = "may not be set if oldSelf is not used in rule"
             yield invalid(path.child("optionalOldSelf"), rule["optionalOldSelf"], why)
 
-    def _compile(self, rule: Json, key: str) -> tuple[Any, str]:
-        prefix = "compilation failed: " if key == "rule" else "messageExpression compilation failed: "
+    def _compile(self, rule: Json, key: str, *, result: str) -> _Compiled:
+        subject = "" if key == "rule" else "messageExpression "
         try:
-            return self._environment.compile(rule[key], optional_old=bool(rule.get("optionalOldSelf"))), ""
+            program = self._environment.compile(rule[key], optional_old=bool(rule.get("optionalOldSelf")))
+            check_runnable(rule[key])
         except CompilationFailed as error:
-            return None, f"{prefix}{error}"
+            return _Compiled(f"{subject}compilation failed: {error}")
+        if go_type(program.return_type().name()) != result:
+            return _Compiled(f"{subject or 'cel expression '}must evaluate to a {result}")
+        tree = SyntaxTree(program)
+        return _Compiled("", estimated_cost(tree, self._declared), tree.uses("oldSelf"))
 
 
 def _cost_message(what: str, cost: int, limit: int) -> str:

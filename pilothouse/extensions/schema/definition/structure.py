@@ -12,7 +12,7 @@ from pilothouse.machinery.field import Errors, Path, forbidden, invalid, require
 from pilothouse.machinery.objects import Json
 
 _INT_OR_STRING_ANY_OF = [{"type": "integer"}, {"type": "string"}]
-_ALTERNATIVES = ("anyOf", "allOf", "oneOf")
+_ALTERNATIVES = ("allOf", "oneOf", "anyOf")
 _UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
 
 
@@ -52,11 +52,11 @@ def validate_structural(schema: Json, path: Path) -> Errors:
 
 def alternatives(schema: Json, path: Path) -> Iterator[Nested]:
     """The schemas under allOf, anyOf, oneOf and not."""
+    if isinstance(schema.get("not"), dict):
+        yield Nested(schema["not"], path.child("not"))
     for key in _ALTERNATIVES:
         for index, each in enumerate(schema.get(key) or []):
             yield Nested(each, path.child(key).index(index))
-    if isinstance(schema.get("not"), dict):
-        yield Nested(schema["not"], path.child("not"))
 
 
 def _all_below(schema: Json) -> Iterator[Json]:

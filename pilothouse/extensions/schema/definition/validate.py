@@ -47,6 +47,8 @@ class _Place:
     count: int | None
     """How often its values can be in an object. None without a limit."""
     root: bool = False
+    has_rules: bool = True
+    """Alternatives have none."""
 
 
 @dataclass(slots=True)
@@ -93,11 +95,9 @@ def _validate_tree(place: _Place, budget: Budget | None) -> _Findings:
     schema, path = place.schema, place.path
     found = _Findings([*validate_standard(schema, path, place.around), *validate_unique_items(schema, path)], [])
     for below in _places_below(place):
-        inner = _validate_tree(below, budget)
+        inner = _validate_tree(below, budget if below.has_rules else None)
         found.schema += inner.schema
         found.rules += inner.rules
-    for nested in alternatives(schema, path):
-        found.schema += _validate_tree(_Place(nested.schema, nested.path, place.around, None), None).schema
     found.schema += [*validate_extensions(schema, path), *validate_rules(schema, path)]
     if schema.get(VALIDATIONS) and not found.schema and budget is not None:
         root = place.root or bool(schema.get(EMBEDDED))
@@ -115,6 +115,8 @@ def _places_below(place: _Place) -> Iterator[_Place]:
     for name, each in sorted((schema.get("properties") or {}).items()):
         at = path.child("properties").key(name)
         yield _Place(each, at, around.of_property(schema, name, root=place.root), count)
+    for nested in alternatives(schema, path):
+        yield _Place(nested.schema, nested.path, around, None, has_rules=False)
     items = schema.get("items")
     if isinstance(items, dict):
         yield _Place(items, path.child("items"), around.of_items(schema, path), count)

@@ -61,6 +61,14 @@ class TypedEnvironment:
         )
 
 
+def check_runnable(expression: str) -> None:
+    """Raises CompilationFailed for an expression that is right, but has functions that cannot be run here."""
+    try:
+        runtime_environment().compile(expression)
+    except RuntimeError as error:
+        raise CompilationFailed(in_words_of_go(str(error))) from None
+
+
 @lru_cache(maxsize=1)
 def runtime_environment() -> Any:
     from cel_expr_python import cel

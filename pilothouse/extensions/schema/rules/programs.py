@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
-from pilothouse.extensions.schema.rules.environments import runtime_environment
+from pilothouse.extensions.schema.rules.environments import CompilationFailed, runtime_environment
 from pilothouse.extensions.schema.rules.syntax import SyntaxTree
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.objects import Json
@@ -36,17 +36,17 @@ class Bindings:
 
 
 class RuleProgram:
-    """One rule with its message."""
+    """One rule with its message. Raises CompilationFailed when it is made."""
 
     def __init__(self, rule: Json, schema: Structural) -> None:
         self.rule = rule
         self.text = str(rule.get("rule") or "").strip()
         self.optional_old = bool(rule.get("optionalOldSelf"))
-        compiled = runtime_environment().compile(self.text)
+        compiled = _compiled(self.text)
         self.uses_old = SyntaxTree(compiled).uses("oldSelf")
         self._program = _with_optional_old(self.text) if self.optional_old and self.uses_old else compiled
         expression = str(rule.get("messageExpression") or "").strip()
-        self._message = runtime_environment().compile(expression) if expression else None
+        self._message = _compiled(expression) if expression else None
         self.field_path = _normalized(rule.get("fieldPath") or "", schema)
 
     @property
@@ -82,7 +82,14 @@ class RuleProgram:
 def _with_optional_old(text: str) -> Any:
     """Binds oldSelf to an optional, which cannot be handed over from outside."""
     old = "hasOldSelf ? optional.of(oldSelfValue) : optional.none()"
-    return runtime_environment().compile(f"cel.bind(oldSelf, {old}, {text}\n)")
+    return _compiled(f"cel.bind(oldSelf, {old}, {text}\n)")
+
+
+def _compiled(expression: str) -> Any:
+    try:
+        return runtime_environment().compile(expression)
+    except RuntimeError as error:
+        raise CompilationFailed(str(error)) from None
 
 
 def _evaluate(program: Any, data: Json) -> Any:
