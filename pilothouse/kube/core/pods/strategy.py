@@ -98,6 +98,8 @@ class PodStatusStrategy(PodStrategy):
 
 
 class PodEphemeralContainersStrategy(PodStrategy):
+    reset_fields: ClassVar[tuple[str, ...]] = ()
+
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         added = obj["spec"].get("ephemeralContainers")
         obj["spec"] = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
@@ -118,6 +120,8 @@ class PodEphemeralContainersStrategy(PodStrategy):
 
 
 class PodResizeStrategy(PodStrategy):
+    reset_fields: ClassVar[tuple[str, ...]] = ()
+
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         if keep_all_but_resources(obj, old):
             _keep_metadata(obj, old)
