@@ -16,8 +16,7 @@ from pilothouse.apiserver.endpoints.serializers.unstructured_protobuf import (
 )
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.schema.embedded import Malformed, object_meta_type
-from pilothouse.machinery.apply.atoms import DEDUCED, Atom
-from pilothouse.machinery.apply.schema_atoms import atom_of
+from pilothouse.machinery.apply.atoms import Atom
 from pilothouse.machinery.codec.decoder import (
     BodyError,
     DecodedBody,
@@ -57,8 +56,7 @@ class CustomResourceDecoder:
 
     @cached_property
     def atom(self) -> Atom:
-        node = self.resource.schemas.of(self.kind.version).type_node
-        return DEDUCED if node is None else atom_of(node)
+        return self.resource.schemas.of(self.kind.version).atom
 
     @cached_property
     def empty(self) -> Json:

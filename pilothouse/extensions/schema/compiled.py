@@ -16,6 +16,7 @@ from pilothouse.extensions.schema.defaulting import Defaulter, defaulter, drop_m
 from pilothouse.extensions.schema.embedded import coerce, has_embedded_resources, validate_embedded
 from pilothouse.extensions.schema.list_types import has_unique_lists, validate_list_types
 from pilothouse.extensions.schema.pruning import object_pruner
+from pilothouse.extensions.schema.rules.environments import CompilationFailed
 from pilothouse.extensions.schema.rules.evaluation import RuleNode, rule_node, validate_rules
 from pilothouse.extensions.schema.structural import Structural, structural
 from pilothouse.machinery.apply.atoms import Atom
@@ -104,13 +105,18 @@ class CompiledSchema:
 
     def _with_rules(self, found: list[FieldError], seen: Known, obj: Json, old: Json | None, path: Path) -> Errors:
         yield from found
-        if self._rules is None:
+        try:
+            rules = self._rules
+        except CompilationFailed as failure:
+            yield invalid(path, "object", f"rule compile error: {failure}")
+            return
+        if rules is None:
             return
         if any(error.type in _BLOCKING for error in (*seen.before, *found)):
             yield invalid(Path(), None, _UNCHECKED)
             return
         link = self._link(obj, old) if old is not None else None
-        yield from validate_rules(self._rules, obj, old, path, link)
+        yield from validate_rules(rules, obj, old, path, link)
 
     @cached_property
     def _rules(self) -> RuleNode | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -10,6 +9,7 @@ from pilothouse.extensions.schema import problems
 from pilothouse.extensions.schema.correlation import Link, same
 from pilothouse.extensions.schema.formats import Format, format_check
 from pilothouse.extensions.schema.numbers import is_whole, number_check
+from pilothouse.extensions.schema.patterns import matcher
 from pilothouse.extensions.schema.problems import Problem
 from pilothouse.machinery.objects import Json
 
@@ -96,7 +96,7 @@ def string_check(schema: Json) -> Check:
     longest, shortest = schema.get("maxLength"), schema.get("minLength")
     pattern, form = schema.get("pattern") or "", supported_format(schema)
     is_of_form: Format | None = format_check(form) if form else None
-    matches = compile_pattern(pattern).search if pattern else None
+    matches = matcher(pattern) if pattern else None
 
     def check(value: str, name: str, link: Link | None, found: list[Problem]) -> int:
         if longest is not None and len(value) > longest:
@@ -110,13 +110,6 @@ def string_check(schema: Json) -> Check:
         return 1 + (is_of_form is not None)
 
     return check
-
-
-def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """A Go regular expression. `$` matches at the very end only, and classes know ASCII only. Raises re.error."""
-    text = re.sub(r"\\z", r"\\Z", pattern)
-    text = re.sub(r"(?<!\\)((?:\\\\)*)\$(?![^\[]*\])", r"\1\\Z", text)
-    return re.compile(text.replace("[[:alnum:]]", "[0-9A-Za-z]"), re.ASCII)
 
 
 def number_step(schema: Json) -> Check:

@@ -1,0 +1,51 @@
+"""Patterns: Go's regular expressions, run by Python's engine where both mean the same, and by CEL's RE2 elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+Matcher: TypeAlias = Callable[[str], Any]
+"""Answers something true for a text in which the pattern is found."""
+
+_DIFFERENT = re.compile(r"\\[pPCQ]|\\x\{|\[:|\{,|\(\?[a-zA-Z-]*m")
+"""Character properties, POSIX classes, literal braces and line mode, in which the engines differ."""
+
+
+@lru_cache(maxsize=1024)
+def matcher(pattern: str) -> Matcher:
+    """`pattern` must be one that Go takes."""
+    if _DIFFERENT.search(pattern) is None:
+        try:
+            return re.compile(_for_python(pattern), re.ASCII).search
+        except re.error:
+            pass
+    return _re2_matcher(pattern)
+
+
+def _for_python(pattern: str) -> str:
+    """In Go `$` matches at the very end only, as `\\Z` does in Python, and `\\z` is the name of that."""
+    parts: list[str] = []
+    in_class = False
+    for token in re.findall(r"\\.|.", pattern, re.DOTALL):
+        if token == "[" and not in_class:
+            in_class = True
+        elif token == "]" and parts[-1:] not in (["["], ["^"]):
+            in_class = False
+        parts.append(r"\Z" if token == r"\z" or (token == "$" and not in_class) else token)
+    return "".join(parts)
+
+
+def _re2_matcher(pattern: str) -> Matcher:
+    from pilothouse.extensions.schema.rules.environments import runtime_environment
+
+    environment = runtime_environment()
+    program = environment.compile("self.matches(oldSelf)")
+
+    def matches(text: str) -> bool:
+        result = program.eval(environment.Activation({"self": text, "oldSelf": pattern}))
+        return result.plain_value() is True
+
+    return matches
