@@ -1,6 +1,6 @@
 """Believes tokens that one of the known keys signed in the name of a known issuer, for an audience that was asked for.
 
-A signature is checked once; whether what the token speaks of is still there, each time.
+A signature is checked once; whether the token is in time and what it speaks of is still there, each time.
 """
 
 from __future__ import annotations
@@ -8,19 +8,33 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode
 from binascii import Error as Base64Error
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import orjson
 
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity
+from pilothouse.apiserver.authn.user import User
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.keys import VerifyingKeys
-from pilothouse.kube.serviceaccount.validator import Validator
+from pilothouse.kube.serviceaccount.validator import Validator, user_of
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 _WRONG_SIGNATURE = "go-jose/go-jose: error in cryptographic primitive"
 _REMEMBERED = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class _Verified:
+    """A token whose signature is right."""
+
+    claims: Json
+    user: User
+
+
+class _NoToken(Exception):
+    """No signed token at all."""
 
 
 class ServiceAccountTokenAuthenticator:
@@ -29,28 +43,26 @@ class ServiceAccountTokenAuthenticator:
         self._audiences = config.audiences
         self._keys = VerifyingKeys(config.verifying_files)
         self._validator = validator
-        # What raises is not remembered.
+        # What raises is not remembered: strangers cannot fill the memory.
         self._verified = lru_cache(_REMEMBERED)(self._verify)
 
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
         if unverified_issuer(token) not in self._issuers:
             return None
         await self._keys.load()
-        claims = self._verified(token)
-        if claims is None:
+        try:
+            verified = self._verified(token)
+        except _NoToken:
             return None
-        accepted = self._accepted_audiences(claims, self._audiences if audiences is None else audiences)
-        return TokenIdentity(await self._validator.validate(claims), accepted)
+        accepted = self._accepted_audiences(verified.claims, self._audiences if audiences is None else audiences)
+        await self._validator.validate(verified.claims)
+        return TokenIdentity(verified.user, accepted)
 
-    def _verify(self, token: str) -> Json | None:
-        """The claims; None for what is no signed token at all. Raises InvalidToken."""
+    def _verify(self, token: str) -> _Verified:
+        """Raises _NoToken, InvalidToken."""
         import jwt
 
-        try:
-            key_id = jwt.get_unverified_header(token).get("kid") or ""
-        except jwt.InvalidTokenError:
-            return None
-        keys = self._keys.with_id(key_id)
+        keys = self._keys.with_id(_key_id(token))
         if not keys:
             raise InvalidToken("invalid signature, no keys found")
         for key in keys:
@@ -59,7 +71,7 @@ class ServiceAccountTokenAuthenticator:
             except jwt.InvalidTokenError:
                 continue
             claims: Json = orjson.loads(payload)
-            return claims
+            return _Verified(claims, user_of(claims))
         raise InvalidToken(_WRONG_SIGNATURE)
 
     def _accepted_audiences(self, claims: Json, wanted: Sequence[str]) -> tuple[str, ...]:
@@ -70,6 +82,16 @@ class ServiceAccountTokenAuthenticator:
             targets = f"the target audiences {_go_strings(wanted)}"
             raise InvalidToken(f"token audiences {_go_strings(meant_for)} is invalid for {targets}")
         return accepted
+
+
+def _key_id(token: str) -> str:
+    """Of the key that the token says it was signed with; empty where it says none. Raises _NoToken."""
+    import jwt
+
+    try:
+        return jwt.get_unverified_header(token).get("kid") or ""
+    except (jwt.InvalidTokenError, RecursionError):
+        raise _NoToken from None
 
 
 def unverified_issuer(token: str) -> str | None:

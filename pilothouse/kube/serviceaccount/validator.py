@@ -29,14 +29,13 @@ class Validator:
     getter: TokenGetter
     clock: Clock = system_clock
 
-    async def validate(self, claims: Json) -> User:
+    async def validate(self, claims: Json) -> None:
         """Raises InvalidToken."""
         self._check_times(claims)
         private = part(claims, PRIVATE)
         namespace = text(private, "namespace")
         await self._check_account(namespace, part(private, "serviceaccount"))
         await self._check_bound(namespace, private)
-        return user_of(claims)
 
     def _check_times(self, claims: Json) -> None:
         now, leeway = self.clock().timestamp(), LEEWAY.total_seconds()

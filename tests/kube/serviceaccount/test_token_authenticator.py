@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,9 +55,10 @@ async def test_what_is_no_token_of_ours_is_not_read(token: str, config: ServiceA
     assert await authenticator(config).authenticate_token(token) is None
 
 
-async def test_a_token_without_a_readable_header_is_not_read(config: ServiceAccountConfig) -> None:
+@pytest.mark.parametrize("header", ["!!", b64encode(b"[" * 99_999).decode()], ids=["garbage", "deeply nested"])
+async def test_a_token_without_a_readable_header_is_not_read(header: str, config: ServiceAccountConfig) -> None:
     _, payload, signature = (await issuer(config).sign(claims())).split(".")
-    assert await authenticator(config).authenticate_token(f"!!.{payload}.{signature}") is None
+    assert await authenticator(config).authenticate_token(f"{header}.{payload}.{signature}") is None
 
 
 async def test_a_changed_token_is_refused(config: ServiceAccountConfig) -> None:

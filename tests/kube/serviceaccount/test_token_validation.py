@@ -9,7 +9,7 @@ from service_account_tokens import NOON, ROBOT, Objects, SetClock, claims, named
 
 from pilothouse.apiserver.authn.interface import InvalidToken
 from pilothouse.kube.serviceaccount.claims import Binding
-from pilothouse.kube.serviceaccount.validator import Validator
+from pilothouse.kube.serviceaccount.validator import Validator, user_of
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import format_time
 
@@ -23,7 +23,8 @@ async def validated(token: Json, known: dict[tuple[str, str], Json] | None = Non
     """The name, uid, groups and extra of the user."""
     objects = Objects()
     objects.known |= known or {}
-    user = await Validator(objects, SetClock(NOON + timedelta(seconds=after))).validate(token)
+    await Validator(objects, SetClock(NOON + timedelta(seconds=after))).validate(token)
+    user = user_of(token)
     return {"name": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra}
 
 
