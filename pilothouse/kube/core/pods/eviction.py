@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
+from pilothouse.apiserver.endpoints.decoding import DecodedObject
+from pilothouse.apiserver.endpoints.serializers.interface import Serializer
+from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.deletion import check_preconditions
 from pilothouse.apiserver.registry.interface import Result, UpdatedObject, Validate
@@ -22,11 +25,23 @@ from pilothouse.machinery.names import GroupKind, GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of
 
 EVICTION = GroupVersionKind("policy", "v1", "Eviction")
+_BETA = GroupVersionKind("policy", "v1beta1", "Eviction")
 
 _POD = GroupKind("", "Pod")
 _ENDED = ("Succeeded", "Failed")
 _IGNORE_READ_ERRORS = "ignoreStoreReadErrorWithClusterBreakingPotential"
 _ATTEMPTS = 20
+
+
+class EvictionDecoder(TypedDecoder):
+    """Takes evictions in their beta version as well, which says the same."""
+
+    def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:
+        decoded = super().decode(serializer, data, strict=strict)
+        if decoded.kind != _BETA:
+            return decoded
+        obj = decoded.obj | {"apiVersion": EVICTION.api_version}
+        return DecodedObject(obj, EVICTION, decoded.strict_errors)
 
 
 class DisruptionBudgets(Protocol):

@@ -17,7 +17,7 @@ from pilothouse.kube.core.pods.connect.logs import LogStorage
 from pilothouse.kube.core.pods.connect.node_proxy import NODE_PROXY_OPTIONS, NodeProxy
 from pilothouse.kube.core.pods.connect.storages import PortForwardStorage, ProxyStorage, StreamStorage
 from pilothouse.kube.core.pods.disruption_budgets import StoredBudgets
-from pilothouse.kube.core.pods.eviction import EVICTION, EvictionStorage
+from pilothouse.kube.core.pods.eviction import EVICTION, EvictionDecoder, EvictionStorage
 from pilothouse.kube.core.pods.resource import PODS, convert_field
 from pilothouse.kube.core.pods.strategy import (
     PodEphemeralContainersStrategy,
@@ -51,7 +51,7 @@ def pod_storages(registries: Registries, connections: PodConnections) -> list[Se
         replace(served(registry), convert_field=convert_field),
         *_views(registry),
         served(registry, bindings, subresource="binding", kind=BINDING),
-        served(registry, evictions, subresource="eviction", kind=EVICTION),
+        replace(served(registry, evictions, subresource="eviction", kind=EVICTION), decoder=EvictionDecoder(EVICTION)),
         *_connecters(registry, Kubelets(registries.open(NODES), connections.kubelet), connections.authorizer),
         _legacy_bindings(registry, bindings),
     ]

@@ -116,6 +116,12 @@ async def test_a_pod_that_does_not_run_goes_at_once(server: InProcessServer) -> 
     assert (await server("GET", f"{PODS}/p")).status == 404
 
 
+async def test_an_eviction_may_come_in_its_beta_version(server: InProcessServer) -> None:
+    await create(server)
+    assert (await evict(server, apiVersion="policy/v1beta1")).status == 201
+    assert (await evict(server, apiVersion="policy/v2")).status == 400
+
+
 async def test_an_eviction_spends_what_the_budget_allows(server: InProcessServer) -> None:
     await run(server)
     await guard(server, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1)
