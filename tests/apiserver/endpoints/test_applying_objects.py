@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 from in_process import CONFIG_MAPS, Answer, InProcessServer
 
+from pilothouse.apiserver.endpoints.fieldmanager.last_applied import LAST_APPLIED
 from pilothouse.machinery.objects import Json
 
 APPLY = "application/apply-patch+yaml"
@@ -159,6 +161,21 @@ async def test_an_apply_takes_over_what_is_owned_in_another_version(api: InProce
     moved = (await apply(api, f"/apis/autoscaling/v2/{AUTOSCALERS}/h", other)).json
     assert moved["spec"]["maxReplicas"] == 5
     assert [entry["apiVersion"] for entry in moved["metadata"]["managedFields"]] == ["autoscaling/v2"]
+
+
+async def test_kubectl_takes_over_what_the_last_applied_annotation_says(api: InProcessServer) -> None:
+    applied = orjson.dumps(config_map(data={"k": "v", "l": "w"})).decode()
+    annotated = {"name": "a", "annotations": {LAST_APPLIED: applied}}
+    await api("POST", CONFIG_MAPS, config_map(data={"k": "v", "l": "changed"}) | {"metadata": annotated})
+    refused = await apply(api, f"{CONFIG_MAPS}/a", config_map(data={"k": "1", "l": "1"}), "fieldManager=kubectl")
+    # The annotation still says what is in k, but somebody has changed l since.
+    assert [cause["field"] for cause in refused.json["details"]["causes"]] == [".data.l"]
+    stranger = await apply(api, f"{CONFIG_MAPS}/a", config_map(data={"k": "1"}))
+    assert stranger.status == 409
+    taken = (await apply(api, f"{CONFIG_MAPS}/a", config_map(data={"k": "1"}), "fieldManager=kubectl")).json
+    assert taken["data"] == {"k": "1", "l": "changed"}
+    said = '{"apiVersion":"v1","data":{"k":"1"},"kind":"ConfigMap","metadata":{"name":"a"}}\n'
+    assert taken["metadata"]["annotations"] == {LAST_APPLIED: said}
 
 
 @pytest.mark.parametrize(
