@@ -20,6 +20,7 @@ from pilothouse.extensions.customresourcedefinitions.storage import DefinitionSt
 from pilothouse.extensions.customresourcedefinitions.strategy import GROUP_VERSION
 from pilothouse.extensions.customresources.handler import CustomResources
 from pilothouse.extensions.discovery import CustomResourceDiscovery
+from pilothouse.extensions.openapi.publishing import OpenAPIPublisher
 from pilothouse.machinery.objects import Json, name_of
 
 _FINALIZING_WORKERS = 5
@@ -32,6 +33,7 @@ class ExtensionsServer:
         self.definition_store = DefinitionStore(config.store, root=config.key_prefix)
         self.definitions = Definitions(self.definition_store)
         self.custom_resources = CustomResources(config, self.admission, delegate=delegate)
+        self.publisher = OpenAPIPublisher(self.generic.openapi)
         self.discovery = CustomResourceDiscovery(self.generic.discovery, delegate=delegate)
         self._install(Installer(self.admission, config.authorizer, config.min_request_timeout))
         self._controllers = self._make_controllers()
@@ -77,7 +79,9 @@ class ExtensionsServer:
             for controller in self._controllers:
                 controller.queue.add(name)
         for group in dict.fromkeys(definition["spec"]["group"] for definition in definitions):
-            self.discovery.sync(group, self.definitions.of_group(group))
+            of_group = self.definitions.of_group(group)
+            self.discovery.sync(group, of_group)
+            self.publisher.sync(group, of_group)
 
     async def _start_informers(self, context: HookContext) -> None:
         await self.definition_store.cacher.start()

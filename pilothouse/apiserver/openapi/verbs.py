@@ -47,7 +47,7 @@ def create_route(served: ServedResource, place: Place) -> Route:
         ("post", "post", "create"),
         served,
         place,
-        description=f"create{_of(served)} {_article(served.names.kind)}",
+        description=f"create{_of(served)} {with_article(served.names.kind)}",
         parameters=parameters_of(CREATE_OPTIONS),
         body=Body(kind),
         responses={200: kind, 201: kind, 202: kind},
@@ -103,7 +103,7 @@ def delete_route(served: ServedResource, place: Place) -> Route:
         ("delete", "delete", "delete"),
         served,
         place,
-        description=f"delete{_of(served)} {_article(served.names.kind)}",
+        description=f"delete{_of(served)} {with_article(served.names.kind)}",
         parameters=parameters_of(DELETE_OPTIONS),
         body=Body(DELETE_BODY, required=False),
         responses={200: answer, 202: answer},
@@ -187,7 +187,7 @@ def _of(served: ServedResource) -> str:
     return f" {served.subresource} of" if served.subresource else ""
 
 
-def _article(noun: str) -> str:
+def with_article(noun: str) -> str:
     """With the indefinite article, except for what sounds like a plural."""
     if noun.endswith("s") and not noun.endswith("ss"):
         return noun

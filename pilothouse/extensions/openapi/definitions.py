@@ -1,0 +1,70 @@
+"""The definitions of the custom resources of one group version, on top of the packaged ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+
+from pilothouse.apiserver.openapi.definition_names import definition_of
+from pilothouse.apiserver.openapi.definitions import PACKAGED, Definition
+from pilothouse.extensions.customresources.model import CustomResource
+from pilothouse.extensions.openapi.schemas import list_schema, v2_schema, v3_schema
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.objects import Json
+
+_KINDS = "x-kubernetes-group-version-kind"
+_SELECTABLE = "x-kubernetes-selectable-fields"
+
+
+class CustomDefinitions:
+    """Made when the first document needs them."""
+
+    def __init__(self, resources: Iterable[CustomResource], group_version: GroupVersion) -> None:
+        self._resources = tuple(resources)
+        self._group_version = group_version
+
+    def v2(self, name: str) -> Definition:
+        return self._own_v2.get(name) or PACKAGED.v2(name)
+
+    def v3(self, name: str) -> Definition:
+        return self._own_v3.get(name) or PACKAGED.v3(name)
+
+    @cached_property
+    def _own_v2(self) -> dict[str, Definition]:
+        return self._made(lambda resource: _v2_of(resource, self._group_version.version), v2=True)
+
+    @cached_property
+    def _own_v3(self) -> dict[str, Definition]:
+        return self._made(lambda resource: _v3_of(resource, self._group_version.version), v2=False)
+
+    def _made(self, schema_of: Callable[[CustomResource], Json], *, v2: bool) -> dict[str, Definition]:
+        found: dict[str, Definition] = {}
+        for resource in self._resources:
+            kind, names = resource.kind(self._group_version.version), resource.names
+            listed, own = self._group_version.kind(names.list_kind), definition_of(kind)
+            schema = list_schema(own, kind=names.kind, list_kind=names.list_kind, plural=names.plural, v2=v2)
+            selectable = _selectable(resource, kind.version)
+            found[own] = Definition.of(schema_of(resource) | _kinds(kind) | selectable)
+            found[definition_of(listed)] = Definition.of(schema | _kinds(listed) | selectable)
+        return found
+
+
+def _v2_of(resource: CustomResource, version: str) -> Json:
+    schema = resource.versions[version].schema
+    if schema is None:
+        return {"type": "object"}
+    return v2_schema(schema, preserve_unknown_fields=bool(resource.spec.get("preserveUnknownFields")))
+
+
+def _v3_of(resource: CustomResource, version: str) -> Json:
+    schema = resource.versions[version].schema
+    return {"type": "object"} if schema is None else v3_schema(schema)
+
+
+def _kinds(kind: GroupVersionKind) -> Json:
+    return {_KINDS: [{"group": kind.group, "kind": kind.kind, "version": kind.version}]}
+
+
+def _selectable(resource: CustomResource, version: str) -> Json:
+    paths = [path.removeprefix(".") for path in resource.versions[version].selectable_fields]
+    return {_SELECTABLE: [{"fieldPath": path} for path in paths]} if paths else {}
