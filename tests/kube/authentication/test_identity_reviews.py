@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from service_account_tokens import ISSUER, Objects, SetClock, claims, write_key
 
 from pilothouse.apiserver.authn.bearer import UnionTokenAuthenticator
 from pilothouse.apiserver.authn.tokens import StaticTokens
@@ -12,6 +15,11 @@ from pilothouse.apiserver.registry.interface import Creator
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.authentication.self_subject_reviews import SelfSubjectReviews
 from pilothouse.kube.authentication.token_reviews import TokenReviews
+from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
+from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.kube.serviceaccount.issuer import TokenIssuer
+from pilothouse.kube.serviceaccount.keys import SigningKey
+from pilothouse.kube.serviceaccount.validator import Validator
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
@@ -56,6 +64,18 @@ async def test_a_token_is_good_for_the_servers_audiences(spec: Json, status: Jso
 async def test_a_token_that_nobody_reads_is_nobodys() -> None:
     nobody = TokenReviews(UnionTokenAuthenticator([]), [SERVER])
     assert (await create(nobody, {"token": "secret"}))["status"] == {"user": {}, "error": "invalid bearer token"}
+
+
+async def test_what_is_wrong_with_a_token_is_told(tmp_path: Path) -> None:
+    config = ServiceAccountConfig(write_key(tmp_path / "sa.key"), issuers=(ISSUER,), api_audiences=(SERVER,))
+    accounts = ServiceAccountTokenAuthenticator(config, Validator(Objects(), SetClock()))
+    review = TokenReviews(UnionTokenAuthenticator([StaticTokens({}, [SERVER]), accounts]), [SERVER])
+    token = await TokenIssuer(ISSUER, SigningKey(tmp_path / "sa.key")).sign(claims(audiences=["vault"]))
+    why = f'token audiences ["vault"] is invalid for the target audiences ["{SERVER}"]'
+    refused = {"user": {}, "error": f"[invalid bearer token, {why}]"}
+    assert (await create(review, {"token": token}))["status"] == refused
+    accepted = (await create(review, {"token": token, "audiences": ["vault", SERVER]}))["status"]
+    assert (accepted["authenticated"], accepted["audiences"]) == (True, ["vault"])
 
 
 async def test_a_review_needs_a_token() -> None:
