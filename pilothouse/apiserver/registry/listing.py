@@ -71,7 +71,14 @@ async def watch_objects(
             send_initial_events=options.send_initial_events,
             bookmarks=options.allow_watch_bookmarks,
             deadline=deadline,
+            trigger=_trigger(registry, options),
         )
+
+
+def _trigger(registry: RegistryStore, options: ListOptions) -> str | None:
+    """The value of the resource's trigger field that the watch selects, if it selects one."""
+    field = registry.resource.trigger_field
+    return options.field_selector.requires_exact_match(field) if field else None
 
 
 def _prefix(registry: RegistryStore, ctx: RequestContext, options: ListOptions) -> str:

@@ -53,6 +53,8 @@ class Resource:
     """Under the registry's root; upstream's, where it is not the plural."""
     returns_deleted_object: bool = False
     """DELETE answers the object that was deleted instead of a Status."""
+    trigger_field: str = ""
+    """The field by whose value most watchers select, if there is one: what others select costs them nothing."""
     extra_field_labels: frozenset[str] = field(default_factory=frozenset)
     """Field labels that selectors may name besides the keys of `fields`."""
 

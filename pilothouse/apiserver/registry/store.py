@@ -55,7 +55,13 @@ class RegistryStore:
         self.keys = Keys(f"{root}/{resource.storage_path or resource.names.plural}/", resource.namespaced)
         self.codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of, empty, on_read)
         self.storage = DryRunnableStorage(store, self.codec, resource.group_resource)
-        self.cacher = Cacher(store, self.keys.prefix, self.codec, resource=resource.group_resource)
+        self.cacher = Cacher(
+            store,
+            self.keys.prefix,
+            self.codec,
+            resource=resource.group_resource,
+            trigger=resource.trigger_field,
+        )
 
     async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> Result:
         """Raises NotFound."""

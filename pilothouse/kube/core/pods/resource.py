@@ -31,6 +31,7 @@ PODS = Resource(
     names=Names("pods", kind="Pod", short=["po"], categories=["all"]),
     strategy=PodStrategy(),
     fields=_fields,
+    trigger_field="spec.nodeName",
     extra_field_labels=frozenset({"status.podIPs"}),
     returns_deleted_object=True,
     columns=COLUMNS,

@@ -1,0 +1,47 @@
+"""Watches of the pods of one node, as every kubelet has one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import orjson
+import pytest
+from in_process import InProcessServer, in_process_server
+from sample_pods import pod
+
+PODS = "/api/v1/namespaces/default/pods"
+PATIENCE = 10.0
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[InProcessServer]:
+    async with in_process_server(tmp_path) as started:
+        yield started
+
+
+async def watch(server: InProcessServer, selector: str) -> AsyncIterator[bytes]:
+    response = await server.open("GET", f"/api/v1/pods?watch=true&fieldSelector={selector}")
+    assert not isinstance(response.body, bytes)
+    return response.body
+
+
+async def first_events(frames: AsyncIterator[bytes], count: int) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    async with asyncio.timeout(PATIENCE):
+        while len(found) < count:
+            events = map(orjson.loads, (await anext(frames)).splitlines())
+            found += [(event["type"], event["object"]["metadata"]["name"]) for event in events]
+    return found
+
+
+async def test_a_watch_sees_pods_come_to_its_node_and_leave_what_it_selects(server: InProcessServer) -> None:
+    on_n, nowhere = await watch(server, "spec.nodeName=n"), await watch(server, "spec.nodeName=")
+    assert (await server("POST", PODS, pod(meta={"name": "a"}, nodeName="other"))).status == 201
+    assert (await server("POST", PODS, pod(meta={"name": "b"}))).status == 201
+    binding = {"metadata": {"name": "b"}, "target": {"name": "n"}}
+    assert (await server("POST", f"{PODS}/b/binding", binding)).status == 201
+    assert (await server("POST", PODS, pod(meta={"name": "c"}, nodeName="n"))).status == 201
+    assert await first_events(on_n, 2) == [("ADDED", "b"), ("ADDED", "c")]
+    assert await first_events(nowhere, 2) == [("ADDED", "b"), ("DELETED", "b")]
