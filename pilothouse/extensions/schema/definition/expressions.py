@@ -34,6 +34,8 @@ class Expense:
 class Budget:
     """What all rules of a definition cost together, and which of them cost most."""
 
+    limits_each_rule: bool = True
+    """Rules that were stored before may cost more than a new one might."""
     spent: int = 0
     expensive: list[Expense] = field(default_factory=list)
 
@@ -98,7 +100,7 @@ class _RuleCompiler:
     def validate(self, rule: Json, path: Path) -> Errors:
         compiled = self._compile(rule, "rule", result="bool")
         cost = product(compiled.cost, self._count)
-        if cost > _RULE_LIMIT:
+        if cost > _RULE_LIMIT and self._budget.limits_each_rule:
             yield forbidden(path.child("rule"), _cost_message("estimated rule cost", cost, _RULE_LIMIT))
         self._budget.add(path.child("rule"), cost)
         if compiled.error:
@@ -112,7 +114,7 @@ class _RuleCompiler:
         if compiled.error:
             yield invalid(path, go_rule(rule), compiled.error)
             return
-        if compiled.cost > _RULE_LIMIT:
+        if compiled.cost > _RULE_LIMIT and self._budget.limits_each_rule:
             what = "estimated messageExpression cost"
             yield forbidden(path, _cost_message(what, compiled.cost, _RULE_LIMIT))
         self._budget.add(path, compiled.cost)

@@ -35,6 +35,8 @@ class VersionContext:
     requires_structure: bool = True
     requires_pruned_defaults: bool = True
     requires_valid_types: bool = True
+    limits_each_rule: bool = True
+    """False for a schema that is stored already, and stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ def validate_crd_schema(schema: Json, *, path: Path, version_context: VersionCon
         defaults_forbidden=version_context.defaults_forbidden,
         requires_valid_types=version_context.requires_valid_types,
     )
-    budget = Budget() if version_context.requires_structure and not unsupported and not structure else None
+    compiles = version_context.requires_structure and not unsupported and not structure
+    budget = Budget(version_context.limits_each_rule) if compiles else None
     findings = _validate_tree(_Place(schema, path, around, 1, root=True), budget)
     found += [*findings.schema, *findings.rules]
     if unsupported and not found:

@@ -12,7 +12,7 @@ ReferenceEntry: key=1 int64, value=2 Reference
 ListType: elem_type=1 Type
 MapType: key_type=1 Type, value_type=2 Type
 AbstractType: name=1 string, parameter_types=2 Type*
-Type: dyn=1 Any, primitive=4 int64, wrapper=5 int64, well_known=6 int64, list_type=7 ListType, map_type=8 MapType, \
+Type: dyn=1 Any, primitive=3 int64, wrapper=4 int64, well_known=5 int64, list_type=6 ListType, map_type=7 MapType, \
 message_type=9 string, abstract_type=14 AbstractType
 TypeEntry: key=1 int64, value=2 Type
 Constant: null_value=1 int64, bool_value=2 bool, int64_value=3 int64, string_value=6 string, bytes_value=7 bytes
