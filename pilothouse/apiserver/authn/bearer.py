@@ -40,8 +40,11 @@ class BearerAuthenticator:
         self._tokens = tokens
 
     async def authenticate(self, request: Request) -> User | None:
-        token = bearer_token(request)
+        header = request.header(b"authorization")
+        token = bearer_token(header)
         if not token:
+            if has_extra_space(header):
+                request.warnings.append(EXTRA_SPACE)
             return None
         try:
             found = await self._tokens.authenticate_token(token)
@@ -52,11 +55,11 @@ class BearerAuthenticator:
         return found.user
 
 
-def bearer_token(request: Request) -> str:
-    """Empty where the request has none. What follows behind another space is not read."""
-    scheme, _, rest = request.header(b"authorization").strip().partition(" ")
-    if scheme.lower() != "bearer":
-        return ""
-    if rest.startswith(" "):
-        request.warnings.append(EXTRA_SPACE)
-    return rest.partition(" ")[0]
+def bearer_token(header: str) -> str:
+    """Of an Authorization header; empty where it has none. What follows behind another space is not read."""
+    scheme, _, rest = header.strip().partition(" ")
+    return rest.partition(" ")[0] if scheme.lower() == "bearer" else ""
+
+
+def has_extra_space(header: str) -> bool:
+    return header.strip().lower().startswith("bearer  ")

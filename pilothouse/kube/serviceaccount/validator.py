@@ -13,6 +13,7 @@ from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.kube.parts import part, text
 from pilothouse.kube.serviceaccount.claims import PRIVATE, user_name
 from pilothouse.kube.serviceaccount.getter import TokenGetter
+from pilothouse.kube.serviceaccount.metrics import STALE_TOKENS, VALID_TOKENS
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, uid_of
@@ -36,6 +37,8 @@ class Validator:
         namespace = text(private, "namespace")
         await self._check_account(namespace, part(private, "serviceaccount"))
         await self._check_bound(namespace, private)
+        if warn_after := private.get("warnafter"):
+            (STALE_TOKENS if self.clock().timestamp() > warn_after else VALID_TOKENS).inc()
 
     def _check_times(self, claims: Json) -> None:
         now, leeway = self.clock().timestamp(), LEEWAY.total_seconds()

@@ -54,6 +54,8 @@ def reviews() -> TokenReviews:
             {"authenticated": True, "user": SHOWN, "audiences": [SERVER]},
         ),
         ({"token": "secret", "audiences": ["vault"]}, {"user": {}, "error": "invalid bearer token"}),
+        ({"token": "secret and more"}, {"authenticated": True, "user": SHOWN, "audiences": [SERVER]}),
+        ({"token": " secret"}, {"user": {}}),
         ({"token": "garbage"}, {"user": {}, "error": "invalid bearer token"}),
     ],
 )

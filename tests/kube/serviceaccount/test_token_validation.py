@@ -8,6 +8,7 @@ import pytest
 from service_account_tokens import NOON, ROBOT, Objects, SetClock, claims, named
 
 from pilothouse.apiserver.authn.interface import InvalidToken
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.kube.serviceaccount.claims import Binding
 from pilothouse.kube.serviceaccount.validator import Validator, user_of
 from pilothouse.machinery.objects import Json
@@ -102,6 +103,18 @@ async def test_a_token_dies_with_what_it_is_bound_to(kind: str, binding: Binding
     why = rf"{kind} UID \(other\) does not match service account {kind} ref claim \(u-{name}\)"
     with pytest.raises(InvalidToken, match=why):
         await validated(token, {(kind, name): named(name, "other")})
+
+
+@pytest.mark.parametrize(
+    ("after", "counter"), [(300, "serviceaccount_valid_tokens_total"), (301, "serviceaccount_stale_tokens_total")]
+)
+async def test_uses_of_a_pods_token_are_counted_by_whether_it_should_have_been_renewed(
+    after: float, counter: str
+) -> None:
+    token, before = claims(), REGISTRY.get_sample_value(counter) or 0
+    token["kubernetes.io"]["warnafter"] = int(NOON.timestamp()) + 300
+    await validated(token, after=after)
+    assert REGISTRY.get_sample_value(counter) == before + 1
 
 
 async def test_what_was_deleted_just_now_still_counts() -> None:
