@@ -66,15 +66,15 @@ class Managed:
     times: dict[ManagerId, str] = field(default_factory=dict)
 
 
-def decode_entries(entries: Iterable[Json] | None) -> Managed:
-    """Raises InvalidManagedFields."""
+def decode_entries(entries: Iterable[Json] | None, *, stored: bool = False) -> Managed:
+    """Sets that are `stored` have been decoded before, so they need no second look. Raises InvalidManagedFields."""
     managed = Managed()
     for position, entry in enumerate(entries or ()):
         _check(entry, position)
         operation, version = entry["operation"], entry["apiVersion"]
         manager = manager_id(entry.get("manager") or "", operation, version, entry.get("subresource") or "")
         try:
-            fields = decode(entry.get("fieldsV1"))
+            fields = (entry.get("fieldsV1") or {}) if stored else decode(entry.get("fieldsV1"))
         except InvalidElement as error:
             raise InvalidManagedFields(f"error decoding set: {error}") from None
         managed.sets[manager] = VersionedSet(fields, version, operation == APPLY)

@@ -48,10 +48,11 @@ class Updater:
     def update(self, live: Typed, new: Typed, managers: Managers, manager: ManagerId) -> dict[ManagerId, VersionedSet]:
         taken = self._take(live, new, self._reconciled(live, managers), manager, force=True)
         own, change = taken.managers.get(manager), taken.comparison
-        fields = fieldset.difference(own.fields, change.removed) if own else {}
-        fields = fieldset.union(fieldset.union(fields, change.modified), change.added)
-        own = VersionedSet(self._owned(fields), new.api_version, applied=False)
-        return _with_fields(taken.managers | {manager: own})
+        fields = fieldset.union(change.modified, change.added)
+        if own is not None:
+            kept = self._owned(fieldset.difference(own.fields, change.removed))
+            fields = fieldset.union(kept, fields)
+        return _with_fields(taken.managers | {manager: VersionedSet(fields, new.api_version, applied=False)})
 
     def apply(self, live: Typed, config: Typed, managers: Managers, manager: ManagerId, *, force: bool) -> Applied:
         """Raises Conflicts unless forced."""

@@ -21,6 +21,7 @@ from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import Structu
 from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
 from pilothouse.machinery.apply.atoms import Unkeyed
 from pilothouse.machinery.apply.conflicts import Conflicts
+from pilothouse.machinery.apply.elements import InvalidElement
 from pilothouse.machinery.apply.managed import (
     APPLY,
     UPDATE,
@@ -63,7 +64,7 @@ class FieldManager:
         try:
             served = self.merge.form.served
             managed = self._track(served(live), served(new), managed, manager)
-        except Unkeyed:
+        except (Unkeyed, InvalidElement):
             return
         set_entries(new, encode_entries(managed))
 
@@ -73,7 +74,7 @@ class FieldManager:
         live = fresh(self._empty() if live is None else self.merge.form.served(live))
         entries = metadata(live).pop("managedFields", None)
         try:
-            managed = decode_entries(entries)
+            managed = decode_entries(entries, stored=True)
         except InvalidManagedFields as error:
             raise StatusError(f"failed to decode managed fields: {error}") from None
         if not managed.sets:
@@ -100,14 +101,14 @@ class FieldManager:
         applier = manager_id(manager, APPLY, self._api_version, self.subresource)
         try:
             applied = self.merge.apply(live, patch, managed.sets, applier, force=force)
-        except Unkeyed as error:
+        except (Unkeyed, InvalidElement) as error:
             raise StatusError(str(error)) from None
         sets = strip_meta(applied.managers, applier)
         managed = after_apply(managed, sets, applier, changed=applied.changed)
         return _Merged(applied.value if applied.changed else None, managed)
 
     def _track(self, live: Json, new: Json, managed: Managed, manager: str) -> Managed:
-        """Raises Unkeyed."""
+        """Raises Unkeyed, InvalidElement."""
         sets = strip_meta(self.merge.update(live, new, managed.sets, CURRENT_OPERATION), CURRENT_OPERATION)
         updater = manager_id(manager or _UNKNOWN, UPDATE, self._api_version, self.subresource)
         return cap_managers(after_update(managed, sets, updater))
@@ -116,11 +117,11 @@ class FieldManager:
         """The request may change managedFields, but not through a subresource, nor by not knowing them."""
         known, sent = metadata(live).get("managedFields"), metadata(new).get("managedFields")
         if self.subresource or sent is None or sent == known:
-            return _decoded(known)
+            return _decoded(known, stored=True)
         if sent in ([], [{}]):
             return Managed()
         managed = _decoded(sent)
-        return managed if managed.sets else _decoded(known)
+        return managed if managed.sets else _decoded(known, stored=True)
 
     def _check_kind(self, patch: Json) -> None:
         found = _kind_of(patch)
@@ -142,10 +143,10 @@ class FieldManager:
         return self.merge.form.api_version
 
 
-def _decoded(entries: Any) -> Managed:
+def _decoded(entries: Any, *, stored: bool = False) -> Managed:
     """What cannot be read counts as nothing."""
     try:
-        return decode_entries(entries)
+        return decode_entries(entries, stored=stored)
     except InvalidManagedFields:
         return Managed()
 
