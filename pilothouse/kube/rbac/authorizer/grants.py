@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, name_of, namespace_of
@@ -11,16 +12,14 @@ from pilothouse.machinery.objects import Json, name_of, namespace_of
 _ROLE_KINDS = ("Role", "ClusterRole")
 
 
-@dataclass(frozen=True, slots=True)
-class Scoped:
+class Scoped(NamedTuple):
     """The name of a role or a binding. What is for the whole cluster has no namespace."""
 
     namespace: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """A user or a group, as bindings in one namespace name it; without a namespace, as cluster role bindings do."""
 
     namespace: str
@@ -36,7 +35,10 @@ class RoleRef:
     """Where a Role is looked for: the namespace of the binding."""
 
     @property
-    def key(self) -> Scoped:
+    def key(self) -> Scoped | None:
+        """None where it refers to nothing that could be a role."""
+        if self.kind not in _ROLE_KINDS:
+            return None
         return Scoped(self.namespace if self.kind == "Role" else "", self.name)
 
     @property

@@ -36,7 +36,8 @@ class Policy:
         return self._access.get(key) or self._find_access(key)
 
     def role(self, reference: RoleRef) -> Role | None:
-        return self._roles.get(reference.key) if reference.kind in ("Role", "ClusterRole") else None
+        key = reference.key
+        return None if key is None else self._roles.get(key)
 
     def put_role(self, role: Json) -> None:
         self._roles[_key(role)] = Role.of(role)
@@ -66,8 +67,9 @@ class Policy:
         grants = self._grants(name, groups, "")
         if namespace:
             grants += self._grants(name, groups, namespace)
-        granted = [(grant, role) for grant in grants if (role := self.role(grant.role)) is not None]
-        access = Access(granted, [grant.role for grant in grants if self.role(grant.role) is None])
+        roles = [(grant, self.role(grant.role)) for grant in grants]
+        granted = [(grant, role) for grant, role in roles if role is not None]
+        access = Access(granted, [grant.role for grant, role in roles if role is None])
         if len(self._access) >= _MOST_REMEMBERED:
             self._access.clear()
         self._access[key] = access
