@@ -1,0 +1,53 @@
+"""The estimated costs of rules are cel-go's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pilothouse.extensions.schema.rules.cost import estimated_cost
+from pilothouse.extensions.schema.rules.declared import declared_type
+from pilothouse.extensions.schema.rules.environments import TypedEnvironment
+from pilothouse.extensions.schema.rules.syntax import SyntaxTree
+from pilothouse.extensions.schema.structural import structural
+
+
+def cost(schema: dict[str, Any], rule: str) -> int:
+    declared = declared_type(structural(schema), root=False)
+    assert declared is not None
+    return estimated_cost(SyntaxTree(TypedEnvironment(declared).compile(rule)), declared)
+
+
+NUMBERS = {"type": "array", "items": {"type": "number"}}
+TEXTS = {"type": "array", "items": {"type": "string"}}
+MAP = {"type": "object", "additionalProperties": {"type": "integer"}}
+TEXT = {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "rule", "expected"),
+    [
+        (NUMBERS, "self.all(x, true)", 4718591),
+        ({**NUMBERS, "maxItems": 10}, "self.all(x, true)", 32),
+        (NUMBERS, "self.all(x, x == 0.0)", 6291454),
+        (MAP, "oldSelf.size() == self.size()", 5),
+        (TEXT, "self.contains('test')", 314574),
+        ({**TEXT, "maxLength": 10}, "self.contains('test')", 5),
+        ({**TEXT, "maxLength": 10}, "self == 'xy'", 2),
+        ({**TEXT, "enum": ["a", "bc"]}, "self.contains('test')", 2),
+    ],
+)
+def test_a_rule_costs_what_upstream_estimates(schema: dict[str, Any], rule: str, expected: int) -> None:
+    assert cost(schema, rule) == expected
+
+
+def test_nested_loops_over_lists_without_limit_multiply() -> None:
+    once = cost(TEXTS, "self.all(x, x != '')")
+    assert cost(TEXTS, "self.all(x, self.all(y, x != y))") > once * 1000
+
+
+def test_limits_make_rules_cheaper() -> None:
+    limited = {**TEXTS, "maxItems": 5, "items": {"type": "string", "maxLength": 5}}
+    rule = "self.all(x, x.matches('[a-z]+'))"
+    assert cost(limited, rule) < 1000 < cost(TEXTS, rule)

@@ -1,0 +1,127 @@
+"""The rules of a schema on objects: who is refused, where, with which words, and what they compare with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pilothouse.extensions.schema.compiled import compile_schema
+
+
+def ruled(schema: dict[str, Any], *rules: str | dict[str, Any]) -> dict[str, Any]:
+    return {**schema, "x-kubernetes-validations": [{"rule": r} if isinstance(r, str) else r for r in rules]}
+
+
+def errors(schema: dict[str, Any], value: Any, old: Any = None) -> list[str]:
+    """`schema` is that of the field `v`."""
+    compiled = compile_schema({"type": "object", "properties": {"v": schema}}, preserve_unknown_fields=False)
+    found = compiled.validate({"v": value}) if old is None else compiled.validate_update({"v": value}, {"v": old})
+    return [str(error) for error in found]
+
+
+INTEGER = {"type": "integer"}
+TEXT = {"type": "string"}
+
+
+def test_a_rule_that_holds_says_nothing() -> None:
+    assert errors(ruled(INTEGER, "self > 1"), 2) == []
+
+
+def test_a_scalar_is_shown_and_an_object_is_not() -> None:
+    assert errors(ruled(INTEGER, "self > 1"), 1) == ["v: Invalid value: 1: failed rule: self > 1"]
+    assert errors(ruled({"type": "object"}, "false"), {}) == ["v: Invalid value: failed rule: false"]
+
+
+def test_a_message_expression_goes_before_the_message_unless_it_fails() -> None:
+    said = {"rule": "self > 1", "message": "too small", "messageExpression": "'%d is small'.format([self])"}
+    assert errors(ruled(INTEGER, said), 1) == ["v: Invalid value: 1: 1 is small"]
+    failing = {**said, "messageExpression": "string(1 / (self - self))"}
+    assert errors(ruled(INTEGER, failing), 1) == ["v: Invalid value: 1: too small"]
+
+
+def test_reason_and_field_path_decide_what_is_refused_and_where() -> None:
+    obj = {"type": "object", "properties": {"a": INTEGER}}
+    required = {"rule": "has(self.a)", "reason": "FieldValueRequired", "fieldPath": ".a", "message": "say a"}
+    assert errors(ruled(obj, required), {}) == ["v.a: Required value: say a"]
+    assert errors(ruled(obj, {"rule": "false", "reason": "FieldValueForbidden"}), {}) == [
+        "v: Forbidden: failed rule: false"
+    ]
+    assert errors(ruled(obj, {"rule": "false", "reason": "FieldValueDuplicate"}), {}) == ["v: Duplicate value"]
+
+
+def test_a_transition_rule_runs_only_where_there_was_a_value() -> None:
+    schema = ruled(INTEGER, "self >= oldSelf")
+    assert errors(schema, 1) == []
+    assert errors(schema, 1, old=2) == ["v: Invalid value: 1: failed rule: self >= oldSelf"]
+    assert errors(schema, 3, old=2) == []
+
+
+def test_an_optional_old_value_can_be_asked_for() -> None:
+    rule = {"rule": "oldSelf.hasValue() || self.startsWith('new')", "optionalOldSelf": True}
+    assert errors(ruled(TEXT, rule), "old") == ['v: Invalid value: "old": failed rule: ' + rule["rule"]]
+    assert errors(ruled(TEXT, rule), "old", old="x") == []
+
+
+def test_a_part_that_did_not_change_is_let_pass_but_not_by_rules_about_change() -> None:
+    assert errors(ruled(INTEGER, "self > 5"), 1, old=1) == []
+    assert errors(ruled(INTEGER, "self > oldSelf"), 1, old=1) == ["v: Invalid value: 1: failed rule: self > oldSelf"]
+
+
+def test_items_of_a_map_list_are_compared_by_key() -> None:
+    item = ruled({"type": "object", "properties": {"k": TEXT, "n": INTEGER}}, "self.n >= oldSelf.n")
+    schema = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": item}
+    old = [{"k": "a", "n": 5}, {"k": "b", "n": 1}]
+    assert errors(schema, [{"k": "b", "n": 2}, {"k": "a", "n": 4}], old) == [
+        "v[1]: Invalid value: failed rule: self.n >= oldSelf.n"
+    ]
+
+
+def test_a_failing_evaluation_is_told_in_the_words_of_cel_go() -> None:
+    assert errors(ruled({"type": "array", "items": INTEGER}, "self[3] == 1"), [1]) == [
+        'v: Invalid value: "array": index out of bounds: 3 evaluating rule: self[3] == 1'
+    ]
+    number_or_text = ruled({"x-kubernetes-int-or-string": True}, {"rule": "self > 1", "message": "be more"})
+    assert errors(number_or_text, "x") == [
+        "v: Invalid value: \"\": 'no such overload': call arguments did not match a supported operator, function or "
+        "macro signature for rule: be more"
+    ]
+    assert errors(ruled({"type": "object", "additionalProperties": INTEGER}, "self['a'] > 1"), {"b": 1}) == [
+        "v: Invalid value: \"object\": no such key: a evaluating rule: self['a'] > 1"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("schema", "rule", "value"),
+    [
+        ({**TEXT, "format": "date-time"}, "self < timestamp('2020-01-01T00:00:00Z')", "2019-06-01T00:00:00+02:00"),
+        ({**TEXT, "format": "date"}, "self == timestamp('2019-06-01T00:00:00Z')", "2019-06-01"),
+        ({**TEXT, "format": "duration"}, "self == duration('90s')", "1m30s"),
+        ({**TEXT, "format": "byte"}, "self == b'hi'", "aGk="),
+        ({"type": "number"}, "type(self) == double", 1),
+        ({"x-kubernetes-int-or-string": True}, "type(self) == int", 1),
+        (TEXT, "quantity(self).isGreaterThan(quantity('1')) && quantity('1') == quantity('1000m')", "1500m"),
+        (TEXT, "quantity(self).add(quantity('2')).compareTo(quantity('5')) == 0", "3"),
+        (TEXT, "cidr('10.0.0.0/8').containsIP(self) && ip(self).family() == 4", "10.1.2.3"),
+        (TEXT, "!isIP(self) && string(ip('::1')) == '::1'", "10.1.2"),
+        (TEXT, "url(self).getHostname() == 'a.b' && url(self).getPort() == '8'", "https://a.b:8/x?y=z"),
+        (TEXT, "url(self).getQuery()['y'] == ['z']", "https://a.b:8/x?y=z"),
+        (TEXT, "semver(self).isLessThan(semver('1.10.0')) && semver(self).minor() == 9", "1.9.0-rc.1"),
+        (TEXT, "self.find('[0-9]+') == '12' && self.findAll('[a-z]') == ['a', 'b']", "a12b"),
+        ({"type": "array", "items": INTEGER}, "self.isSorted() && self.sum() == 6 && self.max() == 3", [1, 2, 3]),
+        ({"type": "array", "items": TEXT}, "self.indexOf('b') == 1 && self.join('-') == 'a-b'", ["a", "b"]),
+        ({"type": "object", "properties": {"x-y": INTEGER}}, "self.x__dash__y == 1", {"x-y": 1}),
+        ({"type": "object", "properties": {"namespace": TEXT}}, "self.__namespace__ == 'n'", {"namespace": "n"}),
+        ({"type": "object", "properties": {"a": INTEGER}}, "self.?a.orValue(7) == 7", {}),
+    ],
+)  # fmt: skip
+def test_values_and_functions_are_those_that_kubernetes_has(schema: dict[str, Any], rule: str, value: Any) -> None:
+    assert errors(ruled(schema, rule), value) == []
+    assert errors(ruled(schema, f"!({rule})"), value) != []
+
+
+def test_the_root_sees_its_name_but_no_other_metadata() -> None:
+    schema = ruled({"type": "object"}, "self.metadata.name == 'a' && !has(self.metadata.labels)")
+    compiled = compile_schema(schema, preserve_unknown_fields=False)
+    assert list(compiled.validate({"kind": "K", "metadata": {"name": "a", "labels": {"x": "y"}}})) == []
+    assert len(list(compiled.validate({"kind": "K", "metadata": {"name": "b"}}))) == 1
