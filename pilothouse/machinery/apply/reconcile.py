@@ -10,13 +10,18 @@ from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet, below, is_memb
 
 
 def reconcile(atom: Atom, fields: FieldSet) -> FieldSet:
-    out = {key: _reconciled(_child(atom, key), node) for key, node in fields.items()}
-    return fields if all(out[key] is node for key, node in fields.items()) else out
+    """The set itself where nothing changes."""
+    changed = {}
+    for key, node in fields.items():
+        # What has nothing below it is owned as a whole already.
+        if node and (found := _reconciled(_child(atom, key), node)) is not node:
+            changed[key] = found
+    return fields | changed if changed else fields
 
 
 def _reconciled(atom: Atom | None, node: FieldSet) -> FieldSet:
     """The node itself where nothing changes in it."""
-    if atom is None or not node:
+    if atom is None:
         return node
     if atom.map is not None:
         if atom.map.atomic:
