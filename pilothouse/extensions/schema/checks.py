@@ -22,9 +22,12 @@ from pilothouse.machinery.objects import Json
 
 
 def run_check(check: Check, value: Any, *, path: Path, link: Link | None = None) -> Errors:
-    """What is wrong, each thing once."""
+    """What is wrong, each thing once. What it was before is looked at only when something is wrong."""
     found: list[Problem] = []
-    check_part(check, value, "", link, found)
+    check(value, "", None, found)
+    if found and link is not None:
+        found = []
+        check_part(check, value, "", link, found)
     seen: set[str] = set()
     for problem in found:
         if problem.text not in seen:

@@ -13,14 +13,14 @@ from pilothouse.extensions.schema.apply_types import object_atom
 from pilothouse.extensions.schema.checks import compile_check, run_check
 from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.defaulting import Defaulter, defaulter, drop_meaningless_nulls
-from pilothouse.extensions.schema.embedded import coerce, has_embedded_resources, validate_embedded
-from pilothouse.extensions.schema.list_types import has_unique_lists, validate_list_types
+from pilothouse.extensions.schema.embedded import coerce, validate_embedded
+from pilothouse.extensions.schema.list_types import validate_list_types
 from pilothouse.extensions.schema.pruning import object_pruner
 from pilothouse.extensions.schema.rules.environments import CompilationFailed
 from pilothouse.extensions.schema.rules.evaluation import RuleNode, rule_node, validate_rules
 from pilothouse.extensions.schema.structural import Structural, structural
 from pilothouse.machinery.apply.atoms import Atom
-from pilothouse.machinery.field import Errors, ErrorType, FieldError, Path, invalid
+from pilothouse.machinery.field import NOWHERE, Errors, ErrorType, FieldError, Path, invalid
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
@@ -62,8 +62,6 @@ class CompiledSchema:
         self._check = compile_check(schema or {})
         status = ((schema or {}).get("properties") or {}).get("status")
         self._status_check = compile_check(status) if status is not None else None
-        self._has_embedded = has_embedded_resources(self.structural)
-        self._has_unique_lists = has_unique_lists(self.structural)
         self.atom: Atom = object_atom(self.structural, preserve_unknown_fields=preserve_unknown_fields)
         """How server-side apply merges the objects."""
 
@@ -75,7 +73,7 @@ class CompiledSchema:
         if not self._preserves:
             unknown += self._prune(obj)
             drop_meaningless_nulls(obj, self.structural)
-        if self._has_embedded:
+        if self.structural is not None and self.structural.has_embedded_resources:
             unknown += sorted(coerce(obj, self.structural, _ROOT, drop_invalid=drop_invalid))
         return [f"unknown field {quote(path)}" for path in unknown]
 
@@ -127,16 +125,14 @@ class CompiledSchema:
         return Link(obj, old, self.structural) if self.structural is not None else None
 
     def _embedded_errors(self, obj: Json, path: Path) -> Errors:
-        if self._has_embedded:
-            yield from validate_embedded(obj, self.structural, path)
+        return validate_embedded(obj, self.structural, path)
 
     def _list_type_errors(self, obj: Json, old: Json | None, path: Path) -> Errors:
         """Duplicates that were there before are left alone."""
-        if self.structural is None or not self._has_unique_lists:
+        if self.structural is None or not any(validate_list_types(obj, self.structural, NOWHERE)):
             return
-        found = list(validate_list_types(obj, self.structural, path))
-        if found and (old is None or not any(validate_list_types(old, self.structural, path))):
-            yield from found
+        if old is None or not any(validate_list_types(old, self.structural, NOWHERE)):
+            yield from validate_list_types(obj, self.structural, path)
 
 
 def compile_schema(schema: Json | None, *, preserve_unknown_fields: bool) -> CompiledSchema:

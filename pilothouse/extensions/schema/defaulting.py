@@ -14,6 +14,8 @@ from pilothouse.machinery.objects import Json
 
 Defaulter: TypeAlias = Callable[[Any], None]
 
+_CONTAINERS = (dict, list)
+
 
 def defaulter(schema: Structural | None) -> Defaulter:
     return (_step(schema) if schema else None) or _nothing
@@ -28,7 +30,7 @@ def drop_meaningless_nulls(value: Any, schema: Structural | None) -> None:
             if _is_meaningless_null(schema.of_field(key)):
                 del value[key]
         for key, child in value.items():
-            if isinstance(child, dict | list):
+            if isinstance(child, _CONTAINERS):
                 drop_meaningless_nulls(child, schema.of_field(key))
     elif isinstance(value, list):
         for item in value:

@@ -27,17 +27,11 @@ class Malformed(ValueError):
         self.error = error
 
 
-def has_embedded_resources(schema: Structural | None) -> bool:
-    if schema is None:
-        return False
-    return schema.embedded_resource or any(map(has_embedded_resources, schema.children()))
-
-
 def coerce(value: Any, schema: Structural | None, path: Path, *, drop_invalid: bool) -> Iterator[str]:
     """Brings embedded metadata into its canonical form and answers the paths of the unknown fields that it had.
 
     Raises Malformed, unless what is malformed may be dropped, as on reading."""
-    if schema is None:
+    if schema is None or not schema.has_embedded_resources:
         return
     if isinstance(value, dict):
         if schema.embedded_resource:
@@ -81,7 +75,7 @@ def object_meta_type() -> TypeNode:
 
 
 def validate_embedded(value: Any, schema: Structural | None, path: Path) -> Errors:
-    if schema is None:
+    if schema is None or not schema.has_embedded_resources:
         return
     if isinstance(value, dict):
         if schema.embedded_resource:

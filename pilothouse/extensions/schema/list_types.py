@@ -13,13 +13,9 @@ from pilothouse.machinery.field import Errors, Path, duplicate, invalid
 from pilothouse.machinery.objects import Json
 
 
-def has_unique_lists(schema: Structural | None) -> bool:
-    if schema is None:
-        return False
-    return schema.list_type in ("set", "map") or any(map(has_unique_lists, schema.children()))
-
-
 def validate_list_types(value: Any, schema: Structural, path: Path) -> Errors:
+    if not schema.has_unique_lists:
+        return
     if isinstance(value, dict):
         yield from _validate_fields(value, schema, path)
     elif isinstance(value, list):

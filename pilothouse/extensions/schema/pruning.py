@@ -15,6 +15,7 @@ from pilothouse.machinery.objects import Json
 Pruner: TypeAlias = Callable[[Any], Iterable[str]]
 """Drops unknown fields of a value in place and answers the ends of their paths."""
 
+_CONTAINERS = (dict, list)
 _META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 
 
@@ -59,7 +60,7 @@ def _fields_pruner(fields: dict[str, Pruner], rest: Pruner | None, known: frozen
             step = fields.get(key, rest)
             if step is None:
                 unknown.append(key)
-            elif isinstance(child, dict | list):
+            elif isinstance(child, _CONTAINERS):
                 found += [f".{key}{end}" for end in step(child)]
         for key in unknown:
             del value[key]

@@ -30,6 +30,9 @@ class Structural:
     """The schema of additional properties; none where they are only allowed."""
     allows_additional: bool = False
     """Whether the schema speaks of additional properties at all."""
+    has_unique_lists: bool = False
+    """Whether there are sets or maps among the lists, here or below."""
+    has_embedded_resources: bool = False
 
     @property
     def nullable(self) -> bool:
@@ -80,13 +83,20 @@ class Structural:
 
 
 def structural(schema: Json) -> Structural:
-    additional = schema.get("additionalProperties")
-    items = schema.get("items")
+    items, additional = (_maybe_structural(schema.get(key)) for key in ("items", "additionalProperties"))
+    properties = {name: structural(schema["properties"][name]) for name in sorted(schema.get("properties") or {})}
+    below = [*properties.values(), *(each for each in (items, additional) if each is not None)]
     return Structural(
         source=schema,
         type=schema.get("type") or "",
-        properties={name: structural(schema["properties"][name]) for name in sorted(schema.get("properties") or {})},
-        items=structural(items) if isinstance(items, dict) else None,
-        additional=structural(additional) if isinstance(additional, dict) else None,
-        allows_additional=additional is not None,
+        properties=properties,
+        items=items,
+        additional=additional,
+        allows_additional=schema.get("additionalProperties") is not None,
+        has_unique_lists=schema.get(LIST_TYPE) in ("set", "map") or any(each.has_unique_lists for each in below),
+        has_embedded_resources=bool(schema.get(EMBEDDED)) or any(each.has_embedded_resources for each in below),
     )
+
+
+def _maybe_structural(schema: Any) -> Structural | None:
+    return structural(schema) if isinstance(schema, dict) else None
