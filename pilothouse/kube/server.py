@@ -19,7 +19,7 @@ from pilothouse.kube.admission.plugins import admission_plugins
 from pilothouse.kube.bootstrap.address import PublicAddress, kubernetes_service_ip
 from pilothouse.kube.bootstrap.install import Bootstrap
 from pilothouse.kube.capabilities import CAPABILITIES
-from pilothouse.kube.core.pods.connect.kubelet import KubeletConfig
+from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
 from pilothouse.kube.core.pods.storage import PodConnections
 from pilothouse.kube.core.services.storage import ServiceNetwork
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTStorageProvider

@@ -9,7 +9,7 @@ from typing import ClassVar
 from pilothouse.controlplane.flags.declare import flag
 from pilothouse.controlplane.flags.values import DURATION, INT, STRING, STRINGS
 from pilothouse.controlplane.options.files import missing_files
-from pilothouse.kube.core.pods.connect.kubelet import ADDRESS_TYPES, DEFAULT_PORT, KubeletConfig
+from pilothouse.kube.core.pods.connect.kubelet_config import ADDRESS_TYPES, DEFAULT_PORT, KubeletConfig
 
 
 @dataclass(frozen=True)

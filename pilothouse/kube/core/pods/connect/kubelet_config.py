@@ -1,0 +1,40 @@
+"""How this server presents itself to kubelets. Apart from the code that connects, because the options need only this."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from functools import cached_property
+
+DEFAULT_PORT = 10250
+ADDRESS_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+
+
+@dataclass(frozen=True)
+class KubeletConfig:
+    """How this server presents itself to kubelets. Without an authority their certificates are not checked."""
+
+    client_certificate: str = ""
+    client_key: str = ""
+    certificate_authority: str = ""
+    preferred_address_types: tuple[str, ...] = ADDRESS_TYPES
+    port: int = DEFAULT_PORT
+    timeout: float = 5.0
+    """Seconds until a connection must stand."""
+
+    @cached_property
+    def tls(self) -> ssl.SSLContext:
+        return self._context(verify=bool(self.certificate_authority))
+
+    @cached_property
+    def unverified_tls(self) -> ssl.SSLContext:
+        return self._context(verify=False)
+
+    def _context(self, *, verify: bool) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self.certificate_authority or None if verify else None)
+        if not verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if self.client_certificate:
+            context.load_cert_chain(self.client_certificate, self.client_key or None)
+        return context
