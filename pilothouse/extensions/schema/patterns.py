@@ -17,12 +17,21 @@ _DIFFERENT = re.compile(r"\\[pPCQ]|\\x\{|\[:|\{,|\(\?[a-zA-Z-]*m")
 @lru_cache(maxsize=1024)
 def matcher(pattern: str) -> Matcher:
     """`pattern` must be one that Go takes."""
-    if _DIFFERENT.search(pattern) is None:
-        try:
-            return re.compile(_for_python(pattern), re.ASCII).search
-        except re.error:
-            pass
-    return _re2_matcher(pattern)
+    try:
+        return python_pattern(pattern).search
+    except ValueError:
+        return _re2_matcher(pattern)
+
+
+@lru_cache(maxsize=1024)
+def python_pattern(pattern: str) -> re.Pattern[str]:
+    """The same for Python's engine. Raises ValueError for what that does not have."""
+    if _DIFFERENT.search(pattern) is not None:
+        raise ValueError(f"not supported in a pattern here: {pattern}")
+    try:
+        return re.compile(_for_python(pattern), re.ASCII)
+    except re.error as error:
+        raise ValueError(f"error parsing regexp: {error}") from None
 
 
 def _for_python(pattern: str) -> str:

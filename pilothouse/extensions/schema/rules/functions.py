@@ -5,13 +5,13 @@ A function that raises makes the rule fail with its message.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, TypeAlias
 
+from pilothouse.extensions.schema.patterns import python_pattern
 from pilothouse.extensions.schema.rules import network, quantities, semver, urls
 
 Marked: TypeAlias = dict[str, Any]
@@ -42,12 +42,12 @@ def _as_string(value: Marked) -> str:
 
 
 def _find(text: str, pattern: str) -> str:
-    found = re.search(pattern, text)
+    found = python_pattern(pattern).search(text)
     return found[0] if found else ""
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = [each[0] for each in re.finditer(pattern, text)]
+    found = [each[0] for each in python_pattern(pattern).finditer(text)]
     return found if limit < 0 else found[:limit]
 
 

@@ -85,7 +85,11 @@ TRAITS: dict[str, Callable[[dict[str, Any]], Any]] = {
 def _address(text: str) -> IPv4Address | IPv6Address:
     if "%" in text:
         raise ValueError(f'IP address "{text}" with zone value is not allowed')
-    address = ip_address(text)
+    try:
+        address = ip_address(text)
+    except ValueError:
+        why = f'ParseAddr("{text}"): unable to parse IP'
+        raise ValueError(f'IP Address "{text}" parse error during conversion from string: {why}') from None
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         raise ValueError(f'IPv4-mapped IPv6 address "{text}" is not allowed')
     return address
