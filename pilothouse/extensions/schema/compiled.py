@@ -17,7 +17,7 @@ from pilothouse.extensions.schema.embedded import coerce, validate_embedded
 from pilothouse.extensions.schema.list_types import validate_list_types
 from pilothouse.extensions.schema.pruning import object_pruner
 from pilothouse.extensions.schema.rules.environments import CompilationFailed
-from pilothouse.extensions.schema.rules.evaluation import RuleNode, rule_node, validate_rules
+from pilothouse.extensions.schema.rules.evaluation import RuleNode, let_pass, rule_node, validate_rules
 from pilothouse.extensions.schema.structural import Structural, structural
 from pilothouse.machinery.apply.atoms import Atom
 from pilothouse.machinery.field import NOWHERE, Errors, ErrorType, FieldError, Path, invalid
@@ -100,6 +100,11 @@ class CompiledSchema:
             found += run_check(self._status_check, obj["status"], path=_ROOT.child("status"), link=was)
         found += [*seen.between, *self._list_type_errors(obj, old, _ROOT)]
         yield from self._with_rules(found, seen, obj, old, _ROOT)
+
+    def rule_warnings(self, obj: Json, old: Json) -> list[str]:
+        """What a valid update is warned of: rules that do not hold for parts that did not change."""
+        rules = self._rules
+        return [] if rules is None else [str(error) for error in let_pass(rules, obj, old, self._link(obj, old))]
 
     def _with_rules(self, found: list[FieldError], seen: Known, obj: Json, old: Json | None, path: Path) -> Errors:
         yield from found

@@ -125,3 +125,10 @@ def test_the_root_sees_its_name_but_no_other_metadata() -> None:
     compiled = compile_schema(schema, preserve_unknown_fields=False)
     assert list(compiled.validate({"kind": "K", "metadata": {"name": "a", "labels": {"x": "y"}}})) == []
     assert len(list(compiled.validate({"kind": "K", "metadata": {"name": "b"}}))) == 1
+
+
+def test_what_is_let_pass_is_warned_of() -> None:
+    schema = {"type": "object", "properties": {"v": ruled(INTEGER, "self > 5"), "w": INTEGER}}
+    compiled = compile_schema(schema, preserve_unknown_fields=False)
+    assert compiled.rule_warnings({"v": 1, "w": 2}, {"v": 1, "w": 1}) == ["v: Invalid value: 1: failed rule: self > 5"]
+    assert compiled.rule_warnings({"v": 6}, {"v": 6}) == []

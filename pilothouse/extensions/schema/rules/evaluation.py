@@ -33,16 +33,18 @@ class _Trail:
 
     link: Link | None = None
     ancestor: Link | None = None
+    passed: list[FieldError] | None = None
+    """Gathers what is let pass, where somebody wants to know."""
 
     def key(self, name: str) -> _Trail:
         if self.link is None:
             return self
         if self.ancestor is None and name in ("apiVersion", "kind"):
-            return _Trail()
-        return _Trail(self.link.key(name), self.link)
+            return _Trail(passed=self.passed)
+        return _Trail(self.link.key(name), self.link, self.passed)
 
     def index(self, position: int) -> _Trail:
-        return self if self.link is None else _Trail(self.link.index(position), self.link)
+        return self if self.link is None else _Trail(self.link.index(position), self.link, self.passed)
 
     def is_unchanged(self) -> bool:
         nearest = self.link or self.ancestor
@@ -95,6 +97,8 @@ class RuleNode:
                 continue
             if program.uses_old or not trail.is_unchanged():
                 yield self._refusal(program, value, bindings, path)
+            elif trail.passed is not None:
+                trail.passed.append(self._refusal(program, value, bindings, path))
 
     def _refusal(self, program: RuleProgram, value: Any, bindings: Bindings, path: Path) -> FieldError:
         at = path.child(program.field_path) if program.field_path else path
@@ -117,6 +121,14 @@ def has_rules(schema: Structural | None) -> bool:
 
 def validate_rules(node: RuleNode, value: Any, old: Any, path: Path, link: Link | None = None) -> Errors:
     return node.validate(value, old, path, _Trail(link))
+
+
+def let_pass(node: RuleNode, value: Any, old: Any, link: Link | None) -> list[FieldError]:
+    """What rules find wrong, but with parts that did not change."""
+    passed: list[FieldError] = []
+    for _ in node.validate(value, old, Path(), _Trail(link, passed=passed)):
+        pass
+    return passed
 
 
 def rule_node(schema: Structural, *, root: bool, declared: Declared | None = None) -> RuleNode | None:
