@@ -23,6 +23,7 @@ from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.controlplane.options.admission import DEFAULT_ON
+from pilothouse.extensions.server import ExtensionsServer
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.server import KubeConfig, KubeServer
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
@@ -114,14 +115,21 @@ def _bytes(body: Json | list[Any] | bytes | str | None) -> bytes:
 
 @asynccontextmanager
 async def in_process_server(
-    folder: Path, *, runtime_config: Json | None = None, admission_plugins: frozenset[str] = DEFAULT_ON
+    folder: Path,
+    *,
+    runtime_config: Json | None = None,
+    admission_plugins: frozenset[str] = DEFAULT_ON,
+    extensions: bool = False,
 ) -> AsyncIterator[InProcessServer]:
-    """Reached, as far as it knows, at 192.0.2.2:6443."""
+    """Reached, as far as it knows, at 192.0.2.2:6443. With `extensions` it serves custom resources, too."""
     store = await SqliteStore.open(folder)
     resources = parse_runtime_config(runtime_config or {})
     generic = GenericConfig(store, admission_plugins=admission_plugins, resources=resources)
     nobody = not_found(generic.lifecycle.mux_and_discovery_complete)
-    kube = KubeServer(_config(generic, folder), delegate=nobody)
+    below = ExtensionsServer(generic, delegate=nobody) if extensions else None
+    kube = KubeServer(_config(generic, folder), delegate=below.generic if below else nobody)
+    if below is not None:
+        below.admission.plugins = kube.admission.plugins
     generic.lifecycle.mux_and_discovery_complete.signal()
     context = HookContext()
     await run_post_start_hooks(kube.generic.post_start_hooks(), context)

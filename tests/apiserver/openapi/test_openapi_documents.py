@@ -20,7 +20,7 @@ from openapi_groups import (
 )
 
 from pilothouse.apiserver.endpoints.groups import APIVersion
-from pilothouse.apiserver.endpoints.serializers.registry import UNSTRUCTURED
+from pilothouse.apiserver.endpoints.serializers.registry import JSON, YAML
 from pilothouse.apiserver.openapi import v3
 from pilothouse.apiserver.openapi.definitions import PACKAGED, Definition
 from pilothouse.apiserver.openapi.route import Info, RouteContainer
@@ -173,7 +173,7 @@ class WithShelves:
 
 def test_kinds_that_are_not_built_in_bring_their_own_definitions() -> None:
     kind = GroupVersionKind("example.com", "v1", "Shelf")
-    shelves = served(Names("shelves", kind="Shelf"), kind, storage(*EVERYTHING), serializers=UNSTRUCTURED)
+    shelves = served(Names("shelves", kind="Shelf"), kind, storage(*EVERYTHING), serializers=(JSON, YAML))
     routes = container(APIVersion(kind.group_version, [shelves])).routes
     custom = RouteContainer("apis/example.com/v1", routes, WithShelves(), kind.group_version, Info("Shelves", "v1"))
     document = orjson.loads(v3.document(custom))

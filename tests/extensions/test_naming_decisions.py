@@ -1,0 +1,39 @@
+"""Which names a definition gets."""
+
+from __future__ import annotations
+
+from pilothouse.extensions.controllers.naming import decide
+from pilothouse.machinery.objects import Json
+
+NAMES: Json = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+
+
+def asking(names: Json, accepted: Json | None = None) -> Json:
+    return {"spec": {"names": names}, "status": {"acceptedNames": accepted or {"plural": "", "kind": ""}}}
+
+
+def test_names_that_nobody_has_are_accepted() -> None:
+    wanted = NAMES | {"shortNames": ["wd"], "categories": ["all"]}
+    naming = decide(asking(wanted), [])
+    assert (naming.accepted, naming.condition.reason) == (wanted, "NoConflicts")
+
+
+def test_a_name_that_another_has_is_not_accepted_and_the_others_are() -> None:
+    other = asking(NAMES, NAMES | {"shortNames": ["wd"]})
+    wanted = {"plural": "wheels", "singular": "wheel", "kind": "Wheel", "listKind": "WheelList", "shortNames": ["wd"]}
+    naming = decide(asking(wanted), [other])
+    assert naming.accepted == {key: value for key, value in wanted.items() if key != "shortNames"}
+    assert (naming.condition.status, naming.condition.reason) == ("False", "ShortNamesConflict")
+    assert naming.condition.message == '"wd" is already in use'
+
+
+def test_a_plural_clashes_with_a_short_name() -> None:
+    other = asking(NAMES, NAMES | {"shortNames": ["wheels"]})
+    wanted = {"plural": "wheels", "singular": "wheel", "kind": "Wheel", "listKind": "WheelList"}
+    assert decide(asking(wanted), [other]).condition.reason == "PluralConflict"
+
+
+def test_a_name_once_accepted_stays_though_another_wants_it() -> None:
+    mine = asking(NAMES | {"shortNames": ["wd", "w"]}, NAMES | {"shortNames": ["wd"]})
+    other = asking(NAMES, {"plural": "others", "kind": "Other", "shortNames": ["x"]})
+    assert decide(mine, [other]).accepted["shortNames"] == ["wd", "w"]
