@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from pilothouse.apiserver.discovery.handlers import document_handler
 from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
@@ -22,31 +22,47 @@ _SCALE: Json = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
 class CustomResourceDiscovery:
     """Is itself a handler, for the paths that name a group or a version of one."""
 
-    def __init__(self, manager: GroupManager, *, delegate: Handler) -> None:
-        self._manager = manager
+    def __init__(self, manager: GroupManager, of_group: Callable[[str], Iterable[Json]], *, delegate: Handler) -> None:
+        """`of_group` answers the definitions of a group; those that are not established do not show."""
+        self._of_group = of_group
         self._delegate = delegate
+        self._stale: set[str] = set()
+        self._groups: dict[str, GroupDocuments] = {}
         self._documents: dict[tuple[str, ...], Handler] = {}
         """By (group,) and (group, version)."""
+        manager.add_source(self.groups)
 
     async def __call__(self, request: Request) -> Response:
         _, *place = request.path.strip("/").split("/")
+        self._refresh()
         return await self._documents.get(tuple(place), self._delegate)(request)
 
-    def sync(self, group: str, definitions: Iterable[Json]) -> None:
-        """`definitions` are all of the group; those that are not established do not show."""
+    def changed(self, group: str) -> None:
+        """Documents are made anew when somebody asks for one: definitions often come in great numbers."""
+        self._stale.add(group)
+
+    def groups(self) -> Iterable[GroupDocuments]:
+        self._refresh()
+        return self._groups.values()
+
+    def _refresh(self) -> None:
+        while self._stale:
+            self._make(self._stale.pop())
+
+    def _make(self, group: str) -> None:
         for place in [place for place in self._documents if place[0] == group]:
             del self._documents[place]
-        resources = [CustomResource(each) for each in definitions if is_true(each, ESTABLISHED)]
+        resources = [CustomResource(each) for each in self._of_group(group) if is_true(each, ESTABLISHED)]
         versions = sorted({v.name for r in resources for v in r.versions.values() if v.served}, key=preference)
         if not versions:
-            self._manager.remove(group)
+            self._groups.pop(group, None)
             return
         entry = _entry(group, versions)
-        self._documents[group,] = _handler({"kind": "APIGroup", "apiVersion": "v1", **entry})
+        self._documents[(group,)] = _handler({"kind": "APIGroup", "apiVersion": "v1", **entry})
         for version in versions:
             self._documents[group, version] = _handler(_resource_list(group, version, resources))
         discovered = [_version_discovery(version, resources) for version in versions]
-        self._manager.put(GroupDocuments(group, entry, {"metadata": {"name": group}, "versions": discovered}))
+        self._groups[group] = GroupDocuments(group, entry, {"metadata": {"name": group}, "versions": discovered})
 
 
 def _handler(document: Json) -> Handler:

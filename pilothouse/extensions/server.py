@@ -33,8 +33,8 @@ class ExtensionsServer:
         self.definition_store = DefinitionStore(config.store, root=config.key_prefix)
         self.definitions = Definitions(self.definition_store)
         self.custom_resources = CustomResources(config, self.admission, delegate=delegate)
-        self.publisher = OpenAPIPublisher(self.generic.openapi)
-        self.discovery = CustomResourceDiscovery(self.generic.discovery, delegate=delegate)
+        self.publisher = OpenAPIPublisher(self.generic.openapi, self.definitions.of_group)
+        self.discovery = CustomResourceDiscovery(self.generic.discovery, self.definitions.of_group, delegate=delegate)
         self._install(Installer(self.admission, config.authorizer, config.min_request_timeout))
         self._controllers = self._make_controllers()
         self.definitions.listen(self._changed)
@@ -76,12 +76,10 @@ class ExtensionsServer:
                 self.custom_resources.remove(name)
             else:
                 self.custom_resources.update(current)
+            self.discovery.changed(definition["spec"]["group"])
+            self.publisher.update(name, current)
             for controller in self._controllers:
                 controller.queue.add(name)
-        for group in dict.fromkeys(definition["spec"]["group"] for definition in definitions):
-            of_group = self.definitions.of_group(group)
-            self.discovery.sync(group, of_group)
-            self.publisher.sync(group, of_group)
 
     async def _start_informers(self, context: HookContext) -> None:
         await self.definition_store.cacher.start()

@@ -6,6 +6,7 @@ manager.remove("g.io")   it went
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from pilothouse.apiserver.discovery.groups import group_discovery, group_entry
@@ -32,6 +33,7 @@ class GroupManager:
     def __init__(self, delegate: GroupManager | None = None) -> None:
         self._delegate = delegate
         self._groups: dict[str, GroupDocuments] = {}
+        self._sources: list[Callable[[], Iterable[GroupDocuments]]] = []
 
     def put(self, documents: GroupDocuments) -> None:
         """Adds the group, or puts it in the place of the one with the same name."""
@@ -41,6 +43,12 @@ class GroupManager:
         """One that is not there is no error."""
         self._groups.pop(name, None)
 
+    def add_source(self, source: Callable[[], Iterable[GroupDocuments]]) -> None:
+        """Groups that are asked for whenever somebody looks; as long as one has not changed it is the same object."""
+        self._sources.append(source)
+
     def groups(self) -> tuple[GroupDocuments, ...]:
+        own = [*self._groups.values(), *(group for source in self._sources for group in source())]
         below = self._delegate.groups() if self._delegate else ()
-        return (*self._groups.values(), *(group for group in below if group.name not in self._groups))
+        known = {group.name for group in own}
+        return (*own, *(group for group in below if group.name not in known))

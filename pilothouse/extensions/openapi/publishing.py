@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from pilothouse.apiserver.openapi.route import Info, Route, RouteContainer
 from pilothouse.apiserver.openapi.service import OpenAPIService
@@ -10,43 +10,51 @@ from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISH
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.openapi.definitions import CustomDefinitions
 from pilothouse.machinery.names import GroupVersion
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json
 
 _INFO = Info("Kubernetes CRD Swagger", "v0.1.0")
 
 
 class OpenAPIPublisher:
-    def __init__(self, service: OpenAPIService) -> None:
+    def __init__(self, service: OpenAPIService, of_group: Callable[[str], Iterable[Json]]) -> None:
+        """`of_group` answers the definitions of a group."""
         self._service = service
-        self._published: dict[str, dict[str, list[Json]]] = {}
-        """By group and version, what each document was made from."""
+        self._of_group = of_group
+        self._published: dict[str, Json] = {}
+        """By the definitions' names, what their documents were made from."""
 
-    def sync(self, group: str, definitions: Iterable[Json]) -> None:
-        """`definitions` are all of the group. Documents that would say the same are left alone."""
-        resources = [CustomResource(each) for each in definitions if is_true(each, ESTABLISHED)]
-        wanted = {
-            name: [r for r in resources if name in r.versions and r.versions[name].served]
-            for name in sorted({v.name for r in resources for v in r.versions.values() if v.served})
-        }
-        known = self._published.pop(group, {})
-        for version in known.keys() - wanted.keys():
-            self._service.remove(f"apis/{group}/{version}")
-        made_from = {version: [_said(each) for each in served] for version, served in wanted.items()}
-        for version, served in wanted.items():
-            if known.get(version) != made_from[version]:
-                self._service.update(_container(GroupVersion(group, version), served))
-        if made_from:
-            self._published[group] = made_from
+    def update(self, name: str, definition: Json | None) -> None:
+        """None for one that is gone. Documents that would say the same are left alone."""
+        said = _said(definition) if definition is not None and is_true(definition, ESTABLISHED) else None
+        before = self._published.pop(name, None)
+        if said is not None:
+            self._published[name] = said
+        if said == before:
+            return
+        for group_version in _group_versions(said) | _group_versions(before):
+            self._publish(group_version)
+
+    def _publish(self, group_version: GroupVersion) -> None:
+        resources = [CustomResource(each) for each in self._of_group(group_version.group) if is_true(each, ESTABLISHED)]
+        shown = [each for each in resources if _serves(each, group_version.version)]
+        if shown:
+            self._service.update(_container(group_version, shown))
+        else:
+            self._service.remove(f"apis/{group_version}")
 
 
-def _said(resource: CustomResource) -> Json:
+def _serves(resource: CustomResource, version: str) -> bool:
+    return version in resource.versions and resource.versions[version].served
+
+
+def _said(definition: Json) -> Json:
     """All of a definition that shows in a document."""
-    definition = resource.definition
-    return {
-        "name": name_of(definition),
-        "spec": definition["spec"],
-        "names": definition["status"]["acceptedNames"],
-    }
+    return {"spec": definition["spec"], "names": definition["status"]["acceptedNames"]}
+
+
+def _group_versions(said: Json | None) -> set[GroupVersion]:
+    spec = (said or {}).get("spec") or {}
+    return {GroupVersion(spec["group"], each["name"]) for each in spec.get("versions") or () if each.get("served")}
 
 
 def _container(group_version: GroupVersion, resources: list[CustomResource]) -> RouteContainer:
