@@ -113,8 +113,8 @@ class CustomResources:
         if old is not None and old.shared.shape == shape:
             shared = old.shared
         else:
-            registry = open_registry(resource, self._config.store, root=self._config.key_prefix)
-            shared = SharedRegistry(registry, shape)
+            store, root = self._config.store, self._config.key_prefix
+            shared = SharedRegistry(lambda: open_registry(resource, store, root=root), shape)
         self._serving[name] = Serving(resource, shared, self._installer(name))
         if old is not None:
             self._retire(old, shared=shared is old.shared)

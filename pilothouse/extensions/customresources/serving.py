@@ -7,9 +7,13 @@ the watches end only where the new one stores or reads objects in another way.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+from collections.abc import Callable
+from functools import cached_property
 
 import orjson
 
+from pilothouse.apiserver.endpoints.groups import APIVersion
 from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.endpoints.routes import ResourceRoutes
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -18,12 +22,16 @@ from pilothouse.extensions.customresources.served import api_versions
 
 
 class SharedRegistry:
-    """A registry whose watch cache is filled when the first request comes."""
+    """A registry that is opened, and whose watch cache is filled, when the first request comes."""
 
-    def __init__(self, registry: RegistryStore, shape: bytes) -> None:
-        self.registry = registry
+    def __init__(self, open_registry: Callable[[], RegistryStore], shape: bytes) -> None:
         self.shape = shape
+        self._open = open_registry
         self._started = False
+
+    @cached_property
+    def registry(self) -> RegistryStore:
+        return self._open()
 
     async def start(self) -> None:
         if not self._started:
@@ -41,11 +49,14 @@ class Serving:
         self.resource = resource
         self.shared = shared
         self._installer = installer
-        self._versions = api_versions(resource, shared.registry)
         self._routes: dict[tuple[str, str], ResourceRoutes | None] = {}
         self._in_flight = 0
         self._idle = asyncio.Event()
         self._idle.set()
+
+    @cached_property
+    def _versions(self) -> list[APIVersion]:
+        return api_versions(self.resource, self.shared.registry)
 
     def routes(self, version: str, subresource: str) -> ResourceRoutes | None:
         """None where there is no such subresource."""
@@ -86,4 +97,4 @@ def storage_shape(resource: CustomResource) -> bytes:
         resource.storage_version.name,
         {name: [version.schema, version.selectable_fields] for name, version in resource.versions.items()},
     ]
-    return orjson.dumps(parts)
+    return hashlib.sha256(orjson.dumps(parts)).digest()
