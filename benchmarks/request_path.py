@@ -1,7 +1,7 @@
 """What a request costs inside the server: every filter, endpoint, registry, cache and store, but no socket and no TLS.
 
-    request_path.py                    processor time of a GET, a create and an update, best of several rounds
-    request_path.py --profile get      the same under cProfile, dearest functions first
+request_path.py                    processor time of a GET, a create and an update, best of several rounds
+request_path.py --profile get      the same under cProfile, dearest functions first
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where in an object something is wrong, and what: upstream's field paths and field errors.
 
-    root("spec").child("containers").index(0).child("name")   → spec.containers[0].name
-    invalid(path, "x!", "must be a DNS label")                → spec.x: Invalid value: "x!": must be a DNS label
+root("spec").child("containers").index(0).child("name")   → spec.containers[0].name
+invalid(path, "x!", "must be a DNS label")                → spec.x: Invalid value: "x!": must be a DNS label
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How this server presents itself to kubelets. Apart from the code that connects, because the options need only this."""
+"""How this server presents itself to kubelets. Apart from the code that connects: the options need only this."""
 
 from __future__ import annotations
 
