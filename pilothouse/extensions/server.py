@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.endpoints.api_groups import install_api_group, install_group_list
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.client.controller.runner import Controller
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.extensions.controllers.api_approval import APIApprovalController
 from pilothouse.extensions.controllers.definitions import Definitions
 from pilothouse.extensions.controllers.establishing import EstablishingController
@@ -59,13 +63,13 @@ class ExtensionsServer:
         naming = NamingController(definitions, writer, lambda name: self._controllers[0].queue.add(name))
         finalizing = FinalizingController(definitions, writer, self.custom_resources.registry)
         return [
-            Controller("crd_naming_condition_controller", naming.sync),
-            Controller("crdEstablishing", EstablishingController(definitions, writer).sync),
-            Controller(
+            _controller("crd_naming_condition_controller", naming.sync),
+            _controller("crdEstablishing", EstablishingController(definitions, writer).sync),
+            _controller(
                 "kubernetes_api_approval_conformant_condition_controller",
                 APIApprovalController(definitions, writer).sync,
             ),
-            Controller("crd_finalizer", finalizing.sync, workers=_FINALIZING_WORKERS),
+            _controller("crd_finalizer", finalizing.sync, workers=_FINALIZING_WORKERS),
         ]
 
     def _changed(self, definitions: list[Json]) -> None:
@@ -97,3 +101,8 @@ class ExtensionsServer:
     async def _stop(self) -> None:
         await self.custom_resources.stop()
         await self.definition_store.cacher.stop()
+
+
+def _controller(name: str, sync: Callable[[str], Awaitable[None]], *, workers: int = 1) -> Controller[str]:
+    """A controller whose queue the server's /metrics shows."""
+    return Controller(name, sync, workers=workers, queue=RateLimitingQueue(name, registry=REGISTRY))
