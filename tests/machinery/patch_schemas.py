@@ -1,18 +1,13 @@
-"""Schemas for patch tests: hand-made ones, and the real types from their OpenAPI definitions."""
+"""Schemas for patch tests: hand-made ones, and the real types."""
 
 from __future__ import annotations
 
-import importlib.resources
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
 
-import orjson
-
+from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.patch.schema import PatchSchema, SchemaKind
-
-Definitions = dict[str, Any]
+from pilothouse.machinery.schema import types
 
 
 @dataclass(frozen=True)
@@ -40,39 +35,11 @@ def listing(element: PatchSchema, *, strategies: str = "", key: str = "") -> Mad
     return Made(SchemaKind.LIST, "slice", _split(strategies), key, element)
 
 
-@cache
-def kubernetes(definition: str) -> PatchSchema:
-    """A built-in type by the name of its definition, e.g. `io.k8s.api.core.v1.Pod`."""
-    package = importlib.resources.files("kubernetes_validate")
-    text = (package / "kubernetes-json-schema" / "v1.36.0-local" / "_definitions.json").read_bytes()
-    return _from_definition({"$ref": f"#/definitions/{definition}"}, orjson.loads(text)["$defs"])
-
-
-def _from_definition(schema: Mapping[str, Any], all_of_them: Definitions) -> PatchSchema:
-    strategies, key = schema.get("x-kubernetes-patch-strategy", ""), schema.get("x-kubernetes-patch-merge-key", "")
-    name = schema.get("$ref", "").rpartition(".")[2]
-    target = all_of_them[schema["$ref"].rpartition("/")[2]] if name else schema
-    element = _from_definition(target["items"], all_of_them) if "items" in target else None
-    kind = _kind(target)
-    lookup = _lookup(target, all_of_them)
-    return Made(kind, name or kind.value, _split(strategies), key, element, lookup)
-
-
-def _lookup(target: Mapping[str, Any], all_of_them: Definitions) -> Callable[[str], PatchSchema | None]:
-    @cache
-    def find(name: str) -> PatchSchema | None:
-        found = target.get("properties", {}).get(name)
-        return None if found is None else _from_definition(found, all_of_them)
-
-    return find
-
-
-def _kind(target: Mapping[str, Any]) -> SchemaKind:
-    if "properties" in target:
-        return SchemaKind.STRUCT
-    if target.get("type") == "array":
-        return SchemaKind.LIST
-    return SchemaKind.MAP if "additionalProperties" in target else SchemaKind.PRIMITIVE
+def kubernetes(kind: GroupVersionKind) -> PatchSchema:
+    """A built-in type."""
+    found = types.of(kind)
+    assert found is not None
+    return found.patch_schema
 
 
 def _split(strategies: str) -> frozenset[str]:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from patch_schemas import TEXT, TEXTS_BY_NAME, kubernetes, listing, struct
 
+from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.patch import strategic
 from pilothouse.machinery.patch.errors import MalformedPatch, PatchDoesNotApply, PatchFailed
 from pilothouse.machinery.patch.values import same
@@ -230,7 +231,7 @@ def test_a_pod_template_is_merged_by_the_keys_of_the_real_types() -> None:
             },
         },
     }
-    result = strategic.apply(document, patch, kubernetes("io.k8s.api.apps.v1.Deployment"))
+    result = strategic.apply(document, patch, kubernetes(GroupVersionKind("apps", "v1", "Deployment")))
     assert result["spec"]["strategy"] == {"type": "Recreate"}
     assert result["spec"]["template"]["spec"] == {
         "containers": [{"name": "c2"}, {"name": "c1", "env": names("C", "B"), "args": ["z"]}],
