@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -48,11 +47,6 @@ def read_token_file(path: Path) -> dict[str, User]:
             groups = [group.strip() for group in fields[3].split(",")] if len(fields) > 3 and fields[3] else []
             users[fields[0]] = User(fields[1], fields[2], (*groups, ALL_AUTHENTICATED))
     return users
-
-
-def loopback_token() -> str:
-    """A new token for the server's calls to itself; it never leaves the process."""
-    return secrets.token_urlsafe(32)
 
 
 def loopback_user() -> User:
