@@ -11,28 +11,20 @@ from pilothouse.kube.admissionregistration.expressions import (
     JSON_PATCH,
     Types,
     validate_expression,
-    validate_match_conditions,
     validate_variable,
 )
-from pilothouse.kube.admissionregistration.match_resources import (
-    REINVOCATION_POLICIES,
-    param_kind_cell,
-    validate_failure_policy,
-    validate_match_constraints,
-    validate_param_kind,
-)
+from pilothouse.kube.admissionregistration.match_resources import REINVOCATION_POLICIES, param_kind_cell
+from pilothouse.kube.admissionregistration.policies import PolicyStrategy
 from pilothouse.kube.admissionregistration.rules import validate_mutating_operations
 from pilothouse.kube.admissionregistration.strategy import (
     CATEGORIES,
     GROUP,
     STORED_MUTATING_VERSION,
-    AdmissionRegistrationStrategy,
 )
-from pilothouse.kube.admissionregistration.validating_policies import default_policy, same_conditions
 from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.fields import required_one_of
 from pilothouse.machinery.cel.admission import AdmissionCompiler, Declarations
-from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
+from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
 
 _PATCHES: dict[str, tuple[str, Types]] = {
@@ -41,30 +33,14 @@ _PATCHES: dict[str, tuple[str, Types]] = {
 }
 
 
-class MutatingPolicyStrategy(AdmissionRegistrationStrategy):
-    def default(self, obj: Json) -> None:
-        default_policy(obj)
-
-    def validate(self, obj: Json) -> Errors:
-        return self._validate(obj, conditions=True)
-
-    def validate_update(self, obj: Json, old: Json) -> Errors:
-        return self._validate(obj, conditions=not same_conditions(obj, old))
-
-    def _validate(self, obj: Json, *, conditions: bool) -> Errors:
-        yield from self.validate_metadata(obj)
-        spec, path = part(obj, "spec"), root("spec")
-        params = spec.get("paramKind")
-        yield from validate_failure_policy(spec.get("failurePolicy"), path.child("failurePolicy"))
-        if params is not None:
-            yield from validate_param_kind(params, path.child("paramKind"))
-        yield from validate_match_constraints(spec.get("matchConstraints"), path.child("matchConstraints"))
+class MutatingPolicyStrategy(PolicyStrategy):
+    def validate_constraints(self, spec: Json, path: Path) -> Errors:
+        yield from super().validate_constraints(spec, path)
         rules, where = items(spec, "matchConstraints", "resourceRules"), path.child("matchConstraints", "resourceRules")
         yield from validate_mutating_operations(rules, where.child("operations"))
-        if conditions:
-            where = path.child("matchConditions")
-            yield from validate_match_conditions(items(spec, "matchConditions"), where, params=params is not None)
-        yield from _validate_content(spec, path)
+
+    def validate_content(self, obj: Json, path: Path) -> Errors:
+        return _validate_content(part(obj, "spec"), path)
 
 
 def _validate_content(spec: Json, path: Path) -> Errors:
