@@ -1,15 +1,18 @@
-"""The insecure port's one user."""
+"""Those who need not say who they are: users of the insecure port, and the server when it calls itself."""
 
 from __future__ import annotations
 
-from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
+from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.http import Request
 
-_SUPERUSER = User("system:unsecured", groups=(SYSTEM_PRIVILEGED_GROUP, "system:authenticated"))
+INSECURE_SUPERUSER = User("system:unsecured", groups=(SYSTEM_PRIVILEGED_GROUP, ALL_AUTHENTICATED))
 
 
-class InsecureSuperuser:
-    """Everyone who can reach the insecure port may do everything."""
+class AlwaysUser:
+    """Every request is made by this user, whatever it shows."""
+
+    def __init__(self, user: User) -> None:
+        self._user = user
 
     async def authenticate(self, request: Request) -> User | None:
-        return _SUPERUSER
+        return self._user

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from pilothouse.apiserver.authn.interface import Authenticator
-from pilothouse.apiserver.authn.superuser import InsecureSuperuser
+from pilothouse.apiserver.authn.superuser import INSECURE_SUPERUSER, AlwaysUser
+from pilothouse.apiserver.authn.tokens import loopback_user
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.filters.audit_id import with_audit_id
 from pilothouse.apiserver.filters.authentication import with_authentication
@@ -60,9 +61,15 @@ def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
     """The way in to the insecure port: everyone is the superuser, and nothing is authorized."""
     filters: list[Filter] = [
         *_before_authentication(config),
-        with_authentication(InsecureSuperuser()),
+        with_authentication(AlwaysUser(INSECURE_SUPERUSER)),
         with_max_in_flight(config.max_requests_inflight, config.max_mutating_requests_inflight),
     ]
+    return fold(filters, api)
+
+
+def loopback_handler_chain(api: Handler, config: ChainConfig) -> Handler:
+    """The way in for the server's own calls: they are made by system:apiserver, and never wait for those of others."""
+    filters: list[Filter] = [*_before_authentication(config), with_authentication(AlwaysUser(loopback_user()))]
     return fold(filters, api)
 
 

@@ -1,0 +1,32 @@
+"""The loopback client: the server's own calls to the whole chain, in this process and as system:apiserver.
+
+It can be handed out before the chain is built, because the chain's own servers need it. Until `bind`, calls wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from pilothouse.apiserver.filters.chain import ChainConfig, loopback_handler_chain
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.serving.asgi import AsgiApp
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.connect import loopback
+
+
+class Loopback:
+    def __init__(self, chain: ChainConfig) -> None:
+        self._chain = chain
+        self._bound = asyncio.Event()
+        self._handler: Handler | None = None
+        self.client: RESTClient = loopback(AsgiApp(self))
+
+    def bind(self, api: Handler) -> None:
+        """Calls go to this server from now on."""
+        self._handler = loopback_handler_chain(api, self._chain)
+        self._bound.set()
+
+    async def __call__(self, request: Request) -> Response:
+        await self._bound.wait()
+        assert self._handler is not None
+        return await self._handler(request)
