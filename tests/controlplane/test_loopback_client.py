@@ -12,8 +12,7 @@ from pilothouse.controlplane.loopback import Loopback
 
 
 async def who(request: Request) -> Response:
-    assert request.user is not None
-    return Response(200, [(b"content-type", b"application/json")], b'{"name":"%s"}' % request.user.name.encode())
+    return Response(200, b'{"name":"%s"}' % request.user.name.encode(), [(b"content-type", b"application/json")])
 
 
 def new_loopback() -> Loopback:
