@@ -16,10 +16,10 @@ from pilothouse.extensions.schema.defaulting import Defaulter, defaulter, drop_m
 from pilothouse.extensions.schema.embedded import coerce, validate_embedded
 from pilothouse.extensions.schema.list_types import validate_list_types
 from pilothouse.extensions.schema.pruning import object_pruner
-from pilothouse.extensions.schema.rules.environments import CompilationFailed
 from pilothouse.extensions.schema.rules.evaluation import RuleNode, let_pass, rule_node, validate_rules
 from pilothouse.extensions.schema.structural import Structural, structural
 from pilothouse.machinery.apply.atoms import Atom
+from pilothouse.machinery.cel.environment import CompilationFailed
 from pilothouse.machinery.field import NOWHERE, Errors, ErrorType, FieldError, Path, invalid
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json

@@ -9,8 +9,8 @@ from pilothouse.extensions.schema import problems
 from pilothouse.extensions.schema.correlation import Link, same
 from pilothouse.extensions.schema.formats import Format, format_check
 from pilothouse.extensions.schema.numbers import is_whole, number_check
-from pilothouse.extensions.schema.patterns import matcher
 from pilothouse.extensions.schema.problems import Problem
+from pilothouse.machinery.cel.patterns import matcher
 from pilothouse.machinery.objects import Json
 
 Check: TypeAlias = Callable[[Any, str, Link | None, list[Problem]], int]

@@ -11,7 +11,7 @@ from pilothouse.machinery.cel.messages import descriptor_pool
 from pilothouse.machinery.cel.signatures import Signature, signatures
 from pilothouse.machinery.cel.wording import declarable_type, go_type, in_words_of_go
 
-_LIBRARIES = """
+LIBRARIES = """
 name: kubernetes
 extensions:
 - name: optional
@@ -21,7 +21,7 @@ extensions:
 - name: lists
 - name: two-var-comprehensions
 """
-_BINDINGS = "- name: bindings\n"
+BINDINGS = "- name: bindings\n"
 
 
 class CompilationFailed(Exception):
@@ -67,14 +67,14 @@ def _native_environment(env: Environment) -> Any:
 
     return cel.NewEnv(
         descriptor_pool=descriptor_pool(env.patch_types, env.patch_fields),
-        config=cel.NewEnvConfigFromYaml(_LIBRARIES + (_BINDINGS if env.bindings else "")),
+        config=cel.NewEnvConfigFromYaml(LIBRARIES + (BINDINGS if env.bindings else "")),
         variables={name: _native_type(kind) for name, kind in env.variables},
-        extensions=[_kubernetes_functions()],
+        extensions=[declared_functions()],
     )
 
 
 @lru_cache(maxsize=1)
-def _kubernetes_functions() -> Any:
+def declared_functions() -> Any:
     from cel_expr_python import cel
 
     overloads: dict[str, list[Any]] = {}

@@ -6,7 +6,7 @@ import pytest
 
 from pilothouse.extensions.schema.definition.regular_expressions import go_regexp_error
 from pilothouse.extensions.schema.formats import format_check
-from pilothouse.extensions.schema.patterns import matcher
+from pilothouse.machinery.cel.patterns import matcher
 
 EXAMPLES = {
     "date-time": (["2020-01-02T03:04:05Z", "2020-01-02t03:04:05.678+01:00"], ["2020-01-02", "2020-01-02T24:00:00Z"]),

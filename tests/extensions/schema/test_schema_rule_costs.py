@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pilothouse.extensions.schema.rules.cost import estimated_cost
 from pilothouse.extensions.schema.rules.declared import declared_type
 from pilothouse.extensions.schema.rules.environments import TypedEnvironment
-from pilothouse.extensions.schema.rules.syntax import SyntaxTree
 from pilothouse.extensions.schema.structural import structural
+from pilothouse.machinery.cel.cost.estimate import estimated_cost
+from pilothouse.machinery.cel.syntax import SyntaxTree
 
 
 def cost(schema: dict[str, Any], rule: str) -> int:

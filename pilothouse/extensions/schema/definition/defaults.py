@@ -10,9 +10,9 @@ from pilothouse.extensions.schema.correlation import same
 from pilothouse.extensions.schema.embedded import Malformed, coerce, validate_embedded
 from pilothouse.extensions.schema.problems import printable
 from pilothouse.extensions.schema.pruning import prune_value
-from pilothouse.extensions.schema.rules.environments import CompilationFailed
 from pilothouse.extensions.schema.rules.evaluation import rule_node, validate_rules
 from pilothouse.extensions.schema.structural import Structural
+from pilothouse.machinery.cel.environment import CompilationFailed
 from pilothouse.machinery.field import Errors, Path, invalid
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pilothouse.extensions.schema.definition.go_form import go_rule
-from pilothouse.extensions.schema.rules.cost import estimated_cost
-from pilothouse.extensions.schema.rules.declared import MAX_REQUEST_SIZE, Declared, declared_type
-from pilothouse.extensions.schema.rules.environments import CompilationFailed, TypedEnvironment, check_runnable
-from pilothouse.extensions.schema.rules.sizes import product, total
-from pilothouse.extensions.schema.rules.syntax import SyntaxTree
+from pilothouse.extensions.schema.rules.declared import MAX_REQUEST_SIZE, declared_type
+from pilothouse.extensions.schema.rules.environments import TypedEnvironment, check_runnable
 from pilothouse.extensions.schema.structural import VALIDATIONS, structural
+from pilothouse.machinery.cel.cost.estimate import estimated_cost
+from pilothouse.machinery.cel.cost.sizes import product, total
+from pilothouse.machinery.cel.declared import Declared
+from pilothouse.machinery.cel.environment import CompilationFailed
+from pilothouse.machinery.cel.syntax import SyntaxTree
 from pilothouse.machinery.cel.wording import go_type
 from pilothouse.machinery.field import Errors, Path, forbidden, internal, invalid
 from pilothouse.machinery.objects import Json

@@ -19,8 +19,8 @@ from pilothouse.extensions.schema.definition.standards import (
 )
 from pilothouse.extensions.schema.definition.status_root import validate_root_with_status
 from pilothouse.extensions.schema.definition.structure import alternatives, unsupported_part, validate_structural
-from pilothouse.extensions.schema.rules.sizes import product
 from pilothouse.extensions.schema.structural import EMBEDDED, VALIDATIONS, structural
+from pilothouse.machinery.cel.cost.sizes import product
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid
 from pilothouse.machinery.objects import Json
 

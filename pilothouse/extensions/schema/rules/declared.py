@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from pilothouse.extensions.schema.rules.names import escaped
 from pilothouse.extensions.schema.structural import Structural
+from pilothouse.machinery.cel.declared import Declared
+from pilothouse.machinery.cel.names import escaped
 from pilothouse.machinery.objects import Json
 
 MAX_REQUEST_SIZE = 3 * 1024 * 1024
@@ -29,18 +29,6 @@ _FORMATS = {
     "date-time": _Formatted("timestamp", 21, 32),
 }
 _SCALARS = {"boolean": ("bool", 4), "number": ("double", 1), "integer": ("int", 1)}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Declared:
-    kind: str
-    """object, list, map, or the name of a CEL type."""
-    min_size: int
-    """Of the value's JSON."""
-    max_elements: int = 0
-    """Items, entries or bytes of text. Other values count as nothing, as upstream counts them."""
-    fields: Mapping[str, Declared] = field(default_factory=dict)
-    element: Declared | None = None
 
 
 def declared_type(schema: Structural, *, root: bool) -> Declared | None:

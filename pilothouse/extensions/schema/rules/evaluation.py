@@ -12,11 +12,13 @@ from typing import Any
 
 from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.problems import printable
-from pilothouse.extensions.schema.rules.declared import Declared, declared_type
-from pilothouse.extensions.schema.rules.names import escaped
-from pilothouse.extensions.schema.rules.programs import Bindings, EvaluationFailed, RuleProgram
+from pilothouse.extensions.schema.rules.declared import declared_type
+from pilothouse.extensions.schema.rules.programs import Bindings, RuleProgram
 from pilothouse.extensions.schema.rules.values import Conversion, conversion
 from pilothouse.extensions.schema.structural import Structural
+from pilothouse.machinery.cel.declared import Declared
+from pilothouse.machinery.cel.names import escaped
+from pilothouse.machinery.cel.runtime import EvaluationFailed
 from pilothouse.machinery.field import OMIT_VALUE, Errors, ErrorType, FieldError, Path, invalid
 from pilothouse.machinery.objects import Json
 

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
-from pilothouse.extensions.schema.rules.environments import CompilationFailed, runtime_environment
-from pilothouse.extensions.schema.rules.syntax import SyntaxTree
+from pilothouse.extensions.schema.rules.environments import compiled_rule, evaluate_rule
 from pilothouse.extensions.schema.structural import Structural
+from pilothouse.machinery.cel.runtime import EvaluationFailed
+from pilothouse.machinery.cel.syntax import SyntaxTree
 from pilothouse.machinery.objects import Json
 
 _LONGEST_MESSAGE = 5 * 1024
-_STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
-_WORDS_OF_GO = (
-    (re.compile(r"^divide by zero$"), "division by zero"),
-    (re.compile(r'^Key not found in map : "?(.*?)"?$'), r"no such key: \1"),
-    (re.compile(r"^Index error: index=(-?\d+) size=\d+$"), r"index out of bounds: \1"),
-    (re.compile(r"^No matching overloads found.*$", re.DOTALL), "no such overload"),
-)
-
-
-class EvaluationFailed(Exception):
-    """The message is cel-go's where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +31,11 @@ class RuleProgram:
         self.rule = rule
         self.text = str(rule.get("rule") or "").strip()
         self.optional_old = bool(rule.get("optionalOldSelf"))
-        compiled = _compiled(self.text)
+        compiled = compiled_rule(self.text)
         self.uses_old = SyntaxTree(compiled).uses("oldSelf")
         self._program = _with_optional_old(self.text) if self.optional_old and self.uses_old else compiled
         expression = str(rule.get("messageExpression") or "").strip()
-        self._message = _compiled(expression) if expression else None
+        self._message = compiled_rule(expression) if expression else None
         self.field_path = _normalized(rule.get("fieldPath") or "", schema)
 
     @property
@@ -60,7 +49,7 @@ class RuleProgram:
             data = {"self": bindings.value, "hasOldSelf": bindings.has_old, "oldSelfValue": bindings.old}
         else:
             data = {"self": bindings.value, "oldSelf": bindings.old}
-        return _evaluate(self._program, data) is True
+        return evaluate_rule(self._program, data) is True
 
     def message(self, bindings: Bindings) -> str:
         """What the rule says about a value that it does not hold for."""
@@ -72,7 +61,7 @@ class RuleProgram:
     def _expressed(self, bindings: Bindings) -> str:
         """Empty when the expression fails, or says something that cannot be a message."""
         try:
-            said = _evaluate(self._message, {"self": bindings.value, "oldSelf": bindings.old})
+            said = evaluate_rule(self._message, {"self": bindings.value, "oldSelf": bindings.old})
         except EvaluationFailed:
             return ""
         text = said.strip() if isinstance(said, str) else ""
@@ -82,32 +71,7 @@ class RuleProgram:
 def _with_optional_old(text: str) -> Any:
     """Binds oldSelf to an optional, which cannot be handed over from outside."""
     old = "hasOldSelf ? optional.of(oldSelfValue) : optional.none()"
-    return _compiled(f"cel.bind(oldSelf, {old}, {text}\n)")
-
-
-def _compiled(expression: str) -> Any:
-    try:
-        return runtime_environment().compile(expression)
-    except RuntimeError as error:
-        raise CompilationFailed(str(error)) from None
-
-
-def _evaluate(program: Any, data: Json) -> Any:
-    try:
-        result = program.eval(runtime_environment().Activation(data))
-        if result.type().name() != "ERROR":
-            return result.plain_value()
-        reason = str(result.plain_value())
-    except RuntimeError as error:
-        reason = str(error)
-    raise EvaluationFailed(_in_words_of_go(_STATUS.sub("", reason)))
-
-
-def _in_words_of_go(reason: str) -> str:
-    for pattern, words in _WORDS_OF_GO:
-        if pattern.match(reason):
-            return pattern.sub(words, reason)
-    return reason
+    return compiled_rule(f"cel.bind(oldSelf, {old}, {text}\n)")
 
 
 def _normalized(field_path: str, schema: Structural) -> str:

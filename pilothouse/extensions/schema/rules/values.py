@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 from pilothouse.extensions.schema.formats import is_date
 from pilothouse.extensions.schema.rules.declared import with_type_and_name
-from pilothouse.extensions.schema.rules.names import escaped
 from pilothouse.extensions.schema.structural import Structural
+from pilothouse.machinery.cel.names import escaped
 from pilothouse.machinery.durations import DurationError, parse_duration
 from pilothouse.machinery.objects import Json
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pilothouse.extensions.schema.rules.sizes import (
+from pilothouse.machinery.cel.cost.sizes import (
     LIMITLESS,
     PATTERN,
     TRAVERSAL,

@@ -1,4 +1,4 @@
-"""Quantities in rules."""
+"""Quantities in expressions."""
 
 from __future__ import annotations
 

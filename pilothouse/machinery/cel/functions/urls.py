@@ -1,4 +1,4 @@
-"""URLs in rules."""
+"""URLs in expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Semantic versions in rules. Build metadata does not count."""
+"""Semantic versions in expressions. Build metadata does not count."""
 
 from __future__ import annotations
 

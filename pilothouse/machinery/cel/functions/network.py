@@ -1,4 +1,4 @@
-"""IP addresses and ranges in rules. Zones, IPv4 inside of IPv6 and leading zeros are refused."""
+"""IP addresses and ranges in expressions. Zones, IPv4 inside of IPv6 and leading zeros are refused."""
 
 from __future__ import annotations
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pilothouse.extensions.schema.rules.call_costs import CallCost, Operand, call_cost
-from pilothouse.extensions.schema.rules.declared import Declared
-from pilothouse.extensions.schema.rules.operator_costs import operator_cost
-from pilothouse.extensions.schema.rules.sizes import LIMITLESS, ONE, UNKNOWN, Size, product, total
-from pilothouse.extensions.schema.rules.syntax import SyntaxTree, kind_of
+from pilothouse.machinery.cel.cost.call_costs import CallCost, Operand, call_cost
+from pilothouse.machinery.cel.cost.operator_costs import operator_cost
+from pilothouse.machinery.cel.cost.sizes import LIMITLESS, ONE, UNKNOWN, Size, product, total
+from pilothouse.machinery.cel.declared import Declared
+from pilothouse.machinery.cel.syntax import SyntaxTree, kind_of
 
 _Path: TypeAlias = tuple[str, ...]
 _ACCUMULATORS = ("__result__", "@result")

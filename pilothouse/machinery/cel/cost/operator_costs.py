@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pilothouse.extensions.schema.rules.call_costs import CallCost, Operand
-from pilothouse.extensions.schema.rules.sizes import LIMITLESS, PATTERN, TRAVERSAL, Size, product, scaled, total
+from pilothouse.machinery.cel.cost.call_costs import CallCost, Operand
+from pilothouse.machinery.cel.cost.sizes import LIMITLESS, PATTERN, TRAVERSAL, Size, product, scaled, total
 
 _COMPARISONS = {"equals", "not_equals"} | {
     f"{order}_{kind}" for order in ("less", "greater", "less_equals", "greater_equals") for kind in ("string", "bytes")

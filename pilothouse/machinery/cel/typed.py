@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pilothouse.extensions.schema.rules.declared import Declared
+from pilothouse.machinery.cel.declared import Declared
 from pilothouse.machinery.cel.signatures import OPAQUE_TYPES
 
 _PACKAGE = "schema"

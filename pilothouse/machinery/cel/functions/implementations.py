@@ -11,8 +11,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from pilothouse.extensions.schema.patterns import python_pattern
-from pilothouse.extensions.schema.rules import network, quantities, semver, urls
+from pilothouse.machinery.cel.functions import network, quantities, semver, urls
+from pilothouse.machinery.cel.patterns import python_pattern
 
 Marked: TypeAlias = dict[str, Any]
 

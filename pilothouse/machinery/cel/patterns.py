@@ -48,13 +48,12 @@ def _for_python(pattern: str) -> str:
 
 
 def _re2_matcher(pattern: str) -> Matcher:
-    from pilothouse.extensions.schema.rules.environments import runtime_environment
+    from pilothouse.machinery.cel.runtime import runtime_environment
 
-    environment = runtime_environment()
-    program = environment.compile("self.matches(oldSelf)")
+    environment = runtime_environment(("text", "pattern"))
+    program = environment.compile("text.matches(pattern)")
 
     def matches(text: str) -> bool:
-        result = program.eval(environment.Activation({"self": text, "oldSelf": pattern}))
-        return result.plain_value() is True
+        return environment.evaluate(program, {"text": text, "pattern": pattern}) is True
 
     return matches

@@ -1,0 +1,1 @@
+"""What expressions cost at most, estimated before they run."""

@@ -1,0 +1,1 @@
+"""What Kubernetes' own CEL functions do."""
