@@ -12,11 +12,13 @@ from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.controlplane.authentication import build_authenticator, build_token_authenticator
 from pilothouse.controlplane.authorization import build_authorizer
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
 from pilothouse.controlplane.service_accounts import service_account_config
+from pilothouse.controlplane.services import build_service_resolver
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.rbac.authorizer.policy import Policy
 from pilothouse.kube.served import Registries
@@ -35,7 +37,8 @@ class Config:
 def new_config(options: CompletedOptions, store: Store) -> Config:
     """Raises ValueError or OSError when a file that an option names makes no sense."""
     registries = Registries(store, root=options.etcd.prefix, event_ttl=int(options.misc.event_ttl))
-    parts = _Parts(options, registries, Policy(), service_account_config(options))
+    address = PublicAddress(_endpoint_ip(options), options.secure_serving.secure_port)
+    parts = _Parts(options, registries, Policy(), service_account_config(options), address)
     generic = _generic(parts)
     return Config(options, generic, _kube(parts, generic), _chain(options, generic))
 
@@ -48,6 +51,11 @@ class _Parts:
     registries: Registries
     policy: Policy
     service_accounts: ServiceAccountConfig
+    address: PublicAddress
+
+    @property
+    def services(self) -> ServiceResolver:
+        return build_service_resolver(self.options, self.registries, self.address)
 
 
 def _generic(parts: _Parts) -> GenericConfig:
@@ -65,6 +73,7 @@ def _generic(parts: _Parts) -> GenericConfig:
         authorizer=build_authorizer(options.authorization, parts.policy),
         min_request_timeout=float(options.generic.min_request_timeout),
         admission_plugins=options.admission.enabled,
+        services=parts.services,
     )
 
 
@@ -78,7 +87,7 @@ def _kube(parts: _Parts, generic: GenericConfig) -> KubeConfig:
         service_node_ports=range(int(first), int(last) + 1),
         allow_privileged=options.misc.allow_privileged,
         kubelet=options.kubelet.config,
-        address=PublicAddress(_endpoint_ip(options), options.secure_serving.secure_port),
+        address=parts.address,
         client_cas=_client_cas(options),
         policy=parts.policy,
         service_accounts=parts.service_accounts,

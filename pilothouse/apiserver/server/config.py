@@ -16,6 +16,7 @@ from pilothouse.apiserver.server.lifecycle import LifecycleSignals
 from pilothouse.apiserver.server.resource_config import ResourceConfig
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class GenericConfig:
     min_request_timeout: float = 1800.0
     admission_plugins: frozenset[str] = frozenset()
     """The names of those that may run."""
+    services: ServiceResolver = field(default_factory=NoServices)
+    """Where webhooks and aggregated APIs find the Services that they are reached by."""
 
     def new_server(self, name: str, delegate: Handler) -> GenericAPIServer:
         return GenericAPIServer(name, delegate, lifecycle=self.lifecycle, health_checks=self.health_checks)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from pilothouse.machinery.gofmt import quote
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
@@ -19,3 +21,10 @@ class ServiceUnresolved(Exception):
 class ServiceResolver(Protocol):
     async def resolve(self, namespace: str, name: str, port: int) -> ServiceAddress:
         """Raises ServiceUnresolved. The answer is for one connection: the next may go elsewhere."""
+
+
+class NoServices:
+    """For a server that knows of no Services."""
+
+    async def resolve(self, namespace: str, name: str, port: int) -> ServiceAddress:
+        raise ServiceUnresolved(f"service {quote(name)} not found")

@@ -13,6 +13,7 @@ from pilothouse.controlplane.flags.declare import Flag, build, flags_of
 from pilothouse.controlplane.flags.flagset import FlagError, parse
 from pilothouse.controlplane.options import no_effect, unsupported
 from pilothouse.controlplane.options.admission import AdmissionOptions
+from pilothouse.controlplane.options.aggregator import AggregatorOptions
 from pilothouse.controlplane.options.api_enablement import APIEnablementOptions
 from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.controlplane.options.authorization import AuthorizationOptions
@@ -39,6 +40,7 @@ SECTIONS: dict[str, type[Any]] = {
     "logs": LogsOptions,
     "kubelet": KubeletOptions,
     "misc": MiscOptions,
+    "aggregator": AggregatorOptions,
     "pilothouse": PilothouseOptions,
 }
 """By their name in Options, in the order of the help."""
@@ -58,6 +60,7 @@ class Options:
     logs: LogsOptions = field(default_factory=LogsOptions)
     kubelet: KubeletOptions = field(default_factory=KubeletOptions)
     misc: MiscOptions = field(default_factory=MiscOptions)
+    aggregator: AggregatorOptions = field(default_factory=AggregatorOptions)
     pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
     given: frozenset[str] = frozenset()
     """The names of the flags that the command line has."""

@@ -8,7 +8,7 @@ from pilothouse.controlplane.flags.values import BOOL, STRING
 _BOOLEANS = """
     aggregator-reject-forwarding-redirect audit-log-batch-throttle-enable audit-log-compress
     audit-log-truncate-enabled audit-webhook-batch-throttle-enable audit-webhook-truncate-enabled
-    emulation-forward-compatible enable-aggregator-routing enable-bootstrap-token-auth enable-logs-handler
+    emulation-forward-compatible enable-bootstrap-token-auth enable-logs-handler
     encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream
     runtime-config-emulation-forward-compatible service-account-lookup
 """

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ipaddress
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.kube.discovery.endpoint_slices import SERVICE_NAME_LABEL
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
 from pilothouse.machinery.validation.immutable import semantically_equal
-
-SERVICE_NAME_LABEL = "kubernetes.io/service-name"
 
 
 async def ensure_slice_of(endpoints: Json, slices: OwnAccess) -> None:

@@ -17,6 +17,8 @@ from pilothouse.machinery.validation.immutable import semantically_equal, valida
 from pilothouse.machinery.validation.names import is_dns1123_subdomain
 
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
+SERVICE_NAME_LABEL = "kubernetes.io/service-name"
+"""Whose endpoints a slice has."""
 MANAGED_BY_LABEL = "endpointslice.kubernetes.io/managed-by"
 
 _HOSTNAME_LABEL = "kubernetes.io/hostname"

@@ -1,0 +1,169 @@
+"""From a Service to an address that takes connections for it: its cluster IP, or one of the endpoints behind it.
+
+Services and EndpointSlices are read as the watch caches have them, so that resolving costs no access to the store.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.apiserver.webhook.service_resolver import ServiceAddress, ServiceResolver, ServiceUnresolved
+from pilothouse.kube.core.services.resource import SERVICES
+from pilothouse.kube.core.services.traits import (
+    CLUSTER_IP,
+    EXTERNAL_NAME,
+    LOAD_BALANCER,
+    NO_ADDRESS,
+    NODE_PORT,
+    cluster_ip_of,
+    ip_families_of,
+    ports_of,
+    type_of,
+)
+from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES, SERVICE_NAME_LABEL
+from pilothouse.kube.served import Registries
+from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+
+_ROUTED = (CLUSTER_IP, LOAD_BALANCER, NODE_PORT)
+"""The types of Services that have a cluster IP and endpoints."""
+
+
+class ServiceLister:
+    """Services, and the EndpointSlices of each, as far as the watch caches know. Raises ServiceUnresolved."""
+
+    def __init__(self, registries: Registries) -> None:
+        self._services = registries.open(SERVICES)
+        self._slices = registries.open(ENDPOINT_SLICES)
+
+    async def service(self, namespace: str, name: str) -> Json:
+        try:
+            found = await self._services.cacher.get(self._services.keys.object(namespace, name), not_older_than=0)
+        except BadRequest:
+            found = None  # nothing can have such a name
+        except StorageError as error:
+            raise ServiceUnresolved(str(error)) from error
+        if found is None:
+            raise ServiceUnresolved(f"service {quote(name)} not found")
+        return found.parse()
+
+    async def slices(self, namespace: str, service: str) -> list[Json]:
+        return [found.parse() for found in await _labelled(self._slices, namespace, service)]
+
+
+async def _labelled(slices: RegistryStore, namespace: str, service: str) -> Sequence[StoredObject]:
+    try:
+        page = await slices.cacher.list(
+            slices.keys.collection(namespace),
+            not_older_than=0,
+            matches=lambda stored: stored.labels.get(SERVICE_NAME_LABEL) == service,
+        )
+    except StorageError as error:
+        raise ServiceUnresolved(str(error)) from error
+    return page.objects
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterIPResolver:
+    """For clusters in which something routes cluster IPs, such as kube-proxy."""
+
+    lister: ServiceLister
+
+    async def resolve(self, namespace: str, name: str, port: int) -> ServiceAddress:
+        service = await self.lister.service(namespace, name)
+        kind = type_of(service)
+        if kind == CLUSTER_IP and cluster_ip_of(service) == NO_ADDRESS:
+            raise ServiceUnresolved('cannot route to service with ClusterIP "None"')
+        if kind == EXTERNAL_NAME:
+            return ServiceAddress(service["spec"].get("externalName") or "", port)
+        _require_routed(kind)
+        return ServiceAddress(cluster_ip_of(service), _service_port(service, name, port)["port"])
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointResolver:
+    """Straight to a ready endpoint, any of them; those of the Service's first IP family come first."""
+
+    lister: ServiceLister
+
+    async def resolve(self, namespace: str, name: str, port: int) -> ServiceAddress:
+        service = await self.lister.service(namespace, name)
+        _require_routed(type_of(service))
+        port_name = _service_port(service, name, port).get("name") or ""
+        slices = _in_order_of_preference(await self.lister.slices(namespace, name), service)
+        address = next(_ready(slices, port_name), None)
+        if address is None:
+            raise ServiceUnresolved(f"no endpoints available for service {quote(name)}")
+        return address
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointFirstResolver:
+    """A ready endpoint where the Service has one, otherwise its cluster IP or what that says is wrong."""
+
+    endpoints: EndpointResolver
+    cluster_ips: ClusterIPResolver
+
+    async def resolve(self, namespace: str, name: str, port: int) -> ServiceAddress:
+        try:
+            return await self.endpoints.resolve(namespace, name, port)
+        except ServiceUnresolved:
+            return await self.cluster_ips.resolve(namespace, name, port)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopbackResolver:
+    """The Service `kubernetes` is this server; all others are for the delegate."""
+
+    delegate: ServiceResolver
+    own: Callable[[], ServiceAddress]
+
+    async def resolve(self, namespace: str, name: str, port: int) -> ServiceAddress:
+        if (namespace, name, port) == ("default", "kubernetes", 443):
+            return self.own()
+        return await self.delegate.resolve(namespace, name, port)
+
+
+def service_resolver(lister: ServiceLister, *, endpoints: bool | None) -> ServiceResolver:
+    """By endpoints, by cluster IPs, or, where that was left open, by endpoints as far as there are any."""
+    by_endpoint, by_cluster_ip = EndpointResolver(lister), ClusterIPResolver(lister)
+    if endpoints is None:
+        return EndpointFirstResolver(by_endpoint, by_cluster_ip)
+    return by_endpoint if endpoints else by_cluster_ip
+
+
+def _require_routed(kind: str) -> None:
+    if kind not in _ROUTED:
+        raise ServiceUnresolved(f"unsupported service type {quote(kind)}")
+
+
+def _service_port(service: Json, name: str, number: int) -> Json:
+    for port in ports_of(service):
+        if port.get("port") == number:
+            return port
+    raise ServiceUnresolved(f"no service port {number} found for service {quote(name)}")
+
+
+def _in_order_of_preference(slices: list[Json], service: Json) -> list[Json]:
+    families = ip_families_of(service)
+    random.shuffle(slices)
+    return sorted(slices, key=lambda each: each.get("addressType") not in families[:1])
+
+
+def _ready(slices: list[Json], port_name: str) -> Iterator[ServiceAddress]:
+    for each in slices:
+        numbers = [p["port"] for p in each.get("ports") or () if p.get("name") == port_name and p.get("port")]
+        endpoints = [endpoint for endpoint in each.get("endpoints") or () if is_ready(endpoint)]
+        if numbers and endpoints:
+            yield ServiceAddress(random.choice(endpoints)["addresses"][0], numbers[0])
+
+
+def is_ready(endpoint: Json) -> bool:
+    """An endpoint of which nobody knows is taken for ready."""
+    return (endpoint.get("conditions") or {}).get("ready") is not False

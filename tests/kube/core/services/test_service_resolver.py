@@ -1,0 +1,135 @@
+"""Where connections to a Service go."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rules import decoded
+from services import new_service
+
+from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.apiserver.webhook.service_resolver import ServiceAddress, ServiceUnresolved
+from pilothouse.kube.core.services.resolver import LoopbackResolver, ServiceLister, service_resolver
+from pilothouse.kube.core.services.resource import SERVICES
+from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
+from pilothouse.kube.served import Registries
+
+
+class Cluster:
+    def __init__(self, registries: Registries) -> None:
+        self.registries = registries
+        self._services, self._slices = (OwnAccess(registries.open(each)) for each in (SERVICES, ENDPOINT_SLICES))
+
+    async def service(self, name: str = "web", **spec: Any) -> None:
+        ports = [{"name": "https", "port": 443}, {"name": "other", "port": 8443}]
+        ip = spec.pop("clusterIP", "10.0.0.7")
+        addresses = {"clusterIP": ip, "clusterIPs": [ip]} if ip else {}
+        await self._services.create(new_service(name, **{"ports": ports, **addresses, **spec}))
+
+    async def endpoints(self, name: str, *addresses: str, **changed: Any) -> None:
+        obj = {
+            "metadata": {"name": name, "namespace": "default", "labels": {"kubernetes.io/service-name": "web"}},
+            "addressType": "IPv4",
+            "ports": [{"name": "https", "port": 6443}],
+            "endpoints": [{"addresses": [address]} for address in addresses],
+            **changed,
+        }
+        await self._slices.create(decoded(ENDPOINT_SLICES, obj))
+
+    async def resolve(self, name: str = "web", port: int = 443, *, endpoints: bool | None = None) -> str:
+        for registry in self.registries.opened:  # a list of the newest state waits until the cache has it
+            await registry.cacher.list(registry.keys.prefix)
+        resolver = service_resolver(ServiceLister(self.registries), endpoints=endpoints)
+        found = await resolver.resolve("default", name, port)
+        return f"{found.host}:{found.port}"
+
+    async def refusal(self, name: str = "web", port: int = 443, *, endpoints: bool | None = None) -> str:
+        with pytest.raises(ServiceUnresolved) as refused:
+            await self.resolve(name, port, endpoints=endpoints)
+        return str(refused.value)
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+    store = await SqliteStore.open(tmp_path)
+    made = Cluster(Registries(store))
+    for registry in made.registries.opened:
+        await registry.cacher.start()
+    yield made
+    for registry in made.registries.opened:
+        await registry.cacher.stop()
+    await store.close()
+
+
+async def test_a_service_is_reached_by_its_cluster_ip(cluster: Cluster) -> None:
+    await cluster.service()
+    assert await cluster.resolve(port=8443, endpoints=False) == "10.0.0.7:8443"
+
+
+async def test_an_external_name_is_reached_on_any_port(cluster: Cluster) -> None:
+    await cluster.service(type="ExternalName", externalName="there.example.com", clusterIP="", ports=[])
+    assert await cluster.resolve(port=1, endpoints=False) == "there.example.com:1"
+
+
+@pytest.mark.parametrize("endpoints", [True, False, None])
+async def test_missing_services_and_ports_are_named(cluster: Cluster, endpoints: bool | None) -> None:
+    await cluster.service()
+    assert await cluster.refusal("none", endpoints=endpoints) == 'service "none" not found'
+    assert await cluster.refusal(port=80, endpoints=endpoints) == 'no service port 80 found for service "web"'
+
+
+async def test_a_headless_service_has_no_cluster_ip_but_has_endpoints(cluster: Cluster) -> None:
+    await cluster.service(clusterIP="None")
+    assert await cluster.refusal(endpoints=False) == 'cannot route to service with ClusterIP "None"'
+    assert await cluster.refusal() == 'cannot route to service with ClusterIP "None"'
+    await cluster.endpoints("a", "192.0.2.7")
+    assert await cluster.resolve() == "192.0.2.7:6443"
+
+
+async def test_endpoints_are_found_by_the_name_of_the_service_port(cluster: Cluster) -> None:
+    await cluster.service()
+    assert await cluster.refusal(endpoints=True) == 'no endpoints available for service "web"'
+    await cluster.endpoints("a", "192.0.2.7")
+    assert await cluster.resolve(endpoints=True) == "192.0.2.7:6443"
+    assert await cluster.refusal(port=8443, endpoints=True) == 'no endpoints available for service "web"'
+
+
+async def test_an_external_name_has_no_endpoints(cluster: Cluster) -> None:
+    await cluster.service(type="ExternalName", externalName="there.example.com", clusterIP="", ports=[])
+    assert await cluster.refusal(endpoints=True) == 'unsupported service type "ExternalName"'
+
+
+async def test_every_ready_endpoint_gets_its_turn_and_no_other_does(cluster: Cluster) -> None:
+    await cluster.service()
+    ready = [{"addresses": ["192.0.2.1"]}, {"addresses": ["192.0.2.2"], "conditions": {"ready": True}}]
+    await cluster.endpoints("a", endpoints=[*ready, {"addresses": ["192.0.2.3"], "conditions": {"ready": False}}])
+    await cluster.endpoints("b", "192.0.2.4")
+    await cluster.endpoints("c", "192.0.2.5", metadata={"name": "c", "namespace": "default", "labels": {}})
+    found = {await cluster.resolve(endpoints=True) for _ in range(100)}
+    assert found == {"192.0.2.1:6443", "192.0.2.2:6443", "192.0.2.4:6443"}
+
+
+async def test_the_first_family_of_a_service_comes_first(cluster: Cluster) -> None:
+    await cluster.service(ipFamilies=["IPv6"], clusterIP="2001:db8::7")
+    await cluster.endpoints("four", "192.0.2.1")
+    await cluster.endpoints("six", "2001:db8::1", addressType="IPv6")
+    assert {await cluster.resolve(endpoints=True) for _ in range(10)} == {"2001:db8::1:6443"}
+
+
+async def test_unless_told_otherwise_endpoints_come_before_the_cluster_ip(cluster: Cluster) -> None:
+    await cluster.service()
+    assert await cluster.resolve() == "10.0.0.7:443"
+    await cluster.endpoints("a", "192.0.2.7")
+    assert await cluster.resolve() == "192.0.2.7:6443"
+
+
+async def test_the_service_kubernetes_is_this_server(cluster: Cluster) -> None:
+    own = ServiceAddress("127.0.0.1", 6443)
+    resolver = LoopbackResolver(service_resolver(ServiceLister(cluster.registries), endpoints=None), lambda: own)
+    assert await resolver.resolve("default", "kubernetes", 443) == own
+    with pytest.raises(ServiceUnresolved):
+        await resolver.resolve("default", "kubernetes", 80)
