@@ -76,6 +76,7 @@ class KubeServer:
         plugins = admission_plugins(
             self.registries,
             namespace_phase=legacy.namespace_phase,
+            namespace_labels=legacy.namespace_labels,
             authorizer=config.generic.authorizer,
             enabled=config.generic.admission_plugins,
         )

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.machinery.errors import Forbidden, NotFound
 from pilothouse.machinery.names import GroupResource
 
@@ -48,7 +49,7 @@ class NamespaceLifecycle:
 def _terminating(attributes: Attributes) -> Forbidden:
     namespace = attributes.namespace
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
-    error = Forbidden.of(attributes.resource.group_resource, attributes.name, why)
+    error = refused(attributes, why)
     cause = {
         "reason": "NamespaceTerminating",
         "message": f"namespace {namespace} is being terminated",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.authz.interface import Attributes as Question
 from pilothouse.apiserver.authz.interface import Authorizer, Decision
-from pilothouse.kube.admission.refusals import refused
 from pilothouse.kube.certificates.x509 import BadRequestData, organizations, parse_request
 from pilothouse.kube.parts import part, text
 from pilothouse.machinery.gofmt import quote

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.kube.admission.refusals import refused
+from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.core.persistentvolumes.resource import storage_class
 from pilothouse.kube.parts import part, text
 from pilothouse.machinery.names import GroupResource

@@ -19,6 +19,7 @@ from pilothouse.kube.admission.limit_ranger import LimitRanger
 from pilothouse.kube.admission.node_taints import TaintNodesByCondition
 from pilothouse.kube.admission.pod_resize import PodResizeValidator
 from pilothouse.kube.admission.pod_topology_labels import PodTopologyLabels
+from pilothouse.kube.admission.podsecurity.plugin import NamespaceLabels, PodSecurity
 from pilothouse.kube.admission.priority import Priority
 from pilothouse.kube.admission.priority_classes import StoredPriorityClasses
 from pilothouse.kube.admission.resource_quota import ResourceQuota
@@ -28,6 +29,7 @@ from pilothouse.kube.admission.stored_objects import StoredObjects
 from pilothouse.kube.admission.stored_quotas import StoredQuotas
 from pilothouse.kube.core.limitranges import LIMIT_RANGES
 from pilothouse.kube.core.nodes.resource import NODES
+from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS
 from pilothouse.kube.networking.ingress_classes import INGRESS_CLASSES
 from pilothouse.kube.node.runtimeclasses import RUNTIME_CLASSES
@@ -37,7 +39,12 @@ from pilothouse.kube.storage.storageclasses import STORAGE_CLASSES
 
 
 def admission_plugins(
-    registries: Registries, *, namespace_phase: NamespacePhase, authorizer: Authorizer, enabled: Collection[str]
+    registries: Registries,
+    *,
+    namespace_phase: NamespacePhase,
+    namespace_labels: NamespaceLabels,
+    authorizer: Authorizer,
+    enabled: Collection[str],
 ) -> list[Plugin]:
     """Those of the plugins that are enabled, by name."""
     storage_classes = StoredObjects(registries.open(STORAGE_CLASSES))
@@ -46,6 +53,7 @@ def admission_plugins(
         NamespaceLifecycle(namespace_phase),
         LimitRanger(StoredObjects(registries.open(LIMIT_RANGES)).list),
         TaintNodesByCondition(),
+        PodSecurity(namespace_labels, StoredObjects(registries.open(PODS)).list),
         Priority(StoredPriorityClasses(registries.open(PRIORITY_CLASSES))),
         DefaultTolerationSeconds(),
         DefaultStorageClass(storage_classes.list),

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.admission.quota.pods import pod_requests
-from pilothouse.kube.admission.refusals import refused
 from pilothouse.kube.parts import part, text
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.gofmt import quote

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.admission.pods import spec_of_written_pod
-from pilothouse.kube.admission.refusals import refused
 from pilothouse.machinery.objects import Json, name_of
 
 _NO_CLASS: Json = {"value": 0, "preemptionPolicy": "PreemptLowerPriority"}

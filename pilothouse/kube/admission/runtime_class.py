@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.admission.pods import spec_of_written_pod
-from pilothouse.kube.admission.refusals import refused
 from pilothouse.kube.admission.tolerations import merge_tolerations
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.machinery.gofmt import quote

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore, UpdateOnly
+from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.core.cluster_storages import cluster_storages
 from pilothouse.kube.core.configmaps import CONFIG_MAPS
 from pilothouse.kube.core.endpoints import ENDPOINTS_DEPRECATION
@@ -41,11 +43,18 @@ class LegacyRESTStorage:
     services: ServiceStorage
 
     async def namespace_phase(self, name: str) -> str | None:
-        """A namespace's phase as far as the cache knows; the store is asked about one that the cache does not have."""
+        found = await self._known_namespace(name)
+        return None if found is None else found.fields["status.phase"]
+
+    async def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        found = await self._known_namespace(name)
+        return None if found is None else found.labels
+
+    async def _known_namespace(self, name: str) -> StoredObject | None:
+        """As far as the cache knows; the store is asked about one that the cache does not have."""
         registry = self.namespaces.registry
         key = registry.keys.object("", name)
-        found = await registry.cacher.get(key, not_older_than=0) or await registry.storage.get(key)
-        return None if found is None else found.fields["status.phase"]
+        return await registry.cacher.get(key, not_older_than=0) or await registry.storage.get(key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.admission.quota.amounts import added, increase, only, read_amounts, shown, without_zeros
 from pilothouse.kube.admission.quota.evaluators import Evaluator
-from pilothouse.kube.admission.refusals import refused
 from pilothouse.kube.core.pods.resource_totals import ResourceList
 from pilothouse.kube.parts import items, part
 from pilothouse.machinery.objects import Json, name_of, resource_version_of

@@ -1,0 +1,1 @@
+"""PodSecurity: the levels privileged, baseline and restricted of the Pod Security Standards."""

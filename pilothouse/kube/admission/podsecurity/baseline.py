@@ -1,0 +1,153 @@
+"""The baseline checks: what is known to give a pod power over its node is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilothouse.kube.admission.podsecurity.checks import (
+    Check,
+    CheckedPod,
+    CheckPod,
+    Violation,
+    named,
+    plural,
+    quoted,
+    security_of,
+    setters,
+    unless,
+)
+from pilothouse.kube.admission.podsecurity.policy import Level
+from pilothouse.kube.admission.podsecurity.profiles import app_armor, seccomp_annotations, seccomp_fields
+from pilothouse.kube.admission.podsecurity.selinux import se_linux_options
+from pilothouse.kube.admission.podsecurity.sysctls import SYSCTLS
+from pilothouse.machinery.objects import Json
+
+_CAPABILITIES = frozenset(
+    [
+        "AUDIT_WRITE",
+        "CHOWN",
+        "DAC_OVERRIDE",
+        "FOWNER",
+        "FSETID",
+        "KILL",
+        "MKNOD",
+        "NET_BIND_SERVICE",
+        "SETFCAP",
+        "SETGID",
+        "SETPCAP",
+        "SETUID",
+        "SYS_CHROOT",
+    ]
+)
+
+
+def capabilities(pod: CheckedPod) -> Violation | None:
+    extra = {
+        container["name"]: set((security_of(container).get("capabilities") or {}).get("add") or ()) - _CAPABILITIES
+        for container in pod.containers
+    }
+    bad = [name for name, added in extra.items() if added]
+    if not bad:
+        return None
+    added = quoted(sorted(set().union(*extra.values())))
+    detail = f"{named('container', bad)} must not include {added} in securityContext.capabilities.add"
+    return Violation("non-default capabilities", detail)
+
+
+def host_namespaces(pod: CheckedPod) -> Violation | None:
+    shared = [f"{name}=true" for name in ("hostNetwork", "hostPID", "hostIPC") if pod.spec.get(name)]
+    return Violation("host namespaces", ", ".join(shared)) if shared else None
+
+
+def host_path_volumes(pod: CheckedPod) -> Violation | None:
+    volumes = [volume["name"] for volume in pod.spec.get("volumes") or [] if volume.get("hostPath") is not None]
+    return Violation("hostPath volumes", named("volume", volumes)) if volumes else None
+
+
+def host_ports(pod: CheckedPod) -> Violation | None:
+    used = {
+        container["name"]: {str(port["hostPort"]) for port in container.get("ports") or [] if port.get("hostPort")}
+        for container in pod.containers
+    }
+    bad = [name for name, ports in used.items() if ports]
+    if not bad:
+        return None
+    ports = sorted(set().union(*used.values()))
+    verb = plural("uses", bad, many="use")
+    return Violation("hostPort", f"{named('container', bad)} {verb} {plural('hostPort', ports)} {', '.join(ports)}")
+
+
+def host_probes(pod: CheckedPod) -> Violation | None:
+    hosts = {container["name"]: set(_hosts(container)) for container in pod.containers}
+    bad = sorted(name for name, found in hosts.items() if found)
+    if not bad:
+        return None
+    verb, called = (
+        plural("uses", bad, many="use"),
+        named("probe or lifecycle host", sorted(set().union(*hosts.values()))),
+    )
+    return Violation("probe or lifecycle host", f"{named('container', bad)} {verb} {called}")
+
+
+def _hosts(container: Json) -> Iterator[str]:
+    """Whom its probes and lifecycle handlers talk to, where that is said."""
+    lifecycle = container.get("lifecycle") or {}
+    handlers = [container.get(probe) for probe in ("livenessProbe", "readinessProbe", "startupProbe")]
+    for handler in (*handlers, lifecycle.get("postStart"), lifecycle.get("preStop")):
+        for action in ("httpGet", "tcpSocket"):
+            if host := ((handler or {}).get(action) or {}).get("host"):
+                yield host
+
+
+def privileged(pod: CheckedPod) -> Violation | None:
+    bad = pod.names_of(lambda security: bool(security.get("privileged")))
+    detail = f"{named('container', bad)} must not set securityContext.privileged=true"
+    return Violation("privileged", detail) if bad else None
+
+
+def proc_mount(pod: CheckedPod) -> Violation | None:
+    said = {container["name"]: security_of(container).get("procMount") for container in pod.containers}
+    bad = {name: mount for name, mount in said.items() if mount not in (None, "Default")}
+    if not bad:
+        return None
+    who, what = named("container", list(bad)), quoted(sorted(set(bad.values())))
+    return Violation("procMount", f"{who} must not set securityContext.procMount to {what}")
+
+
+def sysctls(allowed: frozenset[str]) -> CheckPod:
+    def check(pod: CheckedPod) -> Violation | None:
+        names = [sysctl["name"] for sysctl in pod.security.get("sysctls") or []]
+        forbidden = [name for name in names if name not in allowed]
+        return Violation("forbidden sysctls", ", ".join(forbidden)) if forbidden else None
+
+    return check
+
+
+def windows_host_process(pod: CheckedPod) -> Violation | None:
+    def is_host(security: Json) -> bool:
+        return bool((security.get("windowsOptions") or {}).get("hostProcess"))
+
+    who = setters(is_host(pod.security), pod.names_of(is_host))
+    detail = f"{who} must not set securityContext.windowsOptions.hostProcess=true"
+    return Violation("hostProcess", detail) if who else None
+
+
+def _baseline(name: str, revisions: dict[int, CheckPod]) -> Check:
+    return Check(name, Level.baseline, revisions)
+
+
+BASELINE_CHECKS = [
+    _baseline("appArmorProfile", {0: app_armor}),
+    _baseline("capabilities_baseline", {0: capabilities}),
+    _baseline("hostNamespaces", {0: host_namespaces}),
+    _baseline("hostPathVolumes", {0: host_path_volumes}),
+    _baseline("hostPorts", {0: host_ports}),
+    _baseline("hostProbesAndHostLifecycle", {34: host_probes}),
+    _baseline("privileged", {0: privileged}),
+    _baseline("procMount", {0: proc_mount, 35: unless(lambda pod: pod.has_own_users, proc_mount)}),
+    _baseline("seLinuxOptions", {0: se_linux_options(), 31: se_linux_options("container_engine_t")}),
+    _baseline("seccompProfile_baseline", {0: seccomp_annotations, 19: seccomp_fields}),
+    _baseline("sysctls", {since: sysctls(allowed) for since, allowed in SYSCTLS.items()}),
+    _baseline("windowsHostProcess", {0: windows_host_process}),
+]
+"""In the order of their ids, in which they are reported."""

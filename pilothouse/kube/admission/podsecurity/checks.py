@@ -1,0 +1,102 @@
+"""What a check of the standards is: it looks at a pod, or at a template of one, and says what it finds wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from pilothouse.kube.admission.podsecurity.policy import Level
+from pilothouse.machinery.objects import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    reason: str
+    """As short as can be: what stands alone when many pods are looked at."""
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.detail})" if self.detail else self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPod:
+    metadata: Json
+    spec: Json
+
+    @property
+    def containers(self) -> list[Json]:
+        kinds = ("initContainers", "containers", "ephemeralContainers")
+        return [container for kind in kinds for container in self.spec.get(kind) or []]
+
+    @property
+    def security(self) -> Json:
+        """The pod's own security context."""
+        return self.spec.get("securityContext") or {}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self.metadata.get("annotations") or {}
+
+    @property
+    def is_windows(self) -> bool:
+        return bool((self.spec.get("os") or {}).get("name") == "windows")
+
+    @property
+    def has_own_users(self) -> bool:
+        """It runs in a user namespace, where root is nobody outside."""
+        return self.spec.get("hostUsers") is False
+
+    def names_of(self, is_bad: Callable[[Json], bool]) -> list[str]:
+        """The names of containers by what their security context says."""
+        return [container["name"] for container in self.containers if is_bad(security_of(container))]
+
+
+CheckPod: TypeAlias = Callable[[CheckedPod], Violation | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The revisions of one check, by the minor version that each came with.
+
+    A restricted check may stand for baseline checks that it `overrides`.
+    """
+
+    id: str
+    level: Level
+    revisions: dict[int, CheckPod]
+    overrides: frozenset[str] = field(default_factory=frozenset)
+
+    def revision(self, minor: int) -> CheckPod | None:
+        """The newest that is not newer than this version."""
+        found = [since for since in self.revisions if since <= minor]
+        return self.revisions[max(found)] if found else None
+
+
+def security_of(container: Json) -> Json:
+    return container.get("securityContext") or {}
+
+
+def plural(word: str, items: Iterable[Any], *, many: str = "") -> str:
+    return word if len(list(items)) == 1 else many or word + "s"
+
+
+def quoted(items: Iterable[str]) -> str:
+    return ", ".join(f'"{item}"' for item in items)
+
+
+def named(word: str, items: list[str]) -> str:
+    """`container "a"`, `containers "a", "b"`."""
+    return f"{plural(word, items)} {quoted(items)}"
+
+
+def setters(pod: bool, containers: list[str]) -> str:
+    """Who says something: the pod, some of its containers, or both. Empty for nobody."""
+    who = (["pod"] if pod else []) + ([named("container", containers)] if containers else [])
+    return " and ".join(who)
+
+
+def unless(exempt: Callable[[CheckedPod], bool], check: CheckPod) -> CheckPod:
+    """A later revision of a check that lets some pods pass."""
+    return lambda pod: None if exempt(pod) else check(pod)

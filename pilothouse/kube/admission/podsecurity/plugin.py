@@ -1,0 +1,170 @@
+"""PodSecurity: pods must keep to the level that their namespace's labels enforce.
+
+What makes pods is never refused: whoever writes a Deployment is warned of what its pods would be refused for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kube.admission.podsecurity.checks import CheckedPod
+from pilothouse.kube.admission.podsecurity.configuration import Configuration
+from pilothouse.kube.admission.podsecurity.evaluator import evaluate, in_detail
+from pilothouse.kube.admission.podsecurity.existing_pods import one_of_each_controller_first, warnings_about
+from pilothouse.kube.admission.podsecurity.metrics import EVALUATIONS, EXEMPTIONS
+from pilothouse.kube.admission.podsecurity.namespaces import exempt_namespace_warning, refusal_of_labels
+from pilothouse.kube.admission.podsecurity.policy import LabelledPolicy, Level, LevelVersion, policy_of
+from pilothouse.machinery.errors import Forbidden, InternalError
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json, metadata
+
+NamespaceLabels: TypeAlias = Callable[[str], Awaitable[Mapping[str, str] | None]]
+"""None where there is no such namespace."""
+ListPods: TypeAlias = Callable[[str], Awaitable[list[Json]]]
+
+_NAMESPACES, _PODS = GroupResource("", "namespaces"), GroupResource("", "pods")
+_TEMPLATES: dict[GroupResource, tuple[str, ...]] = {
+    GroupResource("", "podtemplates"): ("template",),
+    GroupResource("", "replicationcontrollers"): ("spec", "template"),
+    GroupResource("apps", "replicasets"): ("spec", "template"),
+    GroupResource("apps", "deployments"): ("spec", "template"),
+    GroupResource("apps", "statefulsets"): ("spec", "template"),
+    GroupResource("apps", "daemonsets"): ("spec", "template"),
+    GroupResource("batch", "jobs"): ("spec", "template"),
+    GroupResource("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template"),
+}
+"""Where those that make pods keep what they make them from."""
+_HARMLESS = frozenset(["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"])
+"""The subresources of pods that do not change their spec."""
+
+
+class PodSecurity:
+    name = "PodSecurity"
+
+    def __init__(self, labels_of: NamespaceLabels, pods: ListPods, configuration: Configuration | None = None) -> None:
+        self._labels_of = labels_of
+        self._pods = pods
+        self._configuration = configuration or Configuration()
+
+    def handles(self, operation: Operation) -> bool:
+        return operation in (Operation.CREATE, Operation.UPDATE)
+
+    async def admit(self, attributes: Attributes) -> None:
+        return None
+
+    async def validate(self, attributes: Attributes) -> None:
+        resource = attributes.resource.group_resource
+        if resource == _PODS:
+            if attributes.subresource not in _HARMLESS:
+                await self._validate_pod(attributes)
+        elif attributes.subresource or attributes.obj is None:
+            return
+        elif resource == _NAMESPACES:
+            await self._validate_namespace(attributes, attributes.obj)
+        elif (place := _TEMPLATES.get(resource)) is not None:
+            await self._validate_template(attributes, _at(attributes.obj, place))
+
+    async def _validate_namespace(self, attributes: Attributes, namespace: Json) -> None:
+        new = self._policy_of(namespace)
+        old = self._policy_of(attributes.old) if attributes.old is not None else None
+        if new.errors and (old is None or new.errors != old.errors):
+            raise refusal_of_labels(attributes, new.errors)
+        if old is not None and not _is_stricter(new.policy.enforce, old.policy.enforce):
+            return
+        if attributes.name in self._configuration.exempt_namespaces:
+            if warning := exempt_namespace_warning(namespace, new.policy, self._configuration.defaults):
+                attributes.warn(warning)
+        elif old is not None:
+            await self._warn_of_pods(attributes, new.policy.enforce)
+
+    async def _warn_of_pods(self, attributes: Attributes, enforced: LevelVersion) -> None:
+        exempt = self._configuration.exempt_runtime_classes
+        pods = [p for p in await self._pods(attributes.name) if p["spec"].get("runtimeClassName") not in exempt]
+        for warning in warnings_about(one_of_each_controller_first(pods), attributes.name, enforced):
+            attributes.warn(warning)
+
+    async def _validate_pod(self, attributes: Attributes) -> None:
+        if self._is_exempt(attributes):
+            return
+        labels = await self._labels_of(attributes.namespace)
+        if labels is None:
+            raise InternalError.of(f"failed to lookup namespace {quote(attributes.namespace)}")
+        labelled = policy_of(labels, self._configuration.defaults)
+        if labelled.policy.is_privileged and not labelled.errors:
+            EVALUATIONS.record("allow", labelled.policy.enforce, "enforce", attributes)
+            return
+        pod = attributes.obj or {}
+        if attributes.old is None or _is_significant(pod, attributes.old):
+            self._evaluate(attributes, labelled, CheckedPod(metadata(pod), pod.get("spec") or {}), enforce=True)
+
+    async def _validate_template(self, attributes: Attributes, template: Json | None) -> None:
+        if template is None or self._is_exempt(attributes):
+            return
+        labels = await self._labels_of(attributes.namespace)
+        if labels is None:
+            return
+        labelled = policy_of(labels, self._configuration.defaults)
+        policy = labelled.policy
+        if policy.warn.level is policy.audit.level is Level.privileged and not labelled.errors:
+            return
+        pod = CheckedPod(template.get("metadata") or {}, template.get("spec") or {})
+        self._evaluate(attributes, labelled, pod, enforce=False)
+
+    def _evaluate(self, attributes: Attributes, labelled: LabelledPolicy, pod: CheckedPod, *, enforce: bool) -> None:
+        if pod.spec.get("runtimeClassName") in self._configuration.exempt_runtime_classes:
+            EXEMPTIONS.record(attributes)
+            return
+        policy = labelled.policy
+        refused = evaluate(policy.enforce, pod) if enforce else []
+        if enforce:
+            EVALUATIONS.record("deny" if refused else "allow", policy.enforce, "enforce", attributes)
+        if evaluate(policy.audit, pod):
+            EVALUATIONS.record("deny", policy.audit, "audit", attributes)
+        if refused:
+            why = f"violates PodSecurity {quote(str(policy.enforce))}: {in_detail(refused)}"
+            raise Forbidden.of(attributes.resource.group_resource, attributes.name, why)
+        if violations := evaluate(policy.warn, pod):
+            EVALUATIONS.record("deny", policy.warn, "warn", attributes)
+            attributes.warn(f"would violate PodSecurity {quote(str(policy.warn))}: {in_detail(violations)}")
+
+    def _is_exempt(self, attributes: Attributes) -> bool:
+        configuration = self._configuration
+        exempt = (
+            attributes.namespace in configuration.exempt_namespaces
+            or attributes.user.name in configuration.exempt_users
+        )
+        if exempt:
+            EXEMPTIONS.record(attributes)
+        return exempt
+
+    def _policy_of(self, namespace: Json) -> LabelledPolicy:
+        return policy_of(metadata(namespace).get("labels") or {}, self._configuration.defaults)
+
+
+def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:
+    """Whether pods that were allowed may now be forbidden."""
+    if new == old or new.level is Level.privileged:
+        return False
+    return new.minor != old.minor or new.level > old.level
+
+
+def _at(obj: Json, place: tuple[str, ...]) -> Json | None:
+    found: Json | None = obj
+    for name in place:
+        found = (found or {}).get(name)
+    return found
+
+
+def _is_significant(pod: Json, old: Json) -> bool:
+    """Images are the only part of a pod's spec that may change and matters here."""
+    new_spec, old_spec = pod.get("spec") or {}, old.get("spec") or {}
+    for kind in ("containers", "initContainers"):
+        images = ([container.get("image") for container in spec.get(kind) or []] for spec in (new_spec, old_spec))
+        if next(images) != next(images):
+            return True
+    known = {container["name"]: container.get("image") for container in old_spec.get("ephemeralContainers") or []}
+    added = new_spec.get("ephemeralContainers") or []
+    return any(known.get(container["name"], known) != container.get("image") for container in added)

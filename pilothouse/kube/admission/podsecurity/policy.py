@@ -1,0 +1,117 @@
+"""What a namespace's labels ask for: a level and a version of the standards, for enforcing, auditing and warning.
+
+Labels that make no sense ask for the strictest where they enforce, and for nothing where they audit or warn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from pilothouse.machinery.field import FieldError, invalid, root
+
+_PREFIX = "pod-security.kubernetes.io/"
+_VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)")
+_LABELS = root("metadata", "labels")
+
+
+class Level(IntEnum):
+    """The stricter, the greater."""
+
+    privileged = 0
+    baseline = 1
+    restricted = 2
+
+
+@dataclass(frozen=True, slots=True)
+class LevelVersion:
+    level: Level = Level.privileged
+    minor: int | None = None
+    """The version is v1.<minor>; None is the latest."""
+
+    def __str__(self) -> str:
+        return f"{self.level.name}:{'latest' if self.minor is None else f'v1.{self.minor}'}"
+
+    def is_equivalent(self, other: LevelVersion) -> bool:
+        return self == other or self.level is other.level is Level.privileged
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    enforce: LevelVersion = LevelVersion()
+    audit: LevelVersion = LevelVersion()
+    warn: LevelVersion = LevelVersion()
+
+    @property
+    def modes(self) -> dict[str, LevelVersion]:
+        return {"enforce": self.enforce, "audit": self.audit, "warn": self.warn}
+
+    @property
+    def is_privileged(self) -> bool:
+        return all(mode.level is Level.privileged for mode in self.modes.values())
+
+    def is_equivalent(self, other: Policy) -> bool:
+        pairs = zip(self.modes.values(), other.modes.values(), strict=True)
+        return all(mine.is_equivalent(theirs) for mine, theirs in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPolicy:
+    policy: Policy
+    errors: tuple[FieldError, ...] = ()
+
+
+def parse_level(text: str) -> Level:
+    """Raises ValueError."""
+    if text not in Level.__members__:
+        raise ValueError(f"must be one of {', '.join(Level.__members__)}")
+    return Level[text]
+
+
+def parse_version(text: str) -> int | None:
+    """The minor version, None for the latest. Raises ValueError."""
+    if text == "latest":
+        return None
+    found = _VERSION.fullmatch(text)
+    if found is None:
+        raise ValueError('must be "latest" or "v1.x"')
+    return int(found[1])
+
+
+def label_of(mode: str) -> str:
+    """The label that says the level of a mode; its version has the same with `-version`."""
+    return _PREFIX + mode
+
+
+def policy_of(labels: Mapping[str, str], defaults: Policy) -> LabelledPolicy:
+    """What is asked for; what is not, is as in the defaults."""
+    if not any(label.startswith(_PREFIX) for label in labels):
+        return LabelledPolicy(defaults)
+    errors: list[FieldError] = []
+    modes = {mode: _read(mode, labels, default, errors) for mode, default in defaults.modes.items()}
+    policy = Policy(**modes)
+    understood = labels.get(label_of("enforce")) in Level.__members__
+    if understood and label_of("warn") not in labels and policy.enforce.level > policy.warn.level:
+        said = label_of("warn") + "-version" in labels
+        version = policy.warn.minor if said else policy.enforce.minor
+        policy = replace(policy, warn=LevelVersion(policy.enforce.level, version))
+    return LabelledPolicy(policy, tuple(errors))
+
+
+def _read(mode: str, labels: Mapping[str, str], default: LevelVersion, errors: list[FieldError]) -> LevelVersion:
+    level, minor = default.level, default.minor
+    if (text := labels.get(label := label_of(mode))) is not None:
+        try:
+            level = parse_level(text)
+        except ValueError as error:
+            level = Level.restricted if mode == "enforce" else Level.privileged
+            errors.append(invalid(_LABELS.key(label), text, str(error)))
+    if (text := labels.get(label := label_of(mode) + "-version")) is not None:
+        try:
+            minor = parse_version(text)
+        except ValueError as error:
+            minor = None
+            errors.append(invalid(_LABELS.key(label), text, str(error)))
+    return LevelVersion(level, minor)
