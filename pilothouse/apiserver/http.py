@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qs
 
+from pilothouse.apiserver.admission.annotations import METADATA, Annotations
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -45,6 +47,7 @@ class Request:
     info: RequestInfo = field(default=None)  # type: ignore[assignment]  # set by the request info filter
     user: User = field(default=None)  # type: ignore[assignment]  # set by the authentication filter
     warnings: list[str] = field(default_factory=list)
+    _annotations: Annotations | None = None
     _query: dict[str, list[str]] | None = None
     _headers: dict[bytes, bytes] | None = None
 
@@ -53,6 +56,16 @@ class Request:
         if self._query is None:
             self._query = parse_qs(self.query_string, keep_blank_values=True) if self.query_string else {}
         return self._query
+
+    @property
+    def annotations(self) -> Annotations:
+        """What is said about the request in the audit log."""
+        if self._annotations is None:
+            self._annotations = Annotations()
+        return self._annotations
+
+    def annotate(self, key: str, value: str, level: str = METADATA) -> None:
+        self.annotations.add(key, value, level)
 
     def param(self, name: str, default: str = "") -> str:
         """The first value of a query parameter."""

@@ -88,6 +88,7 @@ def served(
         decoder=TypedDecoder(shown),
         subresource=subresource,
         storage_version=resource.version,
+        storage_path=registry.keys.prefix,
         default=_default(resource, kind, conversion),
         to_stored=conversion.to_stored if conversion else None,
         from_stored=conversion.from_stored if conversion else None,

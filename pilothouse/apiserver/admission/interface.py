@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from pilothouse.apiserver.admission.annotations import METADATA
+from pilothouse.apiserver.admission.equivalents import EquivalentResources
+from pilothouse.apiserver.admission.reinvocation import ReinvocationContext
 from pilothouse.apiserver.authn.user import User
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
@@ -19,9 +22,25 @@ class Operation(Enum):
     CONNECT = "CONNECT"
 
 
+class Annotate(Protocol):
+    """Tells the audit log something; `level` is the audit level from which on it is logged."""
+
+    def __call__(self, key: str, value: str, level: str = METADATA) -> None: ...
+
+
+def _unheard(key: str, value: str, level: str = METADATA) -> None:
+    """Where nobody keeps a log."""
+
+
+NO_EQUIVALENTS = EquivalentResources()
+
+
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """One write as admission sees it. `obj` is None for deletes, `old` for creates."""
+    """One write as admission sees it. `obj` is None for deletes, `old` for creates.
+
+    `kind` and `resource` are what the request names; `obj` and `old` have the stored form, whichever version that is.
+    """
 
     operation: Operation
     kind: GroupVersionKind
@@ -35,6 +54,10 @@ class Attributes:
     options: Json | None = None
     dry_run: bool = False
     warn: Callable[[str], None] = lambda _: None
+    annotate: Annotate = _unheard
+    equivalents: EquivalentResources = NO_EQUIVALENTS
+    """The other versions in which the object could have come, and how it gets there."""
+    reinvocation: ReinvocationContext = field(default_factory=ReinvocationContext)
 
 
 class Plugin(Protocol):

@@ -7,7 +7,7 @@ from pilothouse.apiserver.endpoints.body import decode_object_body
 from pilothouse.apiserver.endpoints.fieldmanager.admission import admit
 from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
 from pilothouse.apiserver.endpoints.negotiation import negotiate_input, negotiate_output
-from pilothouse.apiserver.endpoints.options import create_options
+from pilothouse.apiserver.endpoints.options import admission_options, create_options
 from pilothouse.apiserver.endpoints.response import object_response
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Handler, Request, Response
@@ -53,6 +53,13 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
         return await plain.create(ctx, obj, options=options, validate=validate)
 
     def _attributes(request: Request, obj: Json, name: str, options: WriteOptions) -> Attributes:
-        return scope.attributes(request, Operation.CREATE, name=name, obj=obj, dry_run=options.dry_run)
+        return scope.attributes(
+            request,
+            Operation.CREATE,
+            name=name,
+            obj=obj,
+            options=admission_options("CreateOptions", options.raw),
+            dry_run=options.dry_run,
+        )
 
     return create

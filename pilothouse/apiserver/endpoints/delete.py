@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from pilothouse.apiserver.admission.interface import Operation
 from pilothouse.apiserver.endpoints.negotiation import negotiate_output
-from pilothouse.apiserver.endpoints.options import delete_options, list_options
+from pilothouse.apiserver.endpoints.options import admission_options, delete_options, list_options
 from pilothouse.apiserver.endpoints.response import list_response, object_response
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Handler, Request, Response
@@ -51,7 +51,7 @@ def _validator(request: Request, scope: RequestScope, options: DeleteOptions) ->
             Operation.DELETE,
             name=request.info.name or name_of(old),
             old=old,
-            options=options.raw,
+            options=admission_options("DeleteOptions", options.raw),
             dry_run=options.dry_run,
         )
         await scope.admission.admit(attributes)

@@ -31,6 +31,8 @@ class ServedResource:
     subresource: str = ""
     storage_version: str = ""
     """The version its objects are stored at; empty where nothing is stored."""
+    storage_path: str = ""
+    """Where its objects are stored, which tells that those of another group or version are the same; may be empty."""
     default: Callable[[Json], None] | None = None
     to_stored: Callable[[Json], Json] | None = None
     from_stored: Callable[[Json], Json] | None = None

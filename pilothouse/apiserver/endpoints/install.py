@@ -9,9 +9,11 @@ create        POST collection    create_named  POST name         connect        
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
+from pilothouse.apiserver.admission.equivalents import EquivalentResources, ServedForm
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.connect import connect_handler
 from pilothouse.apiserver.endpoints.create import create_handler
@@ -41,6 +43,8 @@ from pilothouse.apiserver.registry.interface import (
     Watcher,
 )
 from pilothouse.machinery.apply.fieldset import of_fields
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.machinery.objects import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +54,23 @@ class Installer:
     admission: AdmissionChain
     authorizer: Authorizer
     min_request_timeout: float = 1800.0
+    equivalents: EquivalentResources = field(default_factory=EquivalentResources)
+    """All that was installed or registered here."""
 
     def install(self, version: APIVersion, versions: Sequence[APIVersion]) -> VersionRoutes:
         """`versions` are all of the group, in which the same objects may be seen."""
         routes = VersionRoutes()
+        self.register(version)
         for resource in version.resources:
             routes.add(resource.names.plural, resource.subresource, self.routes(version, resource, versions))
         return routes
+
+    def register(self, version: APIVersion) -> None:
+        """Makes its resources known as views of their objects."""
+        for served in version.resources:
+            resource = version.group_version.resource(served.names.plural)
+            storage = served.storage_path or str(resource.group_resource)
+            self.equivalents.register(storage, served.subresource, _form(served, resource))
 
     def routes(self, version: APIVersion, served: ServedResource, versions: Sequence[APIVersion]) -> ResourceRoutes:
         """Of one resource of the version."""
@@ -80,6 +94,7 @@ class Installer:
         return RequestScope(
             resource=version.group_version.resource(served.names.plural),
             subresource=served.subresource,
+            equivalents=self.equivalents,
             view=View(served.kind, served.names.list_kind, served.from_stored, served.typed_items),
             namespaced=served.namespaced,
             admission=self.admission,
@@ -95,6 +110,17 @@ class Installer:
             patch_types=served.patch_types,
             min_request_timeout=self.min_request_timeout,
         )
+
+
+def _form(served: ServedResource, resource: GroupVersionResource) -> ServedForm:
+    default = served.default or no_default
+
+    def read(value: Any) -> Json:
+        obj = served.decoder.normalise(value).obj
+        default(obj)
+        return obj
+
+    return ServedForm(resource, served.kind, read, from_stored=served.from_stored, to_stored=served.to_stored)
 
 
 def field_manager(served: ServedResource, versions: Sequence[APIVersion]) -> FieldManager:

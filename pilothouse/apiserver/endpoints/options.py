@@ -64,7 +64,14 @@ def _write_options(request: Request, kind: str, validate: Callable[[Json], Error
         field_manager=raw["fieldManager"],
         field_validation=raw["fieldValidation"] or "Warn",
         force=bool(raw.get("force")),
+        raw=raw,
     )
+
+
+def admission_options(kind: str, raw: Json) -> Json:
+    """The options of a write as admission sees them. A patch has those of the update or the create that it is."""
+    sent = {key: value for key, value in raw.items() if value and key not in ("kind", "apiVersion", "force")}
+    return {"kind": kind, "apiVersion": "meta.k8s.io/v1", **sent}
 
 
 def delete_options(request: Request, scope: RequestScope, body: bytes) -> DeleteOptions:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
-from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.equivalents import EquivalentResources
+from pilothouse.apiserver.admission.interface import NO_EQUIVALENTS, Attributes, Operation
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
 from pilothouse.apiserver.endpoints.fieldmanager.manager import FieldManager
@@ -22,6 +23,8 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors import fields
 
 MAX_BODY = 3 * 1024 * 1024
+
+_NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 
 
 def no_default(obj: Json) -> None:
@@ -38,6 +41,8 @@ class RequestScope:
     decoder: ObjectDecoder
     field_manager: FieldManager
     subresource: str = ""
+    equivalents: EquivalentResources = NO_EQUIVALENTS
+    """Other resources that are views of the same objects."""
     default: Callable[[Json], None] = no_default
     to_stored: Callable[[Json], Json] | None = None
     """From this version to the stored form; None where they are the same."""
@@ -77,7 +82,8 @@ class RequestScope:
             kind=self.view.kind,
             resource=self.resource,
             subresource=self.subresource,
-            namespace=request.info.namespace,
+            # A namespace lies in itself, also when it is created and the path does not say so.
+            namespace=request.info.namespace or (name if self.resource == _NAMESPACES else ""),
             name=name,
             user=request.user,
             obj=obj,
@@ -85,6 +91,8 @@ class RequestScope:
             options=options,
             dry_run=dry_run,
             warn=request.warnings.append,
+            annotate=request.annotate,
+            equivalents=self.equivalents,
         )
 
     def stored(self, obj: Json) -> Json:

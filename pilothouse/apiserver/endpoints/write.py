@@ -7,6 +7,7 @@ from dataclasses import replace
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authz.interface import Decision, attributes_of, forbidden
 from pilothouse.apiserver.endpoints.fieldmanager.admission import admit
+from pilothouse.apiserver.endpoints.options import admission_options
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.interface import Updated, UpdatedObject, Updater
@@ -27,7 +28,16 @@ async def store_update(
     name = request.info.name
 
     def attributes(operation: Operation, obj: Json, old: Json | None) -> Attributes:
-        return scope.attributes(request, operation, name=name, obj=obj, old=old, dry_run=options.dry_run)
+        kind = "CreateOptions" if operation is Operation.CREATE else "UpdateOptions"
+        return scope.attributes(
+            request,
+            operation,
+            name=name,
+            obj=obj,
+            old=old,
+            options=admission_options(kind, options.raw),
+            dry_run=options.dry_run,
+        )
 
     async def admitted(existing: Json | None) -> Json:
         obj = await updated.make(existing)

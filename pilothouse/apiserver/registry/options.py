@@ -43,6 +43,8 @@ class WriteOptions:
     field_validation: str = "Warn"
     force: bool = False
     """An apply takes fields from their owners."""
+    raw: Json = field(default_factory=dict, hash=False)
+    """As they were sent, for admission."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ def _served(resource: CustomResource, version: Version, registry: RegistryStore)
         kind=resource.kind(version.name),
         decoder=CustomResourceDecoder(resource, version.name),
         storage_version=resource.storage_version.name,
+        storage_path=registry.keys.prefix,
         default=lambda obj: resource.schemas.of(version.name).default(obj),
         to_stored=to_stored(resource, version),
         from_stored=from_stored(resource, version),

@@ -56,7 +56,10 @@ class Serving:
 
     @cached_property
     def _versions(self) -> list[APIVersion]:
-        return api_versions(self.resource, self.shared.registry)
+        versions = api_versions(self.resource, self.shared.registry)
+        for version in versions:
+            self._installer.register(version)
+        return versions
 
     def routes(self, version: str, subresource: str) -> ResourceRoutes | None:
         """None where there is no such subresource."""

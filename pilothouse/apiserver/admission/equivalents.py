@@ -1,0 +1,51 @@
+"""The versions in which the same objects are served, and how an object gets from its stored form into each of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
+from pilothouse.machinery.objects import Json
+
+
+@dataclass(frozen=True, slots=True)
+class ServedForm:
+    """A resource, or a subresource of it, as one group version serves it."""
+
+    resource: GroupVersionResource
+    kind: GroupVersionKind
+    read: Callable[[Any], Json]
+    """Any JSON value as an object of the kind: known fields only, with defaults. Raises DecodeError."""
+    from_stored: Callable[[Json], Json] | None = None
+    to_stored: Callable[[Json], Json] | None = None
+
+    def served(self, obj: Json) -> Json:
+        """Shares what it can with `obj`: not to be changed."""
+        return obj if self.from_stored is None else self.from_stored(obj)
+
+    def stored(self, obj: Json) -> Json:
+        return obj if self.to_stored is None else self.to_stored(obj)
+
+
+class EquivalentResources:
+    """Resources are equivalent when their objects are the same in the store."""
+
+    def __init__(self) -> None:
+        self._forms: dict[tuple[str, str], list[ServedForm]] = defaultdict(list)
+        self._keys: dict[GroupVersionResource, str] = {}
+
+    def register(self, storage: str, subresource: str, form: ServedForm) -> None:
+        """`storage` names the place where the objects are."""
+        self._keys[form.resource] = storage
+        self._forms[storage, subresource].append(form)
+
+    def forms(self, resource: GroupVersionResource, subresource: str) -> Sequence[ServedForm]:
+        """In the order in which they were registered, the resource's own among them."""
+        return self._forms.get((self._keys.get(resource, ""), subresource), ())
+
+    def form(self, resource: GroupVersionResource, subresource: str) -> ServedForm | None:
+        forms = self.forms(resource, subresource)
+        return next((form for form in forms if form.resource == resource), None)

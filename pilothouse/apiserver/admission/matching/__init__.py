@@ -1,0 +1,1 @@
+"""Which requests a webhook or a policy is about."""

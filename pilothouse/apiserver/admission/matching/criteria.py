@@ -1,0 +1,46 @@
+"""What a request must be like for a webhook or a policy to be about it, compiled once per configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pilothouse.apiserver.admission.matching.rules import Rule, rules_of
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.selectors.labels import EVERYTHING, Selector
+
+
+@dataclass(frozen=True, slots=True)
+class MatchCriteria:
+    rules: tuple[Rule, ...]
+    """None of them match nothing, unless `without_rules`."""
+    excluded: tuple[Rule, ...] = ()
+    namespace_selector: Selector = EVERYTHING
+    object_selector: Selector = EVERYTHING
+    equivalent: bool = False
+    """Whether a rule that names one version also is about requests in another."""
+    without_rules: bool = False
+    """Whether having no rules means being about everything."""
+
+    @classmethod
+    def of_webhook(cls, webhook: Json) -> MatchCriteria:
+        """Raises InvalidSelector."""
+        return cls(
+            rules=rules_of(webhook.get("rules")),
+            namespace_selector=from_label_selector(webhook.get("namespaceSelector")),
+            object_selector=from_label_selector(webhook.get("objectSelector")),
+            equivalent=webhook.get("matchPolicy") == "Equivalent",
+        )
+
+    @classmethod
+    def of_match_resources(cls, resources: Json) -> MatchCriteria:
+        """Of a policy's matchConstraints or a binding's matchResources. Raises InvalidSelector."""
+        rules = rules_of(resources.get("resourceRules"))
+        return cls(
+            rules=rules,
+            excluded=rules_of(resources.get("excludeResourceRules")),
+            namespace_selector=from_label_selector(resources.get("namespaceSelector")),
+            object_selector=from_label_selector(resources.get("objectSelector")),
+            equivalent=resources.get("matchPolicy") == "Equivalent",
+            without_rules=not rules,
+        )

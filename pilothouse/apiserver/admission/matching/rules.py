@@ -1,0 +1,69 @@
+"""Rules: the operations on resources that a webhook or a policy is about, as their configurations write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pilothouse.apiserver.admission.interface import Attributes
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.machinery.objects import Json
+
+_ANY = "*"
+_NAMESPACES = GroupVersionResource("", "v1", "namespaces")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    operations: frozenset[str]
+    groups: frozenset[str]
+    versions: frozenset[str]
+    resources: tuple[tuple[str, str], ...]
+    """Resource and subresource; either may be the wildcard, and no subresource is the resource itself."""
+    scope: str = _ANY
+    names: frozenset[str] = frozenset()
+    """Empty for objects of any name."""
+
+    @classmethod
+    def of(cls, rule: Json) -> Rule:
+        parts = (resource.partition("/") for resource in rule.get("resources") or ())
+        return cls(
+            operations=frozenset(rule.get("operations") or ()),
+            groups=frozenset(rule.get("apiGroups") or ()),
+            versions=frozenset(rule.get("apiVersions") or ()),
+            resources=tuple((resource, subresource) for resource, _, subresource in parts),
+            scope=rule.get("scope") or _ANY,
+            names=frozenset(rule.get("resourceNames") or ()),
+        )
+
+    def matches(self, attributes: Attributes, resource: GroupVersionResource) -> bool:
+        """`resource` stands for the one that the request names: itself, or one that is equivalent."""
+        return (
+            _has(self.operations, attributes.operation.value)
+            and _has(self.groups, resource.group)
+            and _has(self.versions, resource.version)
+            and self._names_resource(resource.resource, attributes.subresource)
+            and self._in_scope(attributes, resource)
+            and (not self.names or attributes.name in self.names)
+        )
+
+    def _names_resource(self, resource: str, subresource: str) -> bool:
+        return any(
+            wanted in (_ANY, resource) and wanted_subresource in (_ANY, subresource)
+            for wanted, wanted_subresource in self.resources
+        )
+
+    def _in_scope(self, attributes: Attributes, resource: GroupVersionResource) -> bool:
+        """A namespace is of the cluster, although its requests are in the namespace of its name."""
+        if self.scope == _ANY:
+            return True
+        namespaced = bool(attributes.namespace) and resource != _NAMESPACES
+        return self.scope == ("Namespaced" if namespaced else "Cluster")
+
+
+def rules_of(rules: Iterable[Json] | None) -> tuple[Rule, ...]:
+    return tuple(Rule.of(rule) for rule in rules or ())
+
+
+def _has(items: frozenset[str], wanted: str) -> bool:
+    return wanted in items or _ANY in items
