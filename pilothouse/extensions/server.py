@@ -19,6 +19,7 @@ from pilothouse.extensions.controllers.definitions import Definitions
 from pilothouse.extensions.controllers.establishing import EstablishingController
 from pilothouse.extensions.controllers.finalizer import FinalizingController
 from pilothouse.extensions.controllers.naming import NamingController
+from pilothouse.extensions.controllers.non_structural_schema import NonStructuralSchemaController
 from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.storage import DefinitionStore, served_definitions
 from pilothouse.extensions.customresourcedefinitions.strategy import GROUP_VERSION
@@ -64,6 +65,9 @@ class ExtensionsServer:
         finalizing = FinalizingController(definitions, writer, self.custom_resources.registry)
         return [
             _controller("crd_naming_condition_controller", naming.sync),
+            _controller(
+                "non_structural_schema_condition_controller", NonStructuralSchemaController(definitions, writer).sync
+            ),
             _controller("crdEstablishing", EstablishingController(definitions, writer).sync),
             _controller(
                 "kubernetes_api_approval_conformant_condition_controller",

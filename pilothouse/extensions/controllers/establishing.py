@@ -1,4 +1,7 @@
-"""Establishing: a definition whose names are accepted is served from now on, and says so."""
+"""Establishing: a definition whose names are accepted is served from now on, and says so.
+
+One whose conversion webhook has a CA bundle that nobody can read is not established before it is mended.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,17 @@ from pilothouse.extensions.customresourcedefinitions.conditions import (
     ESTABLISHED,
     NAMES_ACCEPTED,
     Condition,
+    find_condition,
     is_true,
     set_condition,
 )
+from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import ca_bundle_of
+from pilothouse.machinery.field import NOWHERE
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.ca_bundles import validate_ca_bundle
 
 _ACCEPTED = Condition(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
+_INVALID_CA_BUNDLE = Condition(ESTABLISHED, "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
 
 
 class EstablishingController:
@@ -23,7 +31,9 @@ class EstablishingController:
 
     async def sync(self, name: str) -> None:
         definition = self._definitions.get(name)
-        if definition is not None and _is_due(definition):
+        if definition is None or not _is_due(definition):
+            return
+        if not _condition(definition).is_said_by(find_condition(definition, ESTABLISHED)):
             await self._writer.write(definition, _establish)
 
 
@@ -33,4 +43,9 @@ def _is_due(definition: Json) -> bool:
 
 def _establish(current: Json) -> None:
     if _is_due(current):
-        set_condition(current, _ACCEPTED)
+        set_condition(current, _condition(current))
+
+
+def _condition(definition: Json) -> Condition:
+    is_valid = not any(validate_ca_bundle(ca_bundle_of(definition["spec"]), NOWHERE))
+    return _ACCEPTED if is_valid else _INVALID_CA_BUNDLE

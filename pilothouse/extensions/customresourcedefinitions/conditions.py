@@ -10,6 +10,7 @@ from pilothouse.machinery.times import now
 ESTABLISHED = "Established"
 NAMES_ACCEPTED = "NamesAccepted"
 TERMINATING = "Terminating"
+NON_STRUCTURAL_SCHEMA = "NonStructuralSchema"
 API_APPROVED = "KubernetesAPIApprovalPolicyConformant"
 
 
@@ -50,3 +51,8 @@ def set_condition(definition: Json, condition: Condition) -> None:
     if found["status"] != condition.status or not found.get("lastTransitionTime"):
         found["lastTransitionTime"] = now()
     found |= {"status": condition.status, "reason": condition.reason, "message": condition.message}
+
+
+def remove_condition(definition: Json, kind: str) -> None:
+    status = definition.get("status") or {}
+    status["conditions"] = [each for each in status.get("conditions") or () if each["type"] != kind]

@@ -5,6 +5,7 @@ versions: [{name: v1, schema: S}, {name: v2, schema: S}]   →   validation: S, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +46,17 @@ class InternalSpec:
     def of_version(self, version: Json, field: str) -> Any:
         """What the version says, wherever it stands."""
         return version.get(field, self.common.get(field))
+
+    def schema_of(self, version: Json) -> Json | None:
+        schema: Json | None = (self.of_version(version, "schema") or {}).get("openAPIV3Schema")
+        return schema
+
+    def schemas(self) -> Iterator[Json]:
+        """Each schema where it stands: one that all versions share comes once."""
+        for said in (self.common, *self.versions):
+            schema = (said.get("schema") or {}).get("openAPIV3Schema")
+            if schema is not None:
+                yield schema
 
     def go_versions(self) -> list[Json]:
         """The versions as Go prints them in messages."""

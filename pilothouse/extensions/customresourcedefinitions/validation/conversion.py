@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import (
+    UNDERSTOOD_REVIEWS,
+    ValidationOptions,
+)
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.ca_bundles import validate_ca_bundle
 from pilothouse.machinery.validation.names import is_dns1035_label
 from pilothouse.machinery.validation.webhook_clients import validate_client_config
 
 NONE, WEBHOOK = "None", "Webhook"
 
-_UNDERSTOOD = ("v1", "v1beta1")
 _NOT_FOR_NONE = "should not be set when strategy is not set to Webhook"
 
 
-def validate_conversion(conversion: Json, path: Path) -> Errors:
+def validate_conversion(conversion: Json, path: Path, options: ValidationOptions) -> Errors:
     strategy = conversion.get("strategy") or ""
     if not strategy:
         yield required(path.child("strategy"))
@@ -24,7 +28,8 @@ def validate_conversion(conversion: Json, path: Path) -> Errors:
     webhook = conversion.get("webhook") or {}
     client, versions = webhook.get("clientConfig"), webhook.get("conversionReviewVersions") or []
     if strategy == WEBHOOK:
-        yield from _validate_webhook(client, versions, path)
+        yield from _validate_client(client, path.child("webhookClientConfig"), options)
+        yield from _validate_review_versions(versions, path.child("conversionReviewVersions"), options)
         return
     if client is not None:
         yield forbidden(path.child("webhookClientConfig"), _NOT_FOR_NONE)
@@ -32,15 +37,16 @@ def validate_conversion(conversion: Json, path: Path) -> Errors:
         yield forbidden(path.child("conversionReviewVersions"), _NOT_FOR_NONE)
 
 
-def _validate_webhook(client: Json | None, versions: Sequence[str], path: Path) -> Errors:
+def _validate_client(client: Json | None, path: Path, options: ValidationOptions) -> Errors:
     if client is None:
-        yield required(path.child("webhookClientConfig"), "required when strategy is set to Webhook")
-    else:
-        yield from validate_client_config(client, path.child("webhookClientConfig"))
-    yield from _validate_review_versions(versions, path.child("conversionReviewVersions"))
+        yield required(path, "required when strategy is set to Webhook")
+        return
+    yield from validate_client_config(client, path)
+    if not options.allows_invalid_ca_bundle:
+        yield from validate_ca_bundle(client.get("caBundle") or "", path.child("caBundle"))
 
 
-def _validate_review_versions(versions: Sequence[str], path: Path) -> Errors:
+def _validate_review_versions(versions: Sequence[str], path: Path, options: ValidationOptions) -> Errors:
     if not versions:
         yield required(path)
         return
@@ -50,5 +56,5 @@ def _validate_review_versions(versions: Sequence[str], path: Path) -> Errors:
             continue
         for problem in is_dns1035_label(version):
             yield invalid(path.index(position), version, problem)
-    if not set(versions) & set(_UNDERSTOOD):
-        yield invalid(path, list(versions), f"must include at least one of {', '.join(_UNDERSTOOD)}")
+    if options.requires_understood_review and not set(versions) & set(UNDERSTOOD_REVIEWS):
+        yield invalid(path, list(versions), f"must include at least one of {', '.join(UNDERSTOOD_REVIEWS)}")

@@ -12,6 +12,11 @@ from pilothouse.extensions.customresourcedefinitions.approval import (
 )
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, is_true
 from pilothouse.extensions.customresourcedefinitions.validation.names import validate_names
+from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import (
+    ON_CREATE,
+    options_on_update,
+    strictest_on_update,
+)
 from pilothouse.extensions.customresourcedefinitions.validation.spec import validate_spec
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json, annotations_of, metadata
@@ -31,15 +36,21 @@ def validate_definition(definition: Json) -> Errors:
         return [*name_is_dns_subdomain(name, prefix), *wrong]
 
     yield from validate_object_meta(metadata(definition), namespaced=False, name_rule=name_rule, path=root("metadata"))
-    yield from validate_spec(definition["spec"], _SPEC)
+    yield from validate_spec(definition["spec"], _SPEC, ON_CREATE)
     yield from _validate_rest(definition, None)
 
 
 def validate_definition_update(definition: Json, old: Json) -> Errors:
     yield from validate_object_meta_update(metadata(definition), metadata(old), path=root("metadata"))
-    yield from validate_spec(definition["spec"], _SPEC)
+    yield from _validate_spec_update(definition, old)
     yield from _validate_immutable(definition["spec"], old["spec"], established=is_true(old, ESTABLISHED))
     yield from _validate_rest(definition, old)
+
+
+def _validate_spec_update(definition: Json, old: Json) -> Errors:
+    """Faults of the stored definition are looked for only when the new one has any."""
+    if any(validate_spec(definition["spec"], _SPEC, strictest_on_update(old))):
+        yield from validate_spec(definition["spec"], _SPEC, options_on_update(definition, old))
 
 
 def validate_status_update(definition: Json, old: Json) -> Errors:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import MAX_SELECTABLE_FIELDS
 from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, too_many
 from pilothouse.machinery.objects import Json
 
-_MAX = 8
 _TYPES = ("string", "boolean", "integer")
 _WRONG_TYPE = (
     "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
 )
 
 
-def validate_selectable_fields(fields: Sequence[Json], schema: Structural, path: Path) -> Errors:
+def validate_selectable_fields(
+    fields: Sequence[Json], schema: Structural, path: Path, *, allows_too_many: bool = False
+) -> Errors:
     known: set[str] = set()
     for position, field in enumerate(fields):
         where, text = path.index(position).child("jsonPath"), field.get("jsonPath") or ""
@@ -35,5 +37,5 @@ def validate_selectable_fields(fields: Sequence[Json], schema: Structural, path:
         if found.path.text in known:
             yield duplicate(where, text)
         known.add(found.path.text)
-    if len(known) > _MAX:
-        yield too_many(path, len(known), _MAX)
+    if len(known) > MAX_SELECTABLE_FIELDS and not allows_too_many:
+        yield too_many(path, len(known), MAX_SELECTABLE_FIELDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pilothouse.extensions.customresourcedefinitions.internal_form import InternalSpec
 from pilothouse.extensions.customresourcedefinitions.validation.conversion import NONE, validate_conversion
 from pilothouse.extensions.customresourcedefinitions.validation.names import validate_names, validate_required_names
+from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import ValidationOptions, has_defaults
 from pilothouse.extensions.customresourcedefinitions.validation.versions import (
     validate_common,
     validate_versions,
@@ -16,17 +17,19 @@ from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_s
 _SCOPES = ("Cluster", "Namespaced")
 
 
-def validate_spec(spec: Json, path: Path) -> Errors:
+def validate_spec(spec: Json, path: Path, wanted: ValidationOptions) -> Errors:
     internal = InternalSpec.of(spec)
+    options = wanted.for_spec(internal)
     yield from _validate_group(spec["group"], path.child("group"))
     yield from _validate_scope(spec["scope"], path.child("scope"))
-    yield from _validate_schemas_present(internal, path)
-    yield from validate_versions(internal, path.child("versions"))
+    yield from _validate_schemas_present(internal, path, options)
+    yield from _validate_defaults_allowed(internal, path)
+    yield from validate_versions(internal, path.child("versions"), options)
     yield from _validate_version_set(internal, path)
     yield from validate_required_names(spec["names"], path.child("names"))
     yield from validate_names(spec["names"], path.child("names"))
-    yield from validate_common(internal, path)
-    yield from _validate_conversion(internal, path.child("conversion"))
+    yield from validate_common(internal, path, options)
+    yield from _validate_conversion(internal, path.child("conversion"), options)
 
 
 def _validate_group(group: str, path: Path) -> Errors:
@@ -45,11 +48,20 @@ def _validate_scope(scope: str, path: Path) -> Errors:
         yield not_supported(path, scope, _SCOPES)
 
 
-def _validate_schemas_present(spec: InternalSpec, path: Path) -> Errors:
+def _validate_schemas_present(spec: InternalSpec, path: Path, options: ValidationOptions) -> Errors:
     for position, version in enumerate(spec.versions):
-        schema = (spec.of_version(version, "schema") or {}).get("openAPIV3Schema")
-        if schema is None:
-            yield required(path.child("versions").index(position).child("schema", "openAPIV3Schema"))
+        if spec.schema_of(version) is not None:
+            continue
+        at = path.child("versions").index(position).child("schema", "openAPIV3Schema")
+        if options.requires_schemas:
+            yield required(at)
+        elif not spec.preserves_unknown_fields and version.get("served"):
+            yield required(at, "because otherwise all fields are pruned")
+
+
+def _validate_defaults_allowed(spec: InternalSpec, path: Path) -> Errors:
+    if spec.preserves_unknown_fields and has_defaults(spec):
+        yield invalid(path.child("preserveUnknownFields"), True, "must be false in order to use defaults in the schema")
 
 
 def _validate_version_set(spec: InternalSpec, path: Path) -> Errors:
@@ -63,11 +75,11 @@ def _validate_version_set(spec: InternalSpec, path: Path) -> Errors:
         yield invalid(path.child("version"), spec.version, ",".join(problems))
 
 
-def _validate_conversion(spec: InternalSpec, path: Path) -> Errors:
+def _validate_conversion(spec: InternalSpec, path: Path, options: ValidationOptions) -> Errors:
     conversion = spec.spec.get("conversion")
     if conversion is None:
         return
     if conversion.get("strategy") != NONE and spec.preserves_unknown_fields:
         why = "must be None if spec.preserveUnknownFields is true"
         yield invalid(path.child("strategy"), conversion.get("strategy") or "", why)
-    yield from validate_conversion(conversion, path)
+    yield from validate_conversion(conversion, path, options)

@@ -11,13 +11,15 @@ _TYPES = ("atomic", "set", "map")
 _IN_SET = f"must be atomic as item of a list with {LIST_TYPE}=set"
 
 
-def validate_list_extensions(schema: Json, path: Path) -> Errors:
+def validate_list_extensions(
+    schema: Json, path: Path, *, requires_atomic_sets: bool = True, requires_map_keys: bool = True
+) -> Errors:
     list_type, kind = schema.get(LIST_TYPE), schema.get("type") or ""
     if list_type is not None and kind != "array":
         why = f"must be array if {LIST_TYPE} is specified"
         yield invalid(path.child("type"), kind, why) if kind else required(path.child("type"), why)
-    elif list_type == "set":
-        yield from _validate_set_items(schema.get("items"), path.child("items"))
+    elif requires_atomic_sets:
+        yield from validate_set_items(schema, path)
     if list_type is not None and list_type not in _TYPES:
         yield not_supported(path.child(LIST_TYPE), list_type, _TYPES)
     if schema.get(LIST_MAP_KEYS) and list_type != "map":
@@ -26,17 +28,18 @@ def validate_list_extensions(schema: Json, path: Path) -> Errors:
         yield required(at, why) if list_type is None else invalid(at, list_type, why)
     if list_type == "map":
         yield from _validate_map(schema, path)
-    if list_type in ("set", "map") and isinstance(schema.get("items"), dict):
-        yield from _validate_nullability(schema, path.child("items"))
+    if requires_map_keys:
+        yield from validate_item_nullability(schema, path)
 
 
-def _validate_set_items(items: object, path: Path) -> Errors:
-    if not isinstance(items, dict):
+def validate_set_items(schema: Json, path: Path) -> Errors:
+    items, at = schema.get("items"), path.child("items")
+    if schema.get(LIST_TYPE) != "set" or not isinstance(items, dict):
         return
     if items.get("type") == "array" and items.get(LIST_TYPE) not in (None, "atomic"):
-        yield invalid(path.child(LIST_TYPE), items.get(LIST_TYPE), _IN_SET)
+        yield invalid(at.child(LIST_TYPE), items.get(LIST_TYPE), _IN_SET)
     if items.get("type") == "object" and items.get(MAP_TYPE) != "atomic":
-        yield invalid(path.child(MAP_TYPE), items.get(LIST_TYPE), _IN_SET)
+        yield invalid(at.child(MAP_TYPE), items.get(LIST_TYPE), _IN_SET)
 
 
 def _validate_map(schema: Json, path: Path) -> Errors:
@@ -67,17 +70,23 @@ def _validate_keys(keys: list[str], items: Json, path: Path) -> Errors:
             yield invalid(path.child(LIST_MAP_KEYS), keys, "must not contain duplicate entries")
 
 
-def _validate_nullability(schema: Json, path: Path) -> Errors:
+def validate_item_nullability(schema: Json, path: Path) -> Errors:
     """Every item must have each key, one way or the other."""
-    items: Json = schema["items"]
+    items, at = schema.get("items"), path.child("items")
+    if schema.get(LIST_TYPE) not in ("set", "map") or not isinstance(items, dict):
+        return
     if items.get("nullable"):
-        yield forbidden(path.child("nullable"), f"cannot be nullable when {LIST_TYPE} is {schema[LIST_TYPE]}")
-    properties, why = items.get("properties") or {}, f"this property is in {LIST_MAP_KEYS}, so it"
-    for key in schema.get(LIST_MAP_KEYS) or [] if schema[LIST_TYPE] == "map" else []:
-        at = path.child("properties").key(key)
-        if key not in properties:
-            continue
-        if key not in (items.get("required") or []) and properties[key].get("default") is None:
-            yield required(at.child("default"), f"{why} must have a default or be a required property")
-        if properties[key].get("nullable"):
-            yield forbidden(at.child("nullable"), f"{why} cannot be nullable")
+        yield forbidden(at.child("nullable"), f"cannot be nullable when {LIST_TYPE} is {schema[LIST_TYPE]}")
+    if schema[LIST_TYPE] == "map":
+        for key in schema.get(LIST_MAP_KEYS) or []:
+            yield from _validate_key_is_there(key, items, at.child("properties").key(key))
+
+
+def _validate_key_is_there(key: str, items: Json, path: Path) -> Errors:
+    field, why = (items.get("properties") or {}).get(key), f"this property is in {LIST_MAP_KEYS}, so it"
+    if field is None:
+        return
+    if key not in (items.get("required") or []) and field.get("default") is None:
+        yield required(path.child("default"), f"{why} must have a default or be a required property")
+    if field.get("nullable"):
+        yield forbidden(path.child("nullable"), f"{why} cannot be nullable")

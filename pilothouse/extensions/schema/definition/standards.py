@@ -24,12 +24,16 @@ class Surroundings:
     uncorrelatable: Path | None = None
     """The highest schema below which old values cannot be told."""
     requires_valid_types: bool = True
+    requires_atomic_sets: bool = True
+    requires_map_keys: bool = True
 
     def below_uncorrelatable(self, path: Path) -> Surroundings:
         return self if self.uncorrelatable is not None else replace(self, uncorrelatable=path)
 
-    def of_property(self, schema: Json, name: str, *, root: bool) -> Surroundings:
-        below = self
+    def of_property(self, schema: Json, name: str, path: Path, *, root: bool) -> Surroundings:
+        # Upstream knows no third type of maps, and trusts none.
+        correlatable = schema.get(MAP_TYPE) in (None, "granular", "atomic")
+        below = self if correlatable else self.below_uncorrelatable(path)
         if (root or schema.get(EMBEDDED)) and name in _META_FIELDS:
             below = replace(below, inside_metadata=True)
             if root:
@@ -77,7 +81,7 @@ def validate_unique_items(schema: Json, path: Path) -> Errors:
         yield forbidden(path.child("additionalProperties"), why)
 
 
-def validate_extensions(schema: Json, path: Path) -> Errors:
+def validate_extensions(schema: Json, path: Path, around: Surroundings) -> Errors:
     kind, map_type = schema.get("type") or "", schema.get(MAP_TYPE)
     if schema.get(PRESERVE) is False:
         yield invalid(path.child(PRESERVE), False, "must be true or undefined")
@@ -86,4 +90,9 @@ def validate_extensions(schema: Json, path: Path) -> Errors:
         yield invalid(path.child("type"), kind, why) if kind else required(path.child("type"), why)
     if map_type is not None and map_type not in ("atomic", "granular"):
         yield not_supported(path.child(MAP_TYPE), map_type, ("atomic", "granular"))
-    yield from validate_list_extensions(schema, path)
+    yield from validate_list_extensions(
+        schema,
+        path,
+        requires_atomic_sets=around.requires_atomic_sets,
+        requires_map_keys=around.requires_map_keys,
+    )

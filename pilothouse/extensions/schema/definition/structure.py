@@ -8,7 +8,7 @@ from enum import Enum
 
 from pilothouse.extensions.schema.definition.regular_expressions import go_regexp_error
 from pilothouse.extensions.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE
-from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
+from pilothouse.machinery.field import NOWHERE, Errors, Path, forbidden, invalid, required
 from pilothouse.machinery.objects import Json
 
 _INT_OR_STRING_ANY_OF = [{"type": "integer"}, {"type": "string"}]
@@ -42,6 +42,10 @@ def unsupported_part(schema: Json) -> str:
     if schema.get(PRESERVE) is False:
         return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
     return next(filter(None, map(unsupported_part, _all_below(schema))), "")
+
+
+def is_structural(schema: Json) -> bool:
+    return not unsupported_part(schema) and not any(validate_structural(schema, NOWHERE))
 
 
 def validate_structural(schema: Json, path: Path) -> Errors:

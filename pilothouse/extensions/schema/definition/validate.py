@@ -18,7 +18,12 @@ from pilothouse.extensions.schema.definition.standards import (
     validate_unique_items,
 )
 from pilothouse.extensions.schema.definition.status_root import validate_root_with_status
-from pilothouse.extensions.schema.definition.structure import alternatives, unsupported_part, validate_structural
+from pilothouse.extensions.schema.definition.structure import (
+    Nested,
+    alternatives,
+    unsupported_part,
+    validate_structural,
+)
 from pilothouse.extensions.schema.structural import EMBEDDED, VALIDATIONS, structural
 from pilothouse.machinery.cel.cost.sizes import product
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid
@@ -35,6 +40,8 @@ class VersionContext:
     requires_structure: bool = True
     requires_pruned_defaults: bool = True
     requires_valid_types: bool = True
+    requires_atomic_sets: bool = True
+    requires_map_keys: bool = True
     limits_each_rule: bool = True
     """False for a schema that is stored already, and stays as it is."""
 
@@ -76,6 +83,8 @@ def validate_crd_schema(schema: Json, *, path: Path, version_context: VersionCon
     around = Surroundings(
         defaults_forbidden=version_context.defaults_forbidden,
         requires_valid_types=version_context.requires_valid_types,
+        requires_atomic_sets=version_context.requires_atomic_sets,
+        requires_map_keys=version_context.requires_map_keys,
     )
     compiles = version_context.requires_structure and not unsupported and not structure
     budget = Budget(version_context.limits_each_rule) if compiles else None
@@ -101,7 +110,7 @@ def _validate_tree(place: _Place, budget: Budget | None) -> _Findings:
         inner = _validate_tree(below, budget if below.has_rules else None)
         found.schema += inner.schema
         found.rules += inner.rules
-    found.schema += [*validate_extensions(schema, path), *validate_rules(schema, path)]
+    found.schema += [*validate_extensions(schema, path, place.around), *validate_rules(schema, path)]
     if schema.get(VALIDATIONS) and not found.schema and budget is not None:
         root = place.root or bool(schema.get(EMBEDDED))
         at = RulePlace(schema, path, root, place.count, place.around.uncorrelatable)
@@ -117,12 +126,23 @@ def _places_below(place: _Place) -> Iterator[_Place]:
         yield _Place(additional, path.child("additionalProperties"), around.of_additional(), count)
     for name, each in sorted((schema.get("properties") or {}).items()):
         at = path.child("properties").key(name)
-        yield _Place(each, at, around.of_property(schema, name, root=place.root), count)
-    for nested in alternatives(schema, path):
+        yield _Place(each, at, around.of_property(schema, name, path, root=place.root), count)
+    for nested in (*alternatives(schema, path), *_unsupported(schema, path)):
         yield _Place(nested.schema, nested.path, around, None, has_rules=False)
-    items = schema.get("items")
+    items, at = schema.get("items"), path.child("items")
     if isinstance(items, dict):
-        yield _Place(items, path.child("items"), around.of_items(schema, path), count)
+        yield _Place(items, at, around.of_items(schema, path), count)
+    elif isinstance(items, list):
+        for index, each in enumerate(items):
+            yield _Place(each, at.index(index), around.of_items(schema, path), count)
+
+
+def _unsupported(schema: Json, path: Path) -> Iterator[Nested]:
+    """Schemas that may not be there. They are checked like all others, as upstream does."""
+    for key in ("definitions", "dependencies"):
+        for name, each in sorted((schema.get(key) or {}).items()):
+            if isinstance(each, dict):
+                yield Nested(each, path.child(key).key(name))
 
 
 def _count_below(schema: Json, count: int | None) -> int | None:

@@ -1,0 +1,75 @@
+"""Non-structural schemas: a definition that was stored with one says so, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilothouse.extensions.controllers.definitions import Definitions
+from pilothouse.extensions.controllers.status_writer import StatusWriter
+from pilothouse.extensions.customresourcedefinitions.conditions import (
+    NON_STRUCTURAL_SCHEMA,
+    Condition,
+    find_condition,
+    remove_condition,
+    set_condition,
+)
+from pilothouse.extensions.schema.definition.structure import unsupported_part, validate_structural
+from pilothouse.machinery.errors import aggregate
+from pilothouse.machinery.field import FieldError, invalid, root
+from pilothouse.machinery.objects import Json, metadata, uid_of
+
+
+class NonStructuralSchemaController:
+    def __init__(self, definitions: Definitions, writer: StatusWriter) -> None:
+        self._definitions = definitions
+        self._writer = writer
+        self._checked: dict[str, tuple[str, int]] = {}
+        """By the definitions' names, UID and generation of what was looked at: the status has no say here."""
+
+    async def sync(self, name: str) -> None:
+        definition = self._definitions.get(name)
+        if definition is None:
+            self._checked.pop(name, None)
+            return
+        looked_at = (uid_of(definition), metadata(definition).get("generation") or 0)
+        if self._checked.get(name) == looked_at:
+            return
+        condition = condition_of(definition["spec"])
+        if not _says(definition, condition):
+            await self._writer.write(definition, lambda current: _record(current, condition))
+        self._checked[name] = looked_at
+
+
+def condition_of(spec: Json) -> Condition | None:
+    """None where all is well."""
+    for version in spec.get("versions") or ():
+        if why := unsupported_part(_schema(version)):
+            message = f"failed to check validation schema for version {version['name']}: {why}"
+            return Condition(NON_STRUCTURAL_SCHEMA, "Unknown", "StructuralError", message)
+    violations = [str(error) for error in _violations(spec)]
+    return Condition(NON_STRUCTURAL_SCHEMA, "True", "Violations", aggregate(violations)) if violations else None
+
+
+def _schema(version: Json) -> Json:
+    return (version.get("schema") or {}).get("openAPIV3Schema") or {}
+
+
+def _violations(spec: Json) -> Iterator[FieldError]:
+    if spec.get("preserveUnknownFields"):
+        yield invalid(root("spec", "preserveUnknownFields"), True, "must be false")
+    for position, version in enumerate(spec.get("versions") or ()):
+        if (version.get("schema") or {}).get("openAPIV3Schema") is not None:
+            path = root("spec", "versions").index(position).child("schema", "openAPIV3Schema")
+            yield from validate_structural(_schema(version), path)
+
+
+def _says(definition: Json, condition: Condition | None) -> bool:
+    found = find_condition(definition, NON_STRUCTURAL_SCHEMA)
+    return found is None if condition is None else condition.is_said_by(found)
+
+
+def _record(current: Json, condition: Condition | None) -> None:
+    if condition is None:
+        remove_condition(current, NON_STRUCTURAL_SCHEMA)
+    else:
+        set_condition(current, condition)

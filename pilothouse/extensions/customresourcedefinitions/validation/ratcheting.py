@@ -1,0 +1,152 @@
+"""Ratcheting: a fault that a definition was stored with does not bar other changes to it. A new one is refused."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, is_true
+from pilothouse.extensions.customresourcedefinitions.internal_form import InternalSpec
+from pilothouse.extensions.schema.correlation import same
+from pilothouse.extensions.schema.definition.list_keys import validate_item_nullability, validate_set_items
+from pilothouse.extensions.schema.definition.standards import TYPES
+from pilothouse.extensions.schema.definition.structure import is_structural
+from pilothouse.extensions.schema.every_schema import every_schema
+from pilothouse.extensions.schema.pruning import prune_value
+from pilothouse.extensions.schema.structural import (
+    EMBEDDED,
+    INT_OR_STRING,
+    LIST_MAP_KEYS,
+    LIST_TYPE,
+    PRESERVE,
+    VALIDATIONS,
+    Structural,
+    structural,
+)
+from pilothouse.machinery.field import NOWHERE
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.ca_bundles import validate_ca_bundle
+from pilothouse.machinery.validation.immutable import semantically_equal
+
+MAX_SELECTABLE_FIELDS = 8
+UNDERSTOOD_REVIEWS = ("v1", "v1beta1")
+COMMON = ""
+"""Stands for what all versions say alike, where versions are told apart by their names."""
+
+_EXTENSIONS = (EMBEDDED, INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, VALIDATIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationOptions:
+    """What a definition has to fulfil."""
+
+    requires_understood_review: bool = True
+    requires_schemas: bool = True
+    requires_valid_types: bool = True
+    requires_structure: bool = True
+    requires_pruned_defaults: bool = True
+    requires_atomic_sets: bool = True
+    requires_map_keys: bool = True
+    allows_invalid_ca_bundle: bool = False
+    unchanged_schemas: frozenset[str] = frozenset()
+    """Versions whose schema stays as it is: their rules may cost more than those of a new one might."""
+    too_many_fields: frozenset[str] = frozenset()
+    """Versions that keep more selectable fields than a new one might have."""
+
+    def for_spec(self, spec: InternalSpec) -> ValidationOptions:
+        """Who prunes, has defaults, or uses Kubernetes' extensions needs a structural schema, whatever was stored."""
+        needed = not spec.preserves_unknown_fields or has_defaults(spec) or _has_extensions(spec)
+        return replace(self, requires_structure=True) if needed else self
+
+
+ON_CREATE = ValidationOptions(allows_invalid_ca_bundle=True)
+"""A bundle that is no good keeps the definition from being established."""
+
+
+def strictest_on_update(old: Json) -> ValidationOptions:
+    """What is asked of a change as long as nobody has looked for faults in the stored definition."""
+    return ValidationOptions(allows_invalid_ca_bundle=_allows_invalid_ca_bundle(old))
+
+
+def options_on_update(definition: Json, old: Json) -> ValidationOptions:
+    spec, stored = InternalSpec.of(definition["spec"]), InternalSpec.of(old["spec"])
+    return ValidationOptions(
+        requires_understood_review=_has_understood_review(old["spec"]),
+        requires_schemas=all(stored.schema_of(version) is not None for version in stored.versions),
+        requires_valid_types=not any(_has_invalid_type(each) for each in _every(stored)),
+        requires_structure=all(map(is_structural, stored.schemas())),
+        requires_pruned_defaults=not any(map(_has_unpruned_default, stored.schemas())),
+        requires_atomic_sets=not any(any(validate_set_items(each, NOWHERE)) for each in _every(stored)),
+        requires_map_keys=not any(any(validate_item_nullability(each, NOWHERE)) for each in _every(stored)),
+        allows_invalid_ca_bundle=_allows_invalid_ca_bundle(old),
+        unchanged_schemas=frozenset(_unchanged_schemas(spec, stored)),
+        too_many_fields=frozenset(_too_many_fields(spec, stored)),
+    )
+
+
+def has_defaults(spec: InternalSpec) -> bool:
+    return any(each.get("default") is not None for each in _every(spec))
+
+
+def _every(spec: InternalSpec) -> Iterator[Json]:
+    for schema in spec.schemas():
+        yield from every_schema(schema)
+
+
+def _has_extensions(spec: InternalSpec) -> bool:
+    return any(each.get(PRESERVE) is not None or any(map(each.get, _EXTENSIONS)) for each in _every(spec))
+
+
+def _has_invalid_type(schema: Json) -> bool:
+    return bool(schema.get("type")) and schema["type"] not in TYPES
+
+
+def _has_unpruned_default(schema: Json) -> bool:
+    return is_structural(schema) and any(map(_is_unpruned, _with_defaults(structural(schema))))
+
+
+def _with_defaults(schema: Structural) -> Iterable[Structural]:
+    if schema.default is not None:
+        yield schema
+    for child in schema.children():
+        yield from _with_defaults(child)
+
+
+def _is_unpruned(schema: Structural) -> bool:
+    pruned = copy.deepcopy(schema.default)
+    prune_value(pruned, schema)
+    return not same(pruned, schema.default)
+
+
+def _has_understood_review(spec: Json) -> bool:
+    webhook = (spec.get("conversion") or {}).get("webhook") or {}
+    versions = webhook.get("conversionReviewVersions") or []
+    return not versions or bool(set(versions) & set(UNDERSTOOD_REVIEWS))
+
+
+def _allows_invalid_ca_bundle(old: Json) -> bool:
+    return not is_true(old, ESTABLISHED) or any(validate_ca_bundle(ca_bundle_of(old["spec"]), NOWHERE))
+
+
+def ca_bundle_of(spec: Json) -> str:
+    """Of the conversion webhook, in base64. Empty where there is none."""
+    webhook = (spec.get("conversion") or {}).get("webhook") or {}
+    return (webhook.get("clientConfig") or {}).get("caBundle") or ""
+
+
+def _unchanged_schemas(spec: InternalSpec, old: InternalSpec) -> Iterator[str]:
+    before = {version.get("name"): old.schema_of(version) for version in old.versions}
+    for version in spec.versions:
+        name = version.get("name") or ""
+        if name in before and semantically_equal(spec.schema_of(version), before[name]):
+            yield name
+
+
+def _too_many_fields(spec: InternalSpec, old: InternalSpec) -> Iterator[str]:
+    before = {version.get("name"): version for version in old.versions} | {COMMON: old.common}
+    now = {version.get("name") or "": version for version in spec.versions} | {COMMON: spec.common}
+    for name, said in now.items():
+        kept = (before.get(name) or {}).get("selectableFields") or ()
+        if len(kept) > MAX_SELECTABLE_FIELDS and semantically_equal(said.get("selectableFields"), kept):
+            yield name
