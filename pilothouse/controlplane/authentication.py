@@ -1,14 +1,17 @@
-"""The authenticators that the options ask for: client certificates first, then tokens."""
+"""The authenticators that the options ask for: front proxies, then client certificates, then tokens."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
+from pilothouse.apiserver.authn.authorities import AuthorityFiles
 from pilothouse.apiserver.authn.bearer import BearerAuthenticator, UnionTokenAuthenticator
 from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticator
 from pilothouse.apiserver.authn.tokens import StaticTokens, read_token_file
 from pilothouse.apiserver.authn.union import UnionAuthenticator
 from pilothouse.apiserver.authn.x509 import X509Authenticator
+from pilothouse.controlplane.front_proxy import FrontProxy
 from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
@@ -31,5 +34,7 @@ def build_token_authenticator(
     )
 
 
-def build_authenticator(tokens: TokenAuthenticator) -> Authenticator:
-    return UnionAuthenticator([X509Authenticator(), BearerAuthenticator(tokens)])
+def build_authenticator(proxy: FrontProxy, client_cas: Iterable[Path], tokens: TokenAuthenticator) -> Authenticator:
+    """Raises OSError, ValueError when a CA file makes no sense."""
+    users = X509Authenticator(AuthorityFiles(client_cas))
+    return UnionAuthenticator([proxy.authenticator, users, BearerAuthenticator(tokens)])

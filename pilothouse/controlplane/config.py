@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import ip_address
-from pathlib import Path
 
+from pilothouse.apiserver.authn.request_header import STANDARD
 from pilothouse.apiserver.filters.chain import ChainConfig
 from pilothouse.apiserver.server.checks import storage_checks
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
+from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.controlplane.authentication import build_authenticator, build_token_authenticator
 from pilothouse.controlplane.authorization import build_authorizer
-from pilothouse.controlplane.certificates.paths import CertificatePaths
+from pilothouse.controlplane.front_proxy import FrontProxy, front_proxy
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
 from pilothouse.controlplane.service_accounts import service_account_config
 from pilothouse.controlplane.services import build_service_resolver
+from pilothouse.controlplane.serving import client_cas
 from pilothouse.kube.bootstrap.address import PublicAddress
+from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
 from pilothouse.kube.rbac.authorizer.policy import Policy
 from pilothouse.kube.served import Registries
 from pilothouse.kube.server import KubeConfig
@@ -32,15 +35,18 @@ class Config:
     generic: GenericConfig
     kube: KubeConfig
     chain: ChainConfig
+    proxy_client: KeyPair
+    """What the servers of other API groups are shown."""
 
 
 def new_config(options: CompletedOptions, store: Store) -> Config:
     """Raises ValueError or OSError when a file that an option names makes no sense."""
     registries = Registries(store, root=options.etcd.prefix, event_ttl=int(options.misc.event_ttl))
     address = PublicAddress(_endpoint_ip(options), options.secure_serving.secure_port)
-    parts = _Parts(options, registries, Policy(), service_account_config(options), address)
+    proxy = front_proxy(options)
+    parts = _Parts(options, registries, Policy(), service_account_config(options), address, proxy)
     generic = _generic(parts)
-    return Config(options, generic, _kube(parts, generic), _chain(options, generic))
+    return Config(options, generic, _kube(parts, generic), _chain(parts, generic), proxy.client)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,7 @@ class _Parts:
     policy: Policy
     service_accounts: ServiceAccountConfig
     address: PublicAddress
+    front_proxy: FrontProxy
 
     @property
     def services(self) -> ServiceResolver:
@@ -67,7 +74,7 @@ def _generic(parts: _Parts) -> GenericConfig:
         health_checks=tuple(storage_checks(store, timeout=options.etcd.healthcheck_timeout)),
         resources=parse_runtime_config(options.api_enablement.runtime_config),
         features=FeatureGates(options.features.feature_gates),
-        authenticator=build_authenticator(tokens),
+        authenticator=build_authenticator(parts.front_proxy, client_cas(options), tokens),
         tokens=tokens,
         api_audiences=parts.service_accounts.audiences,
         authorizer=build_authorizer(options.authorization, parts.policy),
@@ -88,7 +95,7 @@ def _kube(parts: _Parts, generic: GenericConfig) -> KubeConfig:
         allow_privileged=options.misc.allow_privileged,
         kubelet=options.kubelet.config,
         address=parts.address,
-        client_cas=_client_cas(options),
+        trust=_trust(options, parts.front_proxy),
         policy=parts.policy,
         service_accounts=parts.service_accounts,
         external_hostname=options.generic.external_hostname,
@@ -102,15 +109,12 @@ def _endpoint_ip(options: CompletedOptions) -> str:
     return host_address() if ip_address(advertised).is_loopback else advertised
 
 
-def _client_cas(options: CompletedOptions) -> tuple[Path, ...]:
-    own, given = (
-        CertificatePaths.under(Path(options.pilothouse.data_dir)).ca_cert,
-        options.authentication.client_ca_file,
-    )
-    return (own, Path(given)) if given else (own,)
+def _trust(options: CompletedOptions, proxy: FrontProxy) -> ClusterAuthenticationInfo:
+    return ClusterAuthenticationInfo(client_cas(options), proxy.cas, proxy.allowed_names, proxy.headers)
 
 
-def _chain(options: CompletedOptions, generic: GenericConfig) -> ChainConfig:
+def _chain(parts: _Parts, generic: GenericConfig) -> ChainConfig:
+    options = parts.options
     send_retry_after = options.generic.shutdown_send_retry_after
     return ChainConfig(
         authenticator=generic.authenticator,
@@ -119,6 +123,7 @@ def _chain(options: CompletedOptions, generic: GenericConfig) -> ChainConfig:
         request_timeout=options.generic.request_timeout,
         max_requests_inflight=options.generic.max_requests_inflight,
         max_mutating_requests_inflight=options.generic.max_mutating_requests_inflight,
+        front_proxy=tuple({STANDARD, parts.front_proxy.headers}),
         cors_origins=options.generic.cors_allowed_origins,
         is_terminating=lambda: send_retry_after and generic.lifecycle.not_accepting_new_request.signaled,
     )

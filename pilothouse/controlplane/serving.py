@@ -11,6 +11,7 @@ from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.controlplane.certificates.ensure import ensure_certificates
 from pilothouse.controlplane.certificates.kubeconfig import write_kubeconfig
 from pilothouse.controlplane.certificates.paths import CertificatePaths
+from pilothouse.controlplane.front_proxy import front_proxy
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.kube.bootstrap.address import kubernetes_service_ip
 
@@ -41,16 +42,22 @@ class Certificates:
         write_kubeconfig(path, server_url=server_url, ca=ca, cert=self.own.admin_cert, key=self.own.admin_key)
 
 
-def _files(options: CompletedOptions, own: CertificatePaths) -> TlsFiles:
+def client_cas(options: CompletedOptions) -> tuple[Path, ...]:
     """Besides the --client-ca-file our own CA is always believed: it signed the admin's certificate."""
-    secure, given_ca = options.secure_serving, options.authentication.client_ca_file
+    own, given = CertificatePaths.under(Path(options.pilothouse.data_dir)), options.authentication.client_ca_file
+    return (own.ca_cert, Path(given)) if given else (own.ca_cert,)
+
+
+def _files(options: CompletedOptions, own: CertificatePaths) -> TlsFiles:
+    """TLS takes certificates of users and of front proxies; authentication tells them apart."""
+    secure = options.secure_serving
     pair = KeyPair(own.serving_cert, own.serving_key)
     if secure.tls_cert_file:
         pair = KeyPair(Path(secure.tls_cert_file), Path(secure.tls_private_key_file))
     return TlsFiles(
         serving=pair,
         sni=tuple(parse_sni_certificate(value) for value in secure.tls_sni_cert_key),
-        client_cas=(own.ca_cert, *((Path(given_ca),) if given_ca else ())),
+        client_cas=(*client_cas(options), *front_proxy(options).cas),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.endpoints.api_groups import (
@@ -17,6 +16,7 @@ from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.admission.plugins import admission_plugins
 from pilothouse.kube.bootstrap.address import PublicAddress, kubernetes_service_ip
+from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
 from pilothouse.kube.bootstrap.install import Bootstrap
 from pilothouse.kube.capabilities import CAPABILITIES
 from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
@@ -42,8 +42,8 @@ class KubeConfig:
     allow_privileged: bool = False
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     address: PublicAddress = field(default_factory=lambda: PublicAddress("127.0.0.1", 6443))
-    client_cas: tuple[Path, ...] = ()
-    """Files with the CAs whose client certificates are believed."""
+    trust: ClusterAuthenticationInfo = field(default_factory=ClusterAuthenticationInfo)
+    """Whom extension API servers are told to believe."""
     policy: Policy = field(default_factory=Policy)
     """What the RBAC authorizer goes by: the server fills it with the roles and bindings."""
     service_accounts: ServiceAccountConfig = field(default_factory=ServiceAccountConfig)
@@ -98,7 +98,7 @@ class KubeServer:
             legacy.services,
             address=self.config.address,
             cluster_ip=kubernetes_service_ip(self.config.service_cluster_ip_ranges[0]),
-            client_cas=self.config.client_cas,
+            trust=self.config.trust,
         )
 
     def _install_legacy_api(self, legacy: LegacyRESTStorage, installer: Installer) -> None:

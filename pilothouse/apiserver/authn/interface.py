@@ -12,7 +12,7 @@ from pilothouse.apiserver.http import Request
 
 class Authenticator(Protocol):
     async def authenticate(self, request: Request) -> User | None:
-        """None: no credentials that this authenticator knows. Raises Unauthorized for credentials that are wrong."""
+        """None: no credentials that this authenticator knows. Raises Unauthorized for wrong ones."""
 
 
 @dataclass(frozen=True, slots=True)

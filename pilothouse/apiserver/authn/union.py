@@ -1,4 +1,7 @@
-"""Several authenticators in order: the first that knows the user decides; wrong credentials are final."""
+"""Several authenticators in order: the first that knows the user decides.
+
+What one of them found wrong matters only if none knows the user.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Sequence
 from pilothouse.apiserver.authn.interface import Authenticator
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Request
+from pilothouse.machinery.errors import Unauthorized
 
 
 class UnionAuthenticator:
@@ -14,8 +18,15 @@ class UnionAuthenticator:
         self.authenticators = tuple(authenticators)
 
     async def authenticate(self, request: Request) -> User | None:
+        refused: Unauthorized | None = None
         for authenticator in self.authenticators:
-            user = await authenticator.authenticate(request)
+            try:
+                user = await authenticator.authenticate(request)
+            except Unauthorized as error:
+                refused = error
+                continue
             if user is not None:
                 return user
+        if refused is not None:
+            raise refused
         return None

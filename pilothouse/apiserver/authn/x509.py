@@ -1,26 +1,42 @@
-"""Client certificates: common name and organizations of a certificate that the TLS handshake has verified."""
+"""Client certificates: common name and organizations of a certificate that the TLS handshake has verified.
+
+TLS trusts the CAs of front proxies as well. A certificate of theirs names no user, and is wrong where it stands alone.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
 
+from pilothouse.apiserver.authn.authorities import Authorities
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.serving.client_certificate import ClientCertificate, client_certificate
+from pilothouse.machinery.errors import Unauthorized
 
 
 class X509Authenticator:
+    def __init__(self, authorities: Authorities) -> None:
+        """`authorities` are the CAs whose certificates are users."""
+        self._authorities = authorities
+
     async def authenticate(self, request: Request) -> User | None:
         if request.transport is None:
             return None
         certificate = client_certificate(request.transport)
-        if certificate is None or not certificate.common_name:
+        if certificate is None:
             return None
-        return _user(certificate)
+        if not _trusted(certificate, self._authorities()):
+            raise Unauthorized
+        return _user(certificate) if certificate.common_name else None
 
 
 # A connection's certificate is asked about with every request.
+@lru_cache(maxsize=4096)
+def _trusted(certificate: ClientCertificate, authorities: frozenset[bytes]) -> bool:
+    return certificate.issued_under(authorities)
+
+
 @lru_cache(maxsize=4096)
 def _user(certificate: ClientCertificate) -> User:
     return User(

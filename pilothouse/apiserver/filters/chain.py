@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from pilothouse.apiserver.authn.interface import Authenticator
+from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
 from pilothouse.apiserver.authn.superuser import INSECURE_SUPERUSER, AlwaysUser
 from pilothouse.apiserver.authn.tokens import loopback_user
 from pilothouse.apiserver.authz.interface import Authorizer
@@ -38,6 +39,8 @@ class ChainConfig:
     max_mutating_requests_inflight: int = 200
     cors_origins: Sequence[str] = ()
     in_flight: WaitGroup = field(default_factory=WaitGroup)
+    front_proxy: tuple[RequestHeaders, ...] = (STANDARD,)
+    """The headers in which front proxies name users."""
     is_terminating: Callable[[], bool] = lambda: False
     """Whether requests are to be turned away with 429 by now: --shutdown-send-retry-after."""
 
@@ -49,7 +52,7 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
     """
     filters: list[Filter] = [
         *_before_authentication(config),
-        with_authentication(config.authenticator, anonymous=config.anonymous),
+        with_authentication(config.authenticator, anonymous=config.anonymous, front_proxy=config.front_proxy),
         with_impersonation(config.authorizer),
         with_max_in_flight(config.max_requests_inflight, config.max_mutating_requests_inflight),
         with_authorization(config.authorizer),

@@ -14,6 +14,8 @@ from pilothouse.controlplane.certificates.names import ServingNames, serving_nam
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.certificates.record import note, still_good
 
+FRONT_PROXY_CLIENT = "front-proxy-client"
+
 
 def ensure_certificates(
     data_dir: Path, *, bind_address: str, hostnames: Iterable[str] = (), service_ip: str = "10.0.0.1"
@@ -37,7 +39,7 @@ def _make(paths: CertificatePaths, wanted: ServingNames) -> None:
 
     server = Profile("kube-apiserver", names=wanted)
     admin = Profile("kubernetes-admin", organization="system:masters")
-    proxy = Profile("front-proxy-client")
+    proxy = Profile(FRONT_PROXY_CLIENT)
     serving = keep_certificate(server, ca, paths.serving_cert, paths.serving_key)
     issued = [
         serving,

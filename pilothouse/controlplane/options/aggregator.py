@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import BOOL
+from pilothouse.controlplane.flags.values import BOOL, STRING
+from pilothouse.controlplane.options.files import missing_files
 
 
 @dataclass(frozen=True)
@@ -22,5 +23,20 @@ class AggregatorOptions:
         "Without it, by endpoints where there are ready ones, and otherwise by cluster IPs.",
     )
 
+    proxy_client_cert_file: str = flag(
+        "proxy-client-cert-file",
+        STRING,
+        "",
+        "The client certificate that is shown to the servers of other API groups. Without it, the one in --data-dir.",
+    )
+    proxy_client_key_file: str = flag("proxy-client-key-file", STRING, "", "The key of --proxy-client-cert-file.")
+
     def validate(self) -> Iterator[str]:
-        yield from ()
+        if bool(self.proxy_client_cert_file) != bool(self.proxy_client_key_file):
+            yield "--proxy-client-cert-file and --proxy-client-key-file must be specified together"
+        yield from missing_files(
+            {
+                "proxy-client-cert-file": self.proxy_client_cert_file,
+                "proxy-client-key-file": self.proxy_client_key_file,
+            }
+        )

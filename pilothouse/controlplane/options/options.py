@@ -25,6 +25,7 @@ from pilothouse.controlplane.options.kubelet import KubeletOptions
 from pilothouse.controlplane.options.logs import LogsOptions
 from pilothouse.controlplane.options.misc import MiscOptions
 from pilothouse.controlplane.options.pilothouse import PilothouseOptions
+from pilothouse.controlplane.options.request_header import RequestHeaderOptions
 from pilothouse.controlplane.options.secure_serving import SecureServingOptions
 
 SECTIONS: dict[str, type[Any]] = {
@@ -41,6 +42,7 @@ SECTIONS: dict[str, type[Any]] = {
     "kubelet": KubeletOptions,
     "misc": MiscOptions,
     "aggregator": AggregatorOptions,
+    "request_header": RequestHeaderOptions,
     "pilothouse": PilothouseOptions,
 }
 """By their name in Options, in the order of the help."""
@@ -61,6 +63,7 @@ class Options:
     kubelet: KubeletOptions = field(default_factory=KubeletOptions)
     misc: MiscOptions = field(default_factory=MiscOptions)
     aggregator: AggregatorOptions = field(default_factory=AggregatorOptions)
+    request_header: RequestHeaderOptions = field(default_factory=RequestHeaderOptions)
     pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
     given: frozenset[str] = frozenset()
     """The names of the flags that the command line has."""

@@ -33,9 +33,6 @@ _VALUES = """
     log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec min-compatibility-version
     oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim
     oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip peer-advertise-port peer-ca-file
-    proxy-client-cert-file proxy-client-key-file requestheader-allowed-names requestheader-client-ca-file
-    requestheader-extra-headers-prefix requestheader-group-headers requestheader-uid-headers
-    requestheader-username-headers
     service-account-signing-endpoint
     strict-transport-security-directives tls-curve-preferences tracing-config-file vmodule
 """

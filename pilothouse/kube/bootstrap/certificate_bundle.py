@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import re
 import ssl
 from collections.abc import Iterable
 from datetime import timedelta
 
+from pilothouse.apiserver.authn.authorities import certificates_in
 from pilothouse.machinery.times import Clock, system_clock
 
 _SLACK = timedelta(minutes=5)
-_BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 
 def join_bundles(found: str, own: Iterable[str], clock: Clock = system_clock) -> str:
     """The certificates that were found, and after them our own. Raises ValueError for what is no certificate."""
-    ours = [cert for bundle in own for cert in _certificates(bundle)]
-    joined = dict.fromkeys([*_certificates(found), *ours])
+    ours = [cert for bundle in own for cert in certificates_in(bundle)]
+    joined = dict.fromkeys([*certificates_in(found), *ours])
     kept = [cert for cert in joined if cert in ours or not _expired(cert, clock)]
     return "".join(map(ssl.DER_cert_to_PEM_cert, kept))
-
-
-def _certificates(bundle: str) -> list[bytes]:
-    return [ssl.PEM_cert_to_DER_cert(block) for block in _BLOCK.findall(bundle)]
 
 
 def _expired(certificate: bytes, clock: Clock) -> bool:

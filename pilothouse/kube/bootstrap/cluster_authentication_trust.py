@@ -1,15 +1,19 @@
-"""The ConfigMap from which extension API servers learn whose client certificates this cluster believes.
+"""The ConfigMap from which extension API servers learn whom this cluster believes: users and front proxies.
 
-What other servers have written there stays, until it expires.
+What other servers have written there stays; certificates until they expire.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import orjson
+
+from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.bootstrap.certificate_bundle import join_bundles
@@ -18,14 +22,35 @@ from pilothouse.machinery.objects import Json
 
 NAMESPACE, NAME = "kube-system", "extension-apiserver-authentication"
 CLIENT_CA = "client-ca-file"
+FRONT_PROXY_CA = "requestheader-client-ca-file"
 
 _PERIOD = 60.0
 
 
+@dataclass(frozen=True, slots=True)
+class ClusterAuthenticationInfo:
+    """Files with the CAs, and by which headers and names front proxies are known."""
+
+    client_cas: Sequence[Path] = ()
+    front_proxy_cas: Sequence[Path] = ()
+    allowed_names: Sequence[str] = ()
+    headers: RequestHeaders = field(default=STANDARD)
+
+    @property
+    def lists(self) -> dict[str, Sequence[str]]:
+        return {
+            "requestheader-allowed-names": self.allowed_names,
+            "requestheader-extra-headers-prefix": self.headers.extra_prefix,
+            "requestheader-group-headers": self.headers.group,
+            "requestheader-username-headers": self.headers.username,
+            **({"requestheader-uid-headers": self.headers.uid} if self.headers.uid else {}),
+        }
+
+
 class ClusterAuthenticationTrust:
-    def __init__(self, config_maps: OwnAccess, client_cas: Sequence[Path]) -> None:
+    def __init__(self, config_maps: OwnAccess, own: ClusterAuthenticationInfo) -> None:
         self._config_maps = config_maps
-        self._client_cas = client_cas
+        self._own = own
 
     async def start(self, context: HookContext) -> None:
         sync = partial(try_once, self.sync, f"error while syncing ConfigMap {NAMESPACE}/{NAME}")
@@ -34,18 +59,34 @@ class ClusterAuthenticationTrust:
 
     async def sync(self) -> None:
         """The files are read each time, because they may change. Raises StatusError, OSError, ValueError."""
-        own = await asyncio.to_thread(lambda: [path.read_text() for path in self._client_cas])
+        users = await asyncio.to_thread(_read, self._own.client_cas)
+        proxies = await asyncio.to_thread(_read, self._own.front_proxy_cas)
         found = await self._config_maps.get(NAME, namespace=NAMESPACE)
         before: dict[str, str] = (found or {}).get("data") or {}
-        bundle = join_bundles(before.get(CLIENT_CA, ""), own)
-        if bundle == before.get(CLIENT_CA, ""):
+        data = before | self._combined(before, users, proxies)
+        if data == before:
             return
         if found is None:
-            await self._create(bundle)
+            await self._create(data)
         else:
-            await self._config_maps.update(found, lambda obj: obj.update(data=before | {CLIENT_CA: bundle}))
+            await self._config_maps.update(found, lambda obj: obj.update(data=data))
 
-    async def _create(self, bundle: str) -> None:
+    def _combined(self, before: dict[str, str], users: list[str], proxies: list[str]) -> dict[str, str]:
+        data = {CLIENT_CA: join_bundles(before.get(CLIENT_CA, ""), users)}
+        if proxies:  # the headers mean something only together with a CA
+            data[FRONT_PROXY_CA] = join_bundles(before.get(FRONT_PROXY_CA, ""), proxies)
+            data |= {name: _joined(before.get(name, ""), own) for name, own in self._own.lists.items()}
+        return {name: value for name, value in data.items() if value}
+
+    async def _create(self, data: dict[str, str]) -> None:
         metadata: Json = {"name": NAME, "namespace": NAMESPACE}
-        data = {CLIENT_CA: bundle}
         await self._config_maps.ensure({"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": data})
+
+
+def _read(files: Iterable[Path]) -> list[str]:
+    return [path.read_text() for path in files]
+
+
+def _joined(before: str, own: Sequence[str]) -> str:
+    """A JSON list of what was there and what is ours. Raises ValueError for what is no list."""
+    return orjson.dumps(list(dict.fromkeys([*(orjson.loads(before) if before else ()), *own]))).decode()

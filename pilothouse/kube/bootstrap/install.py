@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.kube.bootstrap.address import PublicAddress
-from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationTrust
+from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo, ClusterAuthenticationTrust
 from pilothouse.kube.bootstrap.endpoint_leases import EndpointLeases
 from pilothouse.kube.bootstrap.endpoint_reconciler import LeaseEndpointReconciler
 from pilothouse.kube.bootstrap.identity import hostname
@@ -34,12 +33,12 @@ class Bootstrap:
     services: ServiceStorage
     address: PublicAddress
     cluster_ip: str
-    client_cas: tuple[Path, ...]
+    trust: ClusterAuthenticationInfo
 
     def install(self, server: GenericAPIServer) -> None:
         namespaces = SystemNamespaces(self.registries.open(NAMESPACES))
         config_maps = OwnAccess(self.registries.open(CONFIG_MAPS))
-        trust = ClusterAuthenticationTrust(config_maps, self.client_cas)
+        trust = ClusterAuthenticationTrust(config_maps, self.trust)
         server.add_post_start_hook("start-system-namespaces-controller", namespaces.start)
         server.add_post_start_hook("start-cluster-authentication-info-controller", trust.start)
         self._install_identity(server)

@@ -53,8 +53,12 @@ async def _write(config_maps: OwnAccess, name: str, data: Json) -> None:
     await config_maps.create({"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata, "data": data})
 
 
+def _trust(config_maps: OwnAccess, own_ca: OwnCA) -> trust.ClusterAuthenticationTrust:
+    return trust.ClusterAuthenticationTrust(config_maps, trust.ClusterAuthenticationInfo([own_ca.path]))
+
+
 async def test_extension_servers_can_read_whom_this_server_believes(config_maps: OwnAccess, own_ca: OwnCA) -> None:
-    await trust.ClusterAuthenticationTrust(config_maps, [own_ca.path]).sync()
+    await _trust(config_maps, own_ca).sync()
     assert await _data(config_maps, trust.NAME) == {"client-ca-file": own_ca.pem}
 
 
@@ -62,12 +66,12 @@ async def test_what_other_servers_believe_stays_until_it_expires(config_maps: Ow
     other, expired, own = _ca("other"), _ca("expired", days=-1), own_ca.pem
     written = {"client-ca-file": expired + own + other, "requestheader-client-ca-file": other}
     await _write(config_maps, trust.NAME, written)
-    await trust.ClusterAuthenticationTrust(config_maps, [own_ca.path]).sync()
+    await _trust(config_maps, own_ca).sync()
     assert await _data(config_maps, trust.NAME) == written | {"client-ca-file": own + other}
 
 
 async def test_a_new_ca_is_added_to_the_old_one(config_maps: OwnAccess, own_ca: OwnCA) -> None:
-    old, controller = own_ca.pem, trust.ClusterAuthenticationTrust(config_maps, [own_ca.path])
+    old, controller = own_ca.pem, _trust(config_maps, own_ca)
     await controller.sync()
     own_ca.change()
     await controller.sync()
@@ -75,8 +79,27 @@ async def test_a_new_ca_is_added_to_the_old_one(config_maps: OwnAccess, own_ca: 
 
 
 async def test_without_a_ca_there_is_nothing_to_say(config_maps: OwnAccess) -> None:
-    await trust.ClusterAuthenticationTrust(config_maps, []).sync()
+    await trust.ClusterAuthenticationTrust(config_maps, trust.ClusterAuthenticationInfo()).sync()
     assert await _data(config_maps, trust.NAME) is None
+
+
+async def test_front_proxies_are_known_by_their_ca_their_names_and_their_headers(
+    config_maps: OwnAccess, own_ca: OwnCA
+) -> None:
+    other = _ca("other")
+    await _write(
+        config_maps, trust.NAME, {"requestheader-client-ca-file": other, "requestheader-allowed-names": '["them"]'}
+    )
+    own = trust.ClusterAuthenticationInfo(front_proxy_cas=[own_ca.path], allowed_names=["us", "them"])
+    await trust.ClusterAuthenticationTrust(config_maps, own).sync()
+    assert await _data(config_maps, trust.NAME) == {
+        "requestheader-allowed-names": '["them","us"]',
+        "requestheader-client-ca-file": other + own_ca.pem,
+        "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+        "requestheader-group-headers": '["X-Remote-Group"]',
+        "requestheader-uid-headers": '["X-Remote-Uid"]',
+        "requestheader-username-headers": '["X-Remote-User"]',
+    }
 
 
 async def test_tracking_has_a_first_day_which_is_kept(config_maps: OwnAccess) -> None:

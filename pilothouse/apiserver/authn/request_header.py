@@ -1,0 +1,104 @@
+"""Users named in headers by a front proxy, which proves with its client certificate that it may do so.
+
+The headers are believed only behind a certificate of the proxies' own CA with an allowed name. Behind any other they
+are nothing, and nothing further in ever sees them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import unquote
+
+from pilothouse.apiserver.authn.authorities import Authorities
+from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, User
+from pilothouse.apiserver.http import Headers, Request
+from pilothouse.apiserver.serving.client_certificate import ClientCertificate, client_certificate
+
+
+@dataclass(frozen=True)
+class RequestHeaders:
+    """The names of the headers; the first one with a value names the user, all together name the groups."""
+
+    username: tuple[str, ...] = ("X-Remote-User",)
+    uid: tuple[str, ...] = ("X-Remote-Uid",)
+    group: tuple[str, ...] = ("X-Remote-Group",)
+    extra_prefix: tuple[str, ...] = ("X-Remote-Extra-",)
+
+    @cached_property
+    def _names(self) -> frozenset[bytes]:
+        return frozenset(map(_key, (*self.username, *self.uid, *self.group)))
+
+    @cached_property
+    def _prefixes(self) -> tuple[bytes, ...]:
+        return tuple(map(_key, self.extra_prefix))
+
+    def strip(self, request: Request) -> None:
+        """Takes the headers from the request, whoever sent them."""
+        if any(self._is_one(name) for name, _ in request.headers):
+            request.headers = [(name, value) for name, value in request.headers if not self._is_one(name)]
+            request._headers = None
+
+    def _is_one(self, name: bytes) -> bool:
+        return name in self._names or name.startswith(self._prefixes)
+
+    def user(self, headers: Headers) -> User | None:
+        name = _first(headers, self.username)
+        if not name:
+            return None
+        groups = tuple(_all(headers, self.group))
+        return User(
+            name,
+            uid=_first(headers, self.uid),
+            groups=groups if _settled(name, groups) else (*groups, ALL_AUTHENTICATED),
+            extra=self._extra(headers),
+        )
+
+    def _extra(self, headers: Headers) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for prefix in self._prefixes:
+            for name, value in headers:
+                if name.startswith(prefix):
+                    key = unquote(name[len(prefix) :].decode("latin-1"))
+                    found[key] = (*found.get(key, ()), value.decode("latin-1"))
+        return found
+
+
+STANDARD = RequestHeaders()
+"""What aggregators send."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHeaderAuthenticator:
+    headers: RequestHeaders
+    authorities: Authorities
+    allowed_names: tuple[str, ...] = ()
+    """Common names of certificates; without any, whatever the CA has signed will do."""
+
+    async def authenticate(self, request: Request) -> User | None:
+        certificate = client_certificate(request.transport)
+        if certificate is None or not self._is_proxy(certificate):
+            return None
+        return self.headers.user(request.headers)
+
+    def _is_proxy(self, certificate: ClientCertificate) -> bool:
+        named = not self.allowed_names or certificate.common_name in self.allowed_names
+        return named and certificate.issued_under(self.authorities())
+
+
+def _key(name: str) -> bytes:
+    return name.strip().lower().encode("latin-1")
+
+
+def _all(headers: Headers, names: tuple[str, ...]) -> list[str]:
+    keys = list(map(_key, names))
+    return [value.decode("latin-1") for key in keys for name, value in headers if name == key and value]
+
+
+def _first(headers: Headers, names: tuple[str, ...]) -> str:
+    return next(iter(_all(headers, names)), "")
+
+
+def _settled(name: str, groups: tuple[str, ...]) -> bool:
+    """Whether it has been said already whether this user is authenticated."""
+    return name == ANONYMOUS or ALL_AUTHENTICATED in groups or ALL_UNAUTHENTICATED in groups
