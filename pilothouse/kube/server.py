@@ -14,7 +14,7 @@ from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.kube.admission.plugins import admission_plugins
+from pilothouse.kube.admission.plugins import PluginParts, admission_plugins
 from pilothouse.kube.bootstrap.address import PublicAddress, kubernetes_service_ip
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
 from pilothouse.kube.bootstrap.install import Bootstrap
@@ -73,13 +73,8 @@ class KubeServer:
         provider = LegacyRESTStorageProvider(self._service_network, connections, config.service_accounts)
         legacy = provider.open(self.registries)
         CAPABILITIES.allow_privileged = config.allow_privileged
-        plugins = admission_plugins(
-            self.registries,
-            namespace_phase=legacy.namespace_phase,
-            namespace_labels=legacy.namespace_labels,
-            authorizer=config.generic.authorizer,
-            enabled=config.generic.admission_plugins,
-        )
+        parts = PluginParts(self.registries, legacy, config.generic.authorizer, self.generic.discovery)
+        plugins = admission_plugins(parts, config.generic.admission_plugins)
         self.admission = AdmissionChain(plugins)
         installer = Installer(self.admission, config.generic.authorizer, config.generic.min_request_timeout)
         self._install_legacy_api(legacy, installer)

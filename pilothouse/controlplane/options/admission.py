@@ -26,7 +26,7 @@ DEFAULT_OFF = frozenset({
     "PodTolerationRestriction",
 })  # fmt: skip
 
-AVAILABLE_OFF: frozenset[str] = frozenset()
+AVAILABLE_OFF = DEFAULT_OFF - {"ImagePolicyWebhook", "NodeRestriction"}
 """Those of DEFAULT_OFF that this server has."""
 
 

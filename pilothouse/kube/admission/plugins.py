@@ -1,12 +1,21 @@
-"""The admission plugins of the built-in groups, in the order in which they run."""
+"""The admission plugins, in the order in which they run: those that others build on come first, those that must see
+what all the others did come last.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 
 from pilothouse.apiserver.admission.interface import Plugin
-from pilothouse.apiserver.admission.namespace_lifecycle import NamespaceLifecycle, NamespacePhase
+from pilothouse.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.discovery.groups import group_discovery
+from pilothouse.apiserver.discovery.manager import GroupManager
+from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.kube.admission.always import AlwaysAdmit, AlwaysDeny
+from pilothouse.kube.admission.always_pull_images import AlwaysPullImages
 from pilothouse.kube.admission.certificates import (
     CertificateApproval,
     CertificateSigning,
@@ -15,11 +24,21 @@ from pilothouse.kube.admission.certificates import (
 from pilothouse.kube.admission.claim_resize import PersistentVolumeClaimResize
 from pilothouse.kube.admission.default_classes import DefaultIngressClass, DefaultStorageClass
 from pilothouse.kube.admission.default_toleration_seconds import DefaultTolerationSeconds
+from pilothouse.kube.admission.deny_service_external_ips import DenyServiceExternalIPs
+from pilothouse.kube.admission.event_rate_limit import EventRateLimit
+from pilothouse.kube.admission.extended_resource_toleration import ExtendedResourceToleration
 from pilothouse.kube.admission.limit_ranger import LimitRanger
+from pilothouse.kube.admission.mapped_resources import mapped_resources
+from pilothouse.kube.admission.namespace_existence import NamespaceAutoProvision, NamespaceExists
 from pilothouse.kube.admission.node_taints import TaintNodesByCondition
+from pilothouse.kube.admission.owner_references import OwnerReferencesPermissionEnforcement
+from pilothouse.kube.admission.pod_anti_affinity import LimitPodHardAntiAffinityTopology
+from pilothouse.kube.admission.pod_node_selector import PodNodeSelector
 from pilothouse.kube.admission.pod_resize import PodResizeValidator
+from pilothouse.kube.admission.pod_toleration_restriction import PodTolerationRestriction
 from pilothouse.kube.admission.pod_topology_labels import PodTopologyLabels
-from pilothouse.kube.admission.podsecurity.plugin import NamespaceLabels, PodSecurity
+from pilothouse.kube.admission.podsecurity.configuration import Configuration as PodSecurityConfiguration
+from pilothouse.kube.admission.podsecurity.plugin import PodSecurity
 from pilothouse.kube.admission.priority import Priority
 from pilothouse.kube.admission.priority_classes import StoredPriorityClasses
 from pilothouse.kube.admission.resource_quota import ResourceQuota
@@ -28,44 +47,85 @@ from pilothouse.kube.admission.storage_object_in_use_protection import StorageOb
 from pilothouse.kube.admission.stored_objects import StoredObjects
 from pilothouse.kube.admission.stored_quotas import StoredQuotas
 from pilothouse.kube.core.limitranges import LIMIT_RANGES
+from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.core.nodes.resource import NODES
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS
+from pilothouse.kube.core.storage_provider import LegacyRESTStorage
 from pilothouse.kube.networking.ingress_classes import INGRESS_CLASSES
 from pilothouse.kube.node.runtimeclasses import RUNTIME_CLASSES
 from pilothouse.kube.scheduling.priorityclasses import PRIORITY_CLASSES
 from pilothouse.kube.served import Registries
 from pilothouse.kube.storage.storageclasses import STORAGE_CLASSES
+from pilothouse.machinery.objects import Json
 
 
-def admission_plugins(
-    registries: Registries,
-    *,
-    namespace_phase: NamespacePhase,
-    namespace_labels: NamespaceLabels,
-    authorizer: Authorizer,
-    enabled: Collection[str],
-) -> list[Plugin]:
-    """Those of the plugins that are enabled, by name."""
-    storage_classes = StoredObjects(registries.open(STORAGE_CLASSES))
-    nodes = StoredObjects(registries.open(NODES))
-    plugins: list[Plugin] = [
-        NamespaceLifecycle(namespace_phase),
-        LimitRanger(StoredObjects(registries.open(LIMIT_RANGES)).list),
-        TaintNodesByCondition(),
-        PodSecurity(namespace_labels, StoredObjects(registries.open(PODS)).list),
-        Priority(StoredPriorityClasses(registries.open(PRIORITY_CLASSES))),
-        DefaultTolerationSeconds(),
-        DefaultStorageClass(storage_classes.list),
-        StorageObjectInUseProtection(),
-        PersistentVolumeClaimResize(storage_classes.get),
-        RuntimeClass(StoredObjects(registries.open(RUNTIME_CLASSES)).get),
-        CertificateApproval(authorizer),
-        CertificateSigning(authorizer),
-        CertificateSubjectRestriction(),
-        DefaultIngressClass(StoredObjects(registries.open(INGRESS_CLASSES)).list),
-        PodTopologyLabels(nodes.get),
-        PodResizeValidator(nodes.get),
-        ResourceQuota(StoredQuotas(registries.open(RESOURCE_QUOTAS))),
-    ]
-    return [plugin for plugin in plugins if plugin.name in enabled]
+@dataclass(frozen=True)
+class PluginParts:
+    """What plugins are made from."""
+
+    registries: Registries
+    legacy: LegacyRESTStorage
+    authorizer: Authorizer
+    discovery: GroupManager
+    configurations: Mapping[str, Json] = field(default_factory=dict)
+    """By the name of the plugin."""
+
+    def stored(self, resource: Resource) -> StoredObjects:
+        return StoredObjects(self.registries.open(resource))
+
+    def groups(self) -> list[Json]:
+        """What discovery says about every group there is at the moment."""
+        return [group_discovery(self.legacy.group), *(group.discovery for group in self.discovery.groups())]
+
+
+_Make = Callable[[PluginParts], Plugin]
+
+PLUGINS: dict[str, _Make] = {
+    "AlwaysAdmit": lambda parts: AlwaysAdmit(),
+    "NamespaceAutoProvision": lambda parts: NamespaceAutoProvision(
+        parts.legacy.namespace_phase, OwnAccess(parts.registries.open(NAMESPACES)).ensure
+    ),
+    "NamespaceLifecycle": lambda parts: NamespaceLifecycle(parts.legacy.namespace_phase),
+    "NamespaceExists": lambda parts: NamespaceExists(parts.legacy.namespace_phase),
+    "LimitPodHardAntiAffinityTopology": lambda parts: LimitPodHardAntiAffinityTopology(),
+    "LimitRanger": lambda parts: LimitRanger(parts.stored(LIMIT_RANGES).list),
+    "TaintNodesByCondition": lambda parts: TaintNodesByCondition(),
+    "AlwaysPullImages": lambda parts: AlwaysPullImages(),
+    "PodSecurity": lambda parts: PodSecurity(
+        parts.legacy.namespace_labels,
+        parts.stored(PODS).list,
+        PodSecurityConfiguration.parse(parts.configurations.get("PodSecurity") or {}),
+    ),
+    "PodNodeSelector": lambda parts: PodNodeSelector(
+        parts.stored(NAMESPACES).get, parts.configurations.get("PodNodeSelector")
+    ),
+    "Priority": lambda parts: Priority(StoredPriorityClasses(parts.registries.open(PRIORITY_CLASSES))),
+    "DefaultTolerationSeconds": lambda parts: DefaultTolerationSeconds(),
+    "PodTolerationRestriction": lambda parts: PodTolerationRestriction(
+        parts.stored(NAMESPACES).get, parts.configurations.get("PodTolerationRestriction")
+    ),
+    "EventRateLimit": lambda parts: EventRateLimit(parts.configurations.get("EventRateLimit") or {}),
+    "ExtendedResourceToleration": lambda parts: ExtendedResourceToleration(),
+    "DefaultStorageClass": lambda parts: DefaultStorageClass(parts.stored(STORAGE_CLASSES).list),
+    "StorageObjectInUseProtection": lambda parts: StorageObjectInUseProtection(),
+    "OwnerReferencesPermissionEnforcement": lambda parts: OwnerReferencesPermissionEnforcement(
+        parts.authorizer, lambda kind: mapped_resources(parts.groups(), kind)
+    ),
+    "PersistentVolumeClaimResize": lambda parts: PersistentVolumeClaimResize(parts.stored(STORAGE_CLASSES).get),
+    "RuntimeClass": lambda parts: RuntimeClass(parts.stored(RUNTIME_CLASSES).get),
+    "CertificateApproval": lambda parts: CertificateApproval(parts.authorizer),
+    "CertificateSigning": lambda parts: CertificateSigning(parts.authorizer),
+    "CertificateSubjectRestriction": lambda parts: CertificateSubjectRestriction(),
+    "DefaultIngressClass": lambda parts: DefaultIngressClass(parts.stored(INGRESS_CLASSES).list),
+    "DenyServiceExternalIPs": lambda parts: DenyServiceExternalIPs(),
+    "PodTopologyLabels": lambda parts: PodTopologyLabels(parts.stored(NODES).get),
+    "PodResizeValidator": lambda parts: PodResizeValidator(parts.stored(NODES).get),
+    "ResourceQuota": lambda parts: ResourceQuota(StoredQuotas(parts.registries.open(RESOURCE_QUOTAS))),
+    "AlwaysDeny": lambda parts: AlwaysDeny(),
+}
+
+
+def admission_plugins(parts: PluginParts, enabled: Collection[str]) -> list[Plugin]:
+    """Those of the plugins that are enabled, by name. Raises ValueError for a configuration that makes no sense."""
+    return [make(parts) for name, make in PLUGINS.items() if name in enabled]

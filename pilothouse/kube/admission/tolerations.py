@@ -13,12 +13,12 @@ def merge_tolerations(first: Sequence[Json], second: Sequence[Json]) -> list[Jso
     merged: list[Json] = []
     for position, toleration in enumerate(every):
         following = (other for other in every[position + 1 :] if other != toleration)
-        if not any(_covers(other, toleration) for other in (*merged, *following)):
+        if not any(covers(other, toleration) for other in (*merged, *following)):
             merged.append(toleration)
     return merged
 
 
-def _covers(wide: Json, narrow: Json) -> bool:
+def covers(wide: Json, narrow: Json) -> bool:
     """Whether `wide` tolerates everything that `narrow` does."""
     if wide == narrow:
         return True

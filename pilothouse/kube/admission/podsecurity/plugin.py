@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.kube.admission.podsecurity.checks import CheckedPod
+from pilothouse.kube.admission.podsecurity.checks import CheckedPod, Violation
 from pilothouse.kube.admission.podsecurity.configuration import Configuration
 from pilothouse.kube.admission.podsecurity.evaluator import evaluate, in_detail
 from pilothouse.kube.admission.podsecurity.existing_pods import one_of_each_controller_first, warnings_about
 from pilothouse.kube.admission.podsecurity.metrics import EVALUATIONS, EXEMPTIONS
 from pilothouse.kube.admission.podsecurity.namespaces import exempt_namespace_warning, refusal_of_labels
-from pilothouse.kube.admission.podsecurity.policy import LabelledPolicy, Level, LevelVersion, policy_of
-from pilothouse.machinery.errors import Forbidden, InternalError
+from pilothouse.kube.admission.podsecurity.policy import LabelledPolicy, Level, LevelVersion, label_of, policy_of
+from pilothouse.machinery.errors import Forbidden, InternalError, aggregate
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata
@@ -95,6 +95,7 @@ class PodSecurity:
         labelled = policy_of(labels, self._configuration.defaults)
         if labelled.policy.is_privileged and not labelled.errors:
             EVALUATIONS.record("allow", labelled.policy.enforce, "enforce", attributes)
+            attributes.annotate(label_of("enforce-policy"), str(LevelVersion()))
             return
         pod = attributes.obj or {}
         if attributes.old is None or _is_significant(pod, attributes.old):
@@ -115,33 +116,45 @@ class PodSecurity:
 
     def _evaluate(self, attributes: Attributes, labelled: LabelledPolicy, pod: CheckedPod, *, enforce: bool) -> None:
         if pod.spec.get("runtimeClassName") in self._configuration.exempt_runtime_classes:
-            EXEMPTIONS.record(attributes)
+            self._exempt(attributes, "runtimeClass")
             return
         policy = labelled.policy
+        if labelled.errors:
+            wrong = aggregate(map(str, labelled.errors))
+            attributes.annotate(label_of("error"), f"Failed to parse policy: {wrong}")
         refused = evaluate(policy.enforce, pod) if enforce else []
         if enforce:
             EVALUATIONS.record("deny" if refused else "allow", policy.enforce, "enforce", attributes)
-        if evaluate(policy.audit, pod):
+            attributes.annotate(label_of("enforce-policy"), str(policy.enforce))
+        if audited := evaluate(policy.audit, pod):
             EVALUATIONS.record("deny", policy.audit, "audit", attributes)
+            attributes.annotate(label_of("audit-violations"), _would_violate(policy.audit, audited))
         if refused:
             why = f"violates PodSecurity {quote(str(policy.enforce))}: {in_detail(refused)}"
             raise Forbidden.of(attributes.resource.group_resource, attributes.name, why)
         if violations := evaluate(policy.warn, pod):
             EVALUATIONS.record("deny", policy.warn, "warn", attributes)
-            attributes.warn(f"would violate PodSecurity {quote(str(policy.warn))}: {in_detail(violations)}")
+            attributes.warn(_would_violate(policy.warn, violations))
 
     def _is_exempt(self, attributes: Attributes) -> bool:
-        configuration = self._configuration
-        exempt = (
-            attributes.namespace in configuration.exempt_namespaces
-            or attributes.user.name in configuration.exempt_users
-        )
-        if exempt:
-            EXEMPTIONS.record(attributes)
-        return exempt
+        if attributes.namespace in self._configuration.exempt_namespaces:
+            self._exempt(attributes, "namespace")
+        elif attributes.user.name in self._configuration.exempt_users:
+            self._exempt(attributes, "user")
+        else:
+            return False
+        return True
+
+    def _exempt(self, attributes: Attributes, because_of: str) -> None:
+        EXEMPTIONS.record(attributes)
+        attributes.annotate(label_of("exempt"), because_of)
 
     def _policy_of(self, namespace: Json) -> LabelledPolicy:
         return policy_of(metadata(namespace).get("labels") or {}, self._configuration.defaults)
+
+
+def _would_violate(wanted: LevelVersion, violations: list[Violation]) -> str:
+    return f"would violate PodSecurity {quote(str(wanted))}: {in_detail(violations)}"
 
 
 def _is_stricter(new: LevelVersion, old: LevelVersion) -> bool:

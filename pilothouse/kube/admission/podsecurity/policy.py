@@ -81,7 +81,8 @@ def parse_version(text: str) -> int | None:
 
 
 def label_of(mode: str) -> str:
-    """The label that says the level of a mode; its version has the same with `-version`."""
+    """The label that says the level of a mode; its version has the same with `-version`. Audit annotations are
+    named alike."""
     return _PREFIX + mode
 
 

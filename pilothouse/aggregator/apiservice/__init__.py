@@ -1,1 +1,0 @@
-"""The APIService: its rules, its storage, and in which order APIServices come."""

@@ -1,1 +1,0 @@
-"""The way of a request to the server that an APIService names."""

@@ -1,0 +1,32 @@
+"""AlwaysAdmit and AlwaysDeny: for trying out what it is like when admission has no say, or the last one."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.refusals import refused
+
+
+class AlwaysAdmit:
+    name = "AlwaysAdmit"
+
+    def handles(self, operation: Operation) -> bool:
+        return False
+
+    async def admit(self, attributes: Attributes) -> None:
+        return None
+
+    async def validate(self, attributes: Attributes) -> None:
+        return None
+
+
+class AlwaysDeny:
+    name = "AlwaysDeny"
+
+    def handles(self, operation: Operation) -> bool:
+        return True
+
+    async def admit(self, attributes: Attributes) -> None:
+        raise refused(attributes, "admission control is denying all modifications")
+
+    async def validate(self, attributes: Attributes) -> None:
+        await self.admit(attributes)

@@ -1,0 +1,30 @@
+"""DenyServiceExternalIPs: Services may keep the external addresses that they have, and get no new ones."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json
+
+_SERVICES = GroupResource("", "services")
+
+
+class DenyServiceExternalIPs:
+    name = "DenyServiceExternalIPs"
+
+    def handles(self, operation: Operation) -> bool:
+        return operation in (Operation.CREATE, Operation.UPDATE)
+
+    async def admit(self, attributes: Attributes) -> None:
+        return None
+
+    async def validate(self, attributes: Attributes) -> None:
+        if attributes.resource.group_resource != _SERVICES or attributes.subresource:
+            return
+        if not _external_ips(attributes.obj) <= _external_ips(attributes.old):
+            raise refused(attributes, "Use of external IPs is denied by admission control")
+
+
+def _external_ips(service: Json | None) -> set[str]:
+    return set(((service or {}).get("spec") or {}).get("externalIPs") or ())

@@ -1,0 +1,94 @@
+"""EventRateLimit: a flood of Events is held off, by server, namespace, user, or source and object.
+
+Each limit is a token bucket for each key; of the keys, those used last are remembered.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.flowcontrol import TokenBucket
+from pilothouse.machinery.errors import TooManyRequests, aggregate
+from pilothouse.machinery.field import Errors, invalid, not_supported, root
+from pilothouse.machinery.objects import Json
+
+_CACHE_SIZE = 4096
+
+
+def _source_and_object(attributes: Attributes) -> str:
+    event = attributes.obj or {}
+    source, involved = event.get("source") or {}, event.get("involvedObject") or {}
+    parts = [source.get("component"), source.get("host")]
+    parts += [involved.get(field) for field in ("kind", "namespace", "name", "uid", "apiVersion")]
+    return "".join(part or "" for part in parts)
+
+
+_KEYS: dict[str, Callable[[Attributes], str]] = {
+    "Server": lambda _: "",
+    "Namespace": lambda attributes: attributes.namespace,
+    "User": lambda attributes: attributes.user.name,
+    "SourceAndObject": _source_and_object,
+}
+
+
+class _Limit:
+    def __init__(self, limit: Json, clock: Clock) -> None:
+        self._type = limit["type"]
+        self._rate, self._burst = float(limit["qps"]), int(limit["burst"])
+        self._size = int(limit.get("cacheSize") or _CACHE_SIZE)
+        self._clock = clock
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()  # used last, last
+
+    def refusal(self, attributes: Attributes) -> str:
+        """Empty when the Event may be written."""
+        key = _KEYS[self._type](attributes)
+        bucket = self._buckets.pop(key, None) or TokenBucket(self._rate, self._burst, self._clock)
+        self._buckets[key] = bucket
+        if len(self._buckets) > self._size:
+            self._buckets.popitem(last=False)
+        return "" if bucket.try_accept() else f"limit reached on type {self._type} for key {key}"
+
+
+class EventRateLimit:
+    name = "EventRateLimit"
+
+    def __init__(self, configuration: Json, clock: Clock = REAL_CLOCK) -> None:
+        """Raises ValueError for a configuration that makes no sense."""
+        if problems := [str(error) for error in _problems(configuration)]:
+            raise ValueError(f"EventRateLimit: {'; '.join(problems)}")
+        self._limits = [_Limit(limit, clock) for limit in configuration["limits"]]
+
+    def handles(self, operation: Operation) -> bool:
+        return operation in (Operation.CREATE, Operation.UPDATE)
+
+    async def admit(self, attributes: Attributes) -> None:
+        return None
+
+    async def validate(self, attributes: Attributes) -> None:
+        # As upstream, those of events.k8s.io are not counted.
+        if attributes.kind.group or attributes.kind.kind != "Event" or attributes.dry_run:
+            return
+        refusals = [why for limit in self._limits if (why := limit.refusal(attributes))]
+        if refusals:
+            raise TooManyRequests(f"Too many requests: {aggregate(refusals)}")
+
+
+def _problems(configuration: Json) -> Errors:
+    limits = configuration.get("limits") or []
+    if not limits:
+        yield invalid(root("limits"), None, "must not be empty")
+    for index, limit in enumerate(limits):
+        path = root("limits").index(index)
+        if limit.get("type") not in _KEYS:
+            yield not_supported(path.child("type"), limit.get("type") or "", sorted(_KEYS))
+        for field in _not_positive(limit):
+            yield invalid(path.child(field), limit.get(field) or 0, "must be positive")
+        if (size := limit.get("cacheSize") or 0) < 0:
+            yield invalid(path.child("cacheSize"), size, "must not be negative")
+
+
+def _not_positive(limit: Json) -> Iterator[str]:
+    return (field for field in ("burst", "qps") if not (limit.get(field) or 0) > 0)

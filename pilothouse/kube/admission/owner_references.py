@@ -1,0 +1,116 @@
+"""OwnerReferencesPermissionEnforcement: who names an owner must be allowed to delete, and who blocks an owner's
+deletion, to set finalizers on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.authz.interface import Attributes as AuthorizationAttributes
+from pilothouse.apiserver.authz.interface import Authorizer, Decision
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.objects import Json, metadata
+
+
+@dataclass(frozen=True, slots=True)
+class MappedResource:
+    resource: str
+    namespaced: bool
+
+
+ResourcesOfKind: TypeAlias = Callable[[GroupVersionKind], list[MappedResource]]
+
+
+class OwnerReferencesPermissionEnforcement:
+    name = "OwnerReferencesPermissionEnforcement"
+
+    def __init__(self, authorizer: Authorizer, resources_of: ResourcesOfKind) -> None:
+        self._authorizer = authorizer
+        self._resources_of = resources_of
+
+    def handles(self, operation: Operation) -> bool:
+        return operation in (Operation.CREATE, Operation.UPDATE)
+
+    async def admit(self, attributes: Attributes) -> None:
+        return None
+
+    async def validate(self, attributes: Attributes) -> None:
+        # Old kubelets garble the owners in pods/status, where they have no effect.
+        if (attributes.resource.resource, attributes.subresource) == ("pods", "status"):
+            return
+        owners, old = _owners(attributes.obj), _owners(attributes.old)
+        if owners == old:
+            return
+        if attributes.operation is not Operation.CREATE:
+            await self._require_delete(attributes)
+        blocking = [owner for owner in owners if owner.get("blockOwnerDeletion") and not _blocked(owner, old)]
+        if blocking and not await self._may_finalize_anything(attributes):
+            for owner in blocking:
+                await self._require_finalizers(attributes, owner)
+
+    async def _require_delete(self, attributes: Attributes) -> None:
+        resource = attributes.resource
+        asked = self._ask(
+            attributes,
+            verb="delete",
+            namespace=attributes.namespace,
+            group=resource.group,
+            version=resource.version,
+            resource=resource.resource,
+            subresource=attributes.subresource,
+            name=attributes.name,
+        )
+        why = "cannot set an ownerRef on a resource you can't delete"
+        await self._require(attributes, asked, why)
+
+    async def _may_finalize_anything(self, attributes: Attributes) -> bool:
+        asked = self._ask(attributes, group="*", version="*", resource="*", name="*")
+        return (await self._authorizer.authorize(asked)).decision is Decision.ALLOW
+
+    async def _require_finalizers(self, attributes: Attributes, owner: Json) -> None:
+        version = GroupVersion.parse(owner.get("apiVersion") or "")
+        kind = version.kind(owner.get("kind") or "")
+        mapped = self._resources_of(kind)
+        if not mapped:
+            named = f"APIVersion {owner.get('apiVersion')} Kind {kind.kind}"
+            no_match = f"no matches for kind {quote(kind.kind)} in version {quote(str(version))}"
+            why = f"cannot set blockOwnerDeletion in this case because cannot find RESTMapping for {named}: {no_match}"
+            raise refused(attributes, why)
+        for resource in mapped:
+            asked = self._ask(
+                attributes,
+                group=version.group,
+                version=version.version,
+                resource=resource.resource,
+                name=owner.get("name") or "",
+                namespace=attributes.namespace if resource.namespaced else "",
+            )
+            why = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
+            await self._require(attributes, asked, why)
+
+    def _ask(self, attributes: Attributes, **asked: Any) -> AuthorizationAttributes:
+        """Unless said otherwise, for leave to set finalizers."""
+        return AuthorizationAttributes(
+            user=attributes.user,
+            is_resource=True,
+            **{"verb": "update", "subresource": "finalizers", **asked},
+        )
+
+    async def _require(self, attributes: Attributes, asked: AuthorizationAttributes, why: str) -> None:
+        answer = await self._authorizer.authorize(asked)
+        if answer.decision is not Decision.ALLOW:
+            raise refused(attributes, f"{why}: {answer.reason}, <nil>")
+
+
+def _owners(obj: Json | None) -> list[Json]:
+    return list(metadata(obj).get("ownerReferences") or ()) if obj is not None else []
+
+
+def _blocked(owner: Json, old: list[Json]) -> bool:
+    """Whether the same owner's deletion was blocked before."""
+    return any(known.get("uid") == owner.get("uid") and known.get("blockOwnerDeletion") for known in old)

@@ -1,0 +1,69 @@
+"""PodTolerationRestriction: a namespace says what its pods tolerate, and what they may; the cluster, for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kube.admission.namespace_annotations import GetNamespace, annotations_of
+from pilothouse.kube.admission.pods import spec_of_written_pod
+from pilothouse.kube.admission.tolerations import covers, merge_tolerations
+from pilothouse.kube.core.pods.qos import qos_class
+from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.objects import Json
+
+_DEFAULTS = "scheduler.alpha.kubernetes.io/defaultTolerations"
+_WHITELIST = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
+_MEMORY_PRESSURE = {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}
+
+
+class PodTolerationRestriction:
+    name = "PodTolerationRestriction"
+
+    def __init__(self, namespace: GetNamespace, configuration: Json | None = None) -> None:
+        self._namespace = namespace
+        self._configuration = configuration or {}
+
+    def handles(self, operation: Operation) -> bool:
+        return operation in (Operation.CREATE, Operation.UPDATE)
+
+    async def admit(self, attributes: Attributes) -> None:
+        spec = spec_of_written_pod(attributes)
+        if spec is None or attributes.obj is None:
+            return
+        extra: list[Json] = []
+        if attributes.operation is Operation.CREATE:
+            said = await self._said(attributes.namespace, _DEFAULTS)
+            extra += self._configuration.get("default") or [] if said is None else said
+        if qos_class(attributes.obj) != "BestEffort":
+            extra.append(_MEMORY_PRESSURE)
+        if extra:
+            spec["tolerations"] = merge_tolerations(spec.get("tolerations") or [], extra)
+        await self.validate(attributes)
+
+    async def validate(self, attributes: Attributes) -> None:
+        spec = spec_of_written_pod(attributes)
+        if spec is None or not spec.get("tolerations"):
+            return
+        said = await self._said(attributes.namespace, _WHITELIST)
+        allowed = self._configuration.get("whitelist") or [] if said is None else said
+        if allowed and not _are_covered(spec["tolerations"], allowed):
+            scope = "cluster" if said is None else "namespace"
+            what = "pod tolerations (possibly merged with namespace default tolerations)"
+            raise StatusError(f"{what} conflict with its {scope} whitelist")
+
+    async def _said(self, namespace: str, annotation: str) -> list[Json] | None:
+        """None where the namespace says nothing, which is not the same as nothing."""
+        text = (await annotations_of(namespace, self._namespace)).get(annotation)
+        if not text:
+            return None if text is None else []
+        try:
+            return list(orjson.loads(text))
+        except ValueError as error:
+            raise StatusError(str(error)) from None
+
+
+def _are_covered(tolerations: Sequence[Json], allowed: Sequence[Json]) -> bool:
+    return all(any(covers(wide, toleration) for wide in allowed) for toleration in tolerations)

@@ -1,0 +1,83 @@
+"""The secrets that a pod names, and whether its service account lets it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pilothouse.machinery.objects import Json, metadata, name_of
+
+_ENFORCE = "kubernetes.io/enforce-mountable-secrets"
+_TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
+_CSI = ("controllerPublishSecretRef", "nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef")
+_NAMING = frozenset(("secretKeyRef", "secretRef", *_CSI))
+
+
+def is_limited_to_its_secrets(account: Json) -> bool:
+    return (metadata(account).get("annotations") or {}).get(_ENFORCE) in _TRUE
+
+
+def unreferenced_secret(account: Json, spec: Json) -> str:
+    """What is wrong with the first secret that the account does not name; empty when nothing is."""
+    known = {secret.get("name") for secret in account.get("secrets") or ()}
+    for volume in spec.get("volumes") or ():
+        secret = volume.get("secret")
+        if secret is not None and (name := secret.get("secretName")) not in known:
+            return _not_allowed(f'volume with secret.secretName="{name}"', account)
+    for kind, containers in (("init container", "initContainers"), ("container", "containers")):
+        if why := _unreferenced(kind, spec.get(containers) or (), known, account):
+            return why
+    return _unreferenced_pull_secret(account, spec)
+
+
+def unreferenced_secret_of_ephemeral_containers(account: Json, spec: Json) -> str:
+    known = {secret.get("name") for secret in account.get("secrets") or ()}
+    return _unreferenced("ephemeral container", spec.get("ephemeralContainers") or (), known, account)
+
+
+def _unreferenced(kind: str, containers: Any, known: set[Any], account: Json) -> str:
+    for container in containers:
+        for env in container.get("env") or ():
+            name = ((env.get("valueFrom") or {}).get("secretKeyRef") or {}).get("name")
+            if name is not None and name not in known:
+                where = f"{kind} {container['name']} with envVar {env['name']}"
+                return _not_allowed(f'{where} referencing secret.secretName="{name}"', account)
+        for source in container.get("envFrom") or ():
+            name = (source.get("secretRef") or {}).get("name")
+            if name is not None and name not in known:
+                where = f"{kind} {container['name']} with envFrom"
+                return _not_allowed(f'{where} referencing secret.secretName="{name}"', account)
+    return ""
+
+
+def _unreferenced_pull_secret(account: Json, spec: Json) -> str:
+    known = {secret.get("name") for secret in account.get("imagePullSecrets") or ()}
+    for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
+        if secret.get("name") not in known:
+            what = f'imagePullSecrets[{index}].name="{secret.get("name")}"'
+            return _not_allowed(what, account, "imagePullSecret")
+    return ""
+
+
+def _not_allowed(what: str, account: Json, kind: str = "secret") -> str:
+    return f"{what} is not allowed because service account {name_of(account)} does not reference that {kind}"
+
+
+def has_secret_references(spec: Json) -> bool:
+    return any(_secret_names(spec))
+
+
+def _secret_names(value: Any) -> Iterator[str]:
+    """Wherever a pod's spec names a secret, it does so under one of a few keys."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _secret_names(item)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if key in _NAMING and isinstance(inner, dict):
+                yield inner.get("name") or inner.get("secretName") or ""
+            elif key == "secretName" and isinstance(inner, str):
+                yield inner
+            elif key == "imagePullSecrets":
+                yield from (secret.get("name") or "" for secret in inner or ())
+            yield from _secret_names(inner)

@@ -1,0 +1,127 @@
+"""ServiceAccount: every pod runs as a service account that exists, and gets its token and its pull secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.kube.admission.secret_references import (
+    has_secret_references,
+    is_limited_to_its_secrets,
+    unreferenced_secret,
+    unreferenced_secret_of_ephemeral_containers,
+)
+from pilothouse.kube.admission.token_volume import mount_token
+from pilothouse.machinery.errors import Forbidden
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json, metadata
+
+GetServiceAccount: TypeAlias = Callable[[str, str], Awaitable[Json | None]]
+"""By namespace and name."""
+
+DEFAULT = "default"
+_PODS = GroupResource("", "pods")
+_MIRROR = "kubernetes.io/config.mirror"
+_ATTEMPTS = 10
+
+
+class ServiceAccount:
+    name = "ServiceAccount"
+
+    def __init__(self, get: GetServiceAccount) -> None:
+        self._get = get
+
+    def handles(self, operation: Operation) -> bool:
+        return operation in (Operation.CREATE, Operation.UPDATE)
+
+    async def admit(self, attributes: Attributes) -> None:
+        pod = _written_pod(attributes)
+        if pod is None or attributes.operation is not Operation.CREATE:
+            return
+        if not _is_mirror(pod):
+            await self._complete(attributes, pod)
+        await self.validate(attributes)
+
+    async def _complete(self, attributes: Attributes, pod: Json) -> None:
+        spec = pod["spec"]
+        if not spec.get("serviceAccountName"):
+            spec["serviceAccountName"] = spec["serviceAccount"] = DEFAULT
+        account = await self._account_of(attributes, spec["serviceAccountName"])
+        if _mounts_token(account, spec):
+            mount_token(spec)
+        if not spec.get("imagePullSecrets") and (secrets := account.get("imagePullSecrets")):
+            spec["imagePullSecrets"] = [{"name": secret["name"]} for secret in secrets]
+
+    async def validate(self, attributes: Attributes) -> None:
+        pod = _written_pod(attributes)
+        if pod is None:
+            return
+        if attributes.operation is Operation.UPDATE:
+            if attributes.subresource == "ephemeralcontainers":
+                account = await self._named_account(attributes, pod)
+                _refuse(attributes, account, unreferenced_secret_of_ephemeral_containers, pod)
+        elif _is_mirror(pod):
+            _validate_mirror(attributes, pod["spec"])
+        else:
+            _refuse(attributes, await self._named_account(attributes, pod), unreferenced_secret, pod)
+
+    async def _named_account(self, attributes: Attributes, pod: Json) -> Json:
+        name = pod["spec"].get("serviceAccountName")
+        if not name:
+            where = f"{attributes.namespace}/{metadata(pod).get('name', '')}"
+            raise refused(attributes, f"no service account specified for pod {where}")
+        return await self._account_of(attributes, name)
+
+    async def _account_of(self, attributes: Attributes, name: str) -> Json:
+        """The default one is made by a controller, soon after its namespace, and waited for."""
+        pause = random.uniform(0.1, 0.2)
+        for attempt in range(_ATTEMPTS if name == DEFAULT else 1):
+            if attempt:
+                await asyncio.sleep(pause)
+            if (found := await self._get(attributes.namespace, name)) is not None:
+                return found
+        why = f"error looking up service account {attributes.namespace}/{name}: serviceaccount {quote(name)} not found"
+        raise refused(attributes, why)
+
+
+def _written_pod(attributes: Attributes) -> Json | None:
+    if attributes.resource.group_resource != _PODS or attributes.subresource not in ("", "ephemeralcontainers"):
+        return None
+    if attributes.obj is not None:
+        attributes.obj.setdefault("spec", {})
+    return attributes.obj
+
+
+def _is_mirror(pod: Json) -> bool:
+    return _MIRROR in (metadata(pod).get("annotations") or {})
+
+
+def _mounts_token(account: Json, spec: Json) -> bool:
+    """The pod's wish goes before its account's."""
+    for said in (spec.get("automountServiceAccountToken"), account.get("automountServiceAccountToken")):
+        if said is not None:
+            return bool(said)
+    return True
+
+
+def _validate_mirror(attributes: Attributes, spec: Json) -> None:
+    """What a kubelet runs by itself has no account, and nothing that comes with one."""
+    if spec.get("serviceAccountName"):
+        raise refused(attributes, "a mirror pod may not reference service accounts")
+    if has_secret_references(spec):
+        raise refused(attributes, "a mirror pod may not reference secrets")
+    projections = (volume.get("projected") or {} for volume in spec.get("volumes") or [])
+    sources = (source for projected in projections for source in projected.get("sources") or [])
+    if any(source.get("serviceAccountToken") is not None for source in sources):
+        raise refused(attributes, "a mirror pod may not use ServiceAccountToken volume projections")
+
+
+def _refuse(attributes: Attributes, account: Json, find: Callable[[Json, Json], str], pod: Json) -> None:
+    if is_limited_to_its_secrets(account) and (why := find(account, pod["spec"])):
+        error: Forbidden = refused(attributes, why)
+        raise error
