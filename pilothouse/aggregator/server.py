@@ -1,18 +1,98 @@
-"""The first server of the chain: it shows the health, the hooks and the paths of all three."""
+"""The aggregator: the first server of the chain. An APIService says who serves a group version: the servers below it
+in this process, or another server. It shows the groups, the health, the hooks and the paths of all of them.
+"""
 
 from __future__ import annotations
 
-from pilothouse.apiserver.http import Handler
+from dataclasses import dataclass, field
+
+from pilothouse.aggregator.api_services_to_register import Priorities, api_services_to_register
+from pilothouse.aggregator.apiservice.storage import APIServiceStore
+from pilothouse.aggregator.apiservice_registration import APIServiceRegistrationController
+from pilothouse.aggregator.apiservices import APIServices
+from pilothouse.aggregator.autoregister import AutoRegisterController
+from pilothouse.aggregator.autoregister_completion import autoregister_completion
+from pilothouse.aggregator.crd_registration import CRDRegistrationController, CustomResourceDefinitions
+from pilothouse.aggregator.discovery import apis_handler
+from pilothouse.aggregator.handler_manager import ProxyHandlers
+from pilothouse.apiserver.admission.chain import AdmissionChain
+from pilothouse.apiserver.discovery.handlers import groups_handler
+from pilothouse.apiserver.discovery.manager import GroupDocuments
+from pilothouse.apiserver.endpoints.api_groups import install_api_group
+from pilothouse.apiserver.endpoints.install import Installer
+from pilothouse.apiserver.openapi.containers import group_list_container
 from pilothouse.apiserver.server.config import GenericConfig
-from pilothouse.apiserver.server.server import PreparedAPIServer
+from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.server.server import GenericAPIServer, PreparedAPIServer
 from pilothouse.client.rest.client import RESTClient
 
 
+@dataclass(frozen=True, slots=True)
+class AggregatorConfig:
+    generic: GenericConfig
+    client: RESTClient
+    """The loopback client: what the controllers do, they do through the whole chain."""
+    definitions: CustomResourceDefinitions
+    admission: AdmissionChain = field(default_factory=AdmissionChain)
+    priorities: Priorities = field(default_factory=dict)
+    """Of the group versions that the servers below may serve."""
+
+
 class Aggregator:
-    def __init__(self, config: GenericConfig, *, delegate: Handler, client: RESTClient) -> None:
-        """`client` is the loopback client: what its controllers do, they do through the whole chain."""
-        self._client = client
-        self.generic = config.new_server("kube-aggregator", delegate)
+    def __init__(self, config: AggregatorConfig, *, delegate: GenericAPIServer) -> None:
+        self.config = config
+        self.generic = config.generic.new_server("kube-aggregator", delegate)
+        self._store = APIServiceStore(config.generic.store, root=config.generic.key_prefix)
+        self.api_services = APIServices(self._store)
+        self.handlers = ProxyHandlers(self.generic.mux, self.api_services, delegate)
+        self.registration = APIServiceRegistrationController(self.api_services, self.handlers)
+        self._install_api()
+        self._add_controllers()
+        self._add_auto_registration(delegate)
+        self.generic.add_drained(self._store.cacher.stop)
 
     def prepare_run(self, *, livez_grace_period: float = 0.0) -> PreparedAPIServer:
         return self.generic.prepare_run(livez_grace_period=livez_grace_period)
+
+    def _install_api(self) -> None:
+        generic, group = self.config.generic, self._store.api_group()
+        installer = Installer(self.config.admission, generic.authorizer, generic.min_request_timeout)
+        install_api_group(self.generic, group, installer)
+        self.generic.discovery.put(GroupDocuments.of(group))
+        self.generic.openapi.update(group_list_container())
+        plain = apis_handler(self.api_services)
+        self.generic.mux.handle("/apis", groups_handler(self.generic.discovery, plain))
+        self.generic.mux.handle("/apis/", plain, listed=False)
+
+    def _add_controllers(self) -> None:
+        self.generic.add_post_start_hook("start-kube-aggregator-informers", self._start_informers)
+        self.generic.add_post_start_hook("apiservice-registration-controller", self._start_registration)
+
+    async def _start_informers(self, context: HookContext) -> None:
+        await self._store.cacher.start()
+        context.spawn(self.api_services.run(), name="APIServices")
+
+    async def _start_registration(self, context: HookContext) -> None:
+        """Finished when the handlers of all APIServices are there."""
+        context.spawn(self.registration.run(), name="apiservice-registration-controller")
+        await self.registration.handlers_synced.wait()
+
+    def _add_auto_registration(self, delegate: GenericAPIServer) -> None:
+        auto = AutoRegisterController(self.api_services, self.config.client)
+        crds = CRDRegistrationController(self.config.definitions, auto)
+        wanted = list(api_services_to_register(delegate.listed_paths(), self.config.priorities))
+        for api_service in wanted:
+            auto.add_api_service_to_sync_on_start(api_service)
+
+        async def start(context: HookContext) -> None:
+            context.spawn(crds.run(), name="crd-autoregister")
+            context.spawn(_after_definitions(crds, auto), name="autoregister")
+
+        self.generic.add_post_start_hook("kube-apiserver-autoregistration", start)
+        self.generic.add_health_check(autoregister_completion(wanted, self.api_services))
+
+
+async def _after_definitions(crds: CRDRegistrationController, auto: AutoRegisterController) -> None:
+    """Otherwise the first sync would delete the APIServices of definitions that are still there."""
+    await crds.wait_for_initial_sync()
+    await auto.run()

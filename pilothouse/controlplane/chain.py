@@ -5,10 +5,11 @@ Each server answers what it knows and calls its delegate for the rest.
 
 from __future__ import annotations
 
-from pilothouse.aggregator.server import Aggregator
+from pilothouse.aggregator.server import Aggregator, AggregatorConfig
 from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.controlplane.config import Config
 from pilothouse.controlplane.loopback import Loopback
+from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
 from pilothouse.extensions.server import ExtensionsServer
 from pilothouse.kube.server import KubeServer
 
@@ -20,6 +21,13 @@ def create_server_chain(config: Config) -> Aggregator:
     kube = KubeServer(config.kube, delegate=extensions.generic)
     # Admission is the same for custom resources; what it asks about is stored by the kube server.
     extensions.admission.plugins = kube.admission.plugins
-    aggregator = Aggregator(config.generic, delegate=kube.generic, client=loopback.client)
+    aggregator_config = AggregatorConfig(
+        config.generic,
+        client=loopback.client,
+        definitions=extensions.definitions,
+        admission=kube.admission,
+        priorities=API_VERSION_PRIORITIES,
+    )
+    aggregator = Aggregator(aggregator_config, delegate=kube.generic)
     loopback.bind(aggregator.generic)
     return aggregator

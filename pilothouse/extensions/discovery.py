@@ -8,8 +8,9 @@ from pilothouse.apiserver.discovery.handlers import document_handler
 from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
 from pilothouse.apiserver.discovery.resources import hash_of_storage_version
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, TERMINATING, is_true
+from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, TERMINATING
 from pilothouse.extensions.customresources.model import CustomResource, Version
+from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.kube_versions import preference
 from pilothouse.machinery.objects import Json
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -10,19 +11,24 @@ from typing import Any
 
 import orjson
 
+from pilothouse.aggregator.server import Aggregator, AggregatorConfig
 from pilothouse.apiserver.authn.bearer import BearerAuthenticator
 from pilothouse.apiserver.authn.tokens import StaticTokens
+from pilothouse.apiserver.authn.union import UnionAuthenticator
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.server.config import GenericConfig
+from pilothouse.apiserver.server.health import READYZ, run_checks
 from pilothouse.apiserver.server.hooks import HookContext, run_post_start_hooks
 from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.options.admission import DEFAULT_ON
+from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
 from pilothouse.extensions.server import ExtensionsServer
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.server import KubeConfig, KubeServer
@@ -120,27 +126,50 @@ async def in_process_server(
     runtime_config: Json | None = None,
     admission_plugins: frozenset[str] = DEFAULT_ON,
     extensions: bool = False,
+    aggregator: bool = False,
 ) -> AsyncIterator[InProcessServer]:
-    """Reached, as far as it knows, at 192.0.2.2:6443. With `extensions` it serves custom resources, too."""
+    """Reached, as far as it knows, at 192.0.2.2:6443. With `extensions` it serves custom resources, too, and with
+    `aggregator` it is the whole chain."""
     store = await SqliteStore.open(folder)
     resources = parse_runtime_config(runtime_config or {})
     generic = GenericConfig(store, admission_plugins=admission_plugins, resources=resources)
     nobody = not_found(generic.lifecycle.mux_and_discovery_complete)
-    below = ExtensionsServer(generic, delegate=nobody) if extensions else None
+    below = ExtensionsServer(generic, delegate=nobody) if extensions or aggregator else None
     kube = KubeServer(_config(generic, folder), delegate=below.generic if below else nobody)
     if below is not None:
         below.admission.plugins = kube.admission.plugins
+    outermost = _aggregator(generic, kube, below).generic if below and aggregator else kube.generic
     generic.lifecycle.mux_and_discovery_complete.signal()
     context = HookContext()
-    await run_post_start_hooks(kube.generic.post_start_hooks(), context)
+    await run_post_start_hooks(outermost.post_start_hooks(), context)
+    await _until_ready(outermost)
     generic.lifecycle.has_been_ready.signal()
     users = BearerAuthenticator(StaticTokens({TOKEN: User("tester", groups=(SYSTEM_PRIVILEGED_GROUP,))}))
     try:
-        yield InProcessServer(handler_chain(kube.generic, ChainConfig(users, AlwaysAllow())), kube.generic)
+        yield InProcessServer(handler_chain(outermost, ChainConfig(users, AlwaysAllow())), outermost)
     finally:
         await context.stop()
-        await kube.generic.destroy()
+        await outermost.destroy()
         await store.close()
+
+
+async def _until_ready(server: GenericAPIServer) -> None:
+    while (await run_checks(READYZ, server.health_checks(), ())).failures:  # noqa: ASYNC110  # as the server itself
+        await asyncio.sleep(0.005)
+
+
+def _aggregator(generic: GenericConfig, kube: KubeServer, extensions: ExtensionsServer) -> Aggregator:
+    loopback = Loopback(ChainConfig(UnionAuthenticator([]), AlwaysAllow()))
+    config = AggregatorConfig(
+        generic,
+        client=loopback.client,
+        definitions=extensions.definitions,
+        admission=kube.admission,
+        priorities=API_VERSION_PRIORITIES,
+    )
+    aggregator = Aggregator(config, delegate=kube.generic)
+    loopback.bind(aggregator.generic)
+    return aggregator
 
 
 def _config(generic: GenericConfig, folder: Path) -> KubeConfig:

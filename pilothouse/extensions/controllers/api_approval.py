@@ -5,12 +5,8 @@ from __future__ import annotations
 from pilothouse.extensions.controllers.definitions import Definitions
 from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.approval import ApprovalState, approval_of, is_protected_group
-from pilothouse.extensions.customresourcedefinitions.conditions import (
-    API_APPROVED,
-    Condition,
-    find_condition,
-    set_condition,
-)
+from pilothouse.extensions.customresourcedefinitions.conditions import API_APPROVED
+from pilothouse.machinery.conditions import Condition, find_condition, set_condition
 from pilothouse.machinery.objects import Json
 
 

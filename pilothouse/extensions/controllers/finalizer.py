@@ -8,15 +8,10 @@ from collections.abc import Callable
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.extensions.controllers.definitions import Definitions
 from pilothouse.extensions.controllers.status_writer import StatusWriter
-from pilothouse.extensions.customresourcedefinitions.conditions import (
-    ESTABLISHED,
-    TERMINATING,
-    Condition,
-    is_true,
-    set_condition,
-)
+from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, TERMINATING
 from pilothouse.extensions.customresourcedefinitions.storage import CLEANUP_FINALIZER
 from pilothouse.extensions.customresources.serving import SharedRegistry
+from pilothouse.machinery.conditions import Condition, is_true, set_condition
 from pilothouse.machinery.errors import StatusError, aggregate
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 

@@ -7,14 +7,8 @@ from dataclasses import dataclass
 
 from pilothouse.extensions.controllers.definitions import Definitions
 from pilothouse.extensions.controllers.status_writer import StatusWriter
-from pilothouse.extensions.customresourcedefinitions.conditions import (
-    ESTABLISHED,
-    NAMES_ACCEPTED,
-    Condition,
-    find_condition,
-    is_true,
-    set_condition,
-)
+from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED
+from pilothouse.machinery.conditions import Condition, find_condition, is_true, set_condition
 from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, name_of

@@ -6,14 +6,9 @@ from collections.abc import Iterator
 
 from pilothouse.extensions.controllers.definitions import Definitions
 from pilothouse.extensions.controllers.status_writer import StatusWriter
-from pilothouse.extensions.customresourcedefinitions.conditions import (
-    NON_STRUCTURAL_SCHEMA,
-    Condition,
-    find_condition,
-    remove_condition,
-    set_condition,
-)
+from pilothouse.extensions.customresourcedefinitions.conditions import NON_STRUCTURAL_SCHEMA
 from pilothouse.extensions.schema.definition.structure import unsupported_part, validate_structural
+from pilothouse.machinery.conditions import Condition, find_condition, remove_condition, set_condition
 from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.field import FieldError, invalid, root
 from pilothouse.machinery.objects import Json, metadata, uid_of

@@ -14,12 +14,13 @@ from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.object import StoredObject
-from pilothouse.extensions.customresourcedefinitions.conditions import TERMINATING, Condition, set_condition
+from pilothouse.extensions.customresourcedefinitions.conditions import TERMINATING
 from pilothouse.extensions.customresourcedefinitions.strategy import (
     CUSTOM_RESOURCE_DEFINITIONS,
     DefinitionStatusStrategy,
 )
 from pilothouse.machinery.codec.scheme import EXTENSIONS
+from pilothouse.machinery.conditions import Condition, set_condition
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of, uid_of
 from pilothouse.machinery.times import now

@@ -13,16 +13,12 @@ from pilothouse.apiserver.endpoints.negotiation import unsupported_media_type
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.apiserver.server.config import GenericConfig
-from pilothouse.extensions.customresourcedefinitions.conditions import (
-    ESTABLISHED,
-    NAMES_ACCEPTED,
-    TERMINATING,
-    is_true,
-)
+from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED, TERMINATING
 from pilothouse.extensions.customresources.admission import TerminatingAdmission
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.customresources.served import open_registry
 from pilothouse.extensions.customresources.serving import Serving, SharedRegistry, storage_shape
+from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.errors import MethodNotAllowed, NotFound
 from pilothouse.machinery.objects import Json, name_of, uid_of
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from pilothouse.apiserver.openapi.route import Info, Route, RouteContainer
 from pilothouse.apiserver.openapi.service import OpenAPIService
-from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, is_true
+from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.openapi.definitions import CustomDefinitions
+from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 

@@ -10,7 +10,7 @@ from pilothouse.extensions.customresourcedefinitions.approval import (
     approval_of,
     is_protected_group,
 )
-from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, is_true
+from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED
 from pilothouse.extensions.customresourcedefinitions.validation.names import validate_names
 from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import (
     ON_CREATE,
@@ -18,6 +18,7 @@ from pilothouse.extensions.customresourcedefinitions.validation.ratcheting impor
     strictest_on_update,
 )
 from pilothouse.extensions.customresourcedefinitions.validation.spec import validate_spec
+from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 from pilothouse.machinery.validation.immutable import validate_immutable_field

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, is_true
+from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED
 from pilothouse.extensions.customresourcedefinitions.internal_form import InternalSpec
 from pilothouse.extensions.schema.correlation import same
 from pilothouse.extensions.schema.definition.list_keys import validate_item_nullability, validate_set_items
@@ -24,6 +24,7 @@ from pilothouse.extensions.schema.structural import (
     Structural,
     structural,
 )
+from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.field import NOWHERE
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.ca_bundles import validate_ca_bundle

@@ -1,0 +1,1 @@
+"""The APIService: its rules, its storage, and in which order APIServices come."""

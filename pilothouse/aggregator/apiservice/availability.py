@@ -1,0 +1,21 @@
+"""The condition `Available` of an APIService."""
+
+from __future__ import annotations
+
+from pilothouse.machinery.conditions import Condition, find_condition
+from pilothouse.machinery.objects import Json
+
+AVAILABLE = "Available"
+
+LOCAL_AVAILABLE = Condition(AVAILABLE, "True", "Local", "Local APIServices are always available")
+"""What every APIService without a service is."""
+
+
+def shown_availability(api_service: Json) -> str:
+    """As a table shows it: why it is not available stands beside that it is not."""
+    condition = find_condition(api_service, AVAILABLE)
+    if condition is None:
+        return "Unknown"
+    status: str = condition["status"]
+    reason = condition.get("reason")
+    return f"{status} ({reason})" if reason and status != "True" else status

@@ -1,0 +1,49 @@
+"""Which APIServices come before which: groups by their priority, versions of a group by theirs.
+
+    priority 100: v1.b, v1.a; priority 200: v1.c, v2.c  →  [[v2.c, v1.c], [v1.a], [v1.b]]
+
+A group stands where the first of its APIServices stands. At equal priority these are sorted by name, so that a group
+with a v1 comes before one that begins with v2, whatever the groups are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pilothouse.machinery.kube_versions import preference
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json, name_of
+
+
+def sorted_by_group_and_version(api_services: Iterable[Json]) -> list[list[Json]]:
+    groups: dict[str, list[Json]] = {}
+    for api_service in sorted(api_services, key=_by_group_priority):
+        groups.setdefault(group_of(api_service), []).append(api_service)
+    return [sorted(members, key=_by_version_priority) for members in groups.values()]
+
+
+def group_of(api_service: Json) -> str:
+    return api_service["spec"].get("group") or ""
+
+
+def group_version_of(api_service: Json) -> GroupVersion:
+    return GroupVersion(group_of(api_service), api_service["spec"].get("version") or "")
+
+
+def api_service_name(group_version: GroupVersion) -> str:
+    return f"{group_version.version}.{group_version.group}"
+
+
+def name_to_group_version(name: str) -> GroupVersion:
+    version, _, group = name.partition(".")
+    return GroupVersion(group, version)
+
+
+def _by_group_priority(api_service: Json) -> tuple[int, str]:
+    return -api_service["spec"]["groupPriorityMinimum"], name_of(api_service)
+
+
+def _by_version_priority(api_service: Json) -> tuple[Any, ...]:
+    spec = api_service["spec"]
+    return -spec["versionPriority"], preference(spec.get("version") or "")

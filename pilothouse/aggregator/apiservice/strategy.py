@@ -1,0 +1,85 @@
+"""APIServices: defaults, what writers may set, and the resource as it is declared."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import ClassVar
+
+from pilothouse.aggregator.apiservice.availability import LOCAL_AVAILABLE, shown_availability
+from pilothouse.aggregator.apiservice.validation import (
+    validate_api_service,
+    validate_api_service_update,
+    validate_status_update,
+)
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.machinery.conditions import set_condition
+from pilothouse.machinery.field import Errors
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json, metadata
+
+GROUP_VERSION = GroupVersion("apiregistration.k8s.io", "v1")
+
+_DEFAULT_PORT = 443
+_KEPT_BY_STATUS = ("labels", "annotations", "finalizers", "ownerReferences")
+
+
+class APIServiceStrategy(Strategy):
+    namespaced = False
+    allow_unconditional_update = False
+    reset_fields: ClassVar[tuple[str, ...]] = ("status",)
+
+    def default(self, obj: Json) -> None:
+        service = obj["spec"].get("service")
+        if service is not None and service.get("port") is None:
+            service["port"] = _DEFAULT_PORT
+
+    def prepare_for_create(self, obj: Json) -> None:
+        obj["status"] = {}
+        if obj["spec"].get("service") is None:
+            set_condition(obj, LOCAL_AVAILABLE)
+
+    def validate(self, obj: Json) -> Errors:
+        yield from validate_api_service(obj)
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        obj["status"] = deepcopy(old["status"])
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from validate_api_service_update(obj, old)
+
+
+class APIServiceStatusStrategy(APIServiceStrategy):
+    reset_fields = ("spec", "metadata")
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        obj["spec"] = old["spec"]
+        meta, before = metadata(obj), metadata(old)
+        for field in _KEPT_BY_STATUS:
+            meta.pop(field, None)
+            if field in before:
+                meta[field] = before[field]
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from validate_status_update(obj, old)
+
+
+def _shown_service(api_service: Json) -> str:
+    service = api_service["spec"].get("service")
+    return "Local" if service is None else f"{service.get('namespace') or ''}/{service.get('name') or ''}"
+
+
+API_SERVICES = Resource(
+    names=Names("apiservices", kind="APIService", categories=["api-extensions"]),
+    strategy=APIServiceStrategy(),
+    group=GROUP_VERSION.group,
+    version=GROUP_VERSION.version,
+    storage_path="apiregistration.k8s.io/apiservices",
+    columns=[
+        NAME,
+        Column("Service", _shown_service, description="The reference to the service that hosts this API endpoint."),
+        Column("Available", shown_availability, description="Whether this service is available."),
+        AGE,
+    ],
+)

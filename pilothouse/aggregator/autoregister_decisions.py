@@ -1,0 +1,88 @@
+"""What the autoRegisterController does with an APIService, by how it is and how it is wanted to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from pilothouse.machinery.objects import Json, labels_of
+
+MANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged"
+ON_START = "onstart"
+CONTINUOUSLY = "true"
+
+
+class Current(Enum):
+    """The rows: how the APIService is."""
+
+    LOOKUP_ERROR = 1
+    NOT_FOUND = 2
+    NO_SYNC = 3
+    SYNC_ON_START_NOT_PRESENT_AT_START = 4
+    SYNC_ON_START_PRESENT_AT_START = 5
+    SYNC_ALWAYS = 6
+
+
+class Desired(Enum):
+    """The columns: how the APIService is wanted."""
+
+    NOT_FOUND = "A"
+    SYNC_ON_START = "B"
+    SYNC_ALWAYS = "C"
+
+
+class Act(Enum):
+    FAIL = "error"
+    NOTHING = "-"
+    CREATE = "create"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    act: Act
+    once: bool = False
+    """Only as long as the APIService has never been synced successfully."""
+
+
+_ERROR, _NOTHING = Decision(Act.FAIL), Decision(Act.NOTHING)
+_CREATE, _UPDATE, _DELETE = Decision(Act.CREATE), Decision(Act.UPDATE), Decision(Act.DELETE)
+_CREATE_ONCE, _UPDATE_ONCE = Decision(Act.CREATE, once=True), Decision(Act.UPDATE, once=True)
+_DELETE_ONCE = Decision(Act.DELETE, once=True)
+
+# fmt: off
+_TABLE = {
+    #                                            A. not found   B. sync on start  C. sync always
+    Current.LOOKUP_ERROR:                       (_ERROR,        _ERROR,           _ERROR),
+    Current.NOT_FOUND:                          (_NOTHING,      _CREATE_ONCE,     _CREATE),
+    Current.NO_SYNC:                            (_NOTHING,      _NOTHING,         _NOTHING),
+    Current.SYNC_ON_START_NOT_PRESENT_AT_START: (_NOTHING,      _NOTHING,         _NOTHING),
+    Current.SYNC_ON_START_PRESENT_AT_START:     (_DELETE_ONCE,  _UPDATE_ONCE,     _UPDATE_ONCE),
+    Current.SYNC_ALWAYS:                        (_DELETE,       _UPDATE_ONCE,     _UPDATE),
+}
+# fmt: on
+
+
+def decide(current: Current, desired: Desired) -> Decision:
+    return dict(zip(Desired, _TABLE[current], strict=True))[desired]
+
+
+def current_state(api_service: Json | None, *, present_at_start: bool) -> Current:
+    if api_service is None:
+        return Current.NOT_FOUND
+    match labels_of(api_service).get(MANAGED_LABEL):
+        case "onstart" if present_at_start:
+            return Current.SYNC_ON_START_PRESENT_AT_START
+        case "onstart":
+            return Current.SYNC_ON_START_NOT_PRESENT_AT_START
+        case "true":
+            return Current.SYNC_ALWAYS
+        case _:
+            return Current.NO_SYNC
+
+
+def desired_state(api_service: Json | None) -> Desired:
+    if api_service is None:
+        return Desired.NOT_FOUND
+    return Desired.SYNC_ON_START if labels_of(api_service)[MANAGED_LABEL] == ON_START else Desired.SYNC_ALWAYS

@@ -1,0 +1,47 @@
+"""The documents of groups at /apis and /apis/GROUP, as the APIServices say that they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pilothouse.aggregator.apiservice.order import group_of, sorted_by_group_and_version
+from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
+from pilothouse.aggregator.apiservices import APIServices
+from pilothouse.apiserver.discovery.groups import api_group_list
+from pilothouse.apiserver.discovery.handlers import document_handler
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json
+
+
+def apis_handler(api_services: APIServices) -> Handler:
+    """The list of groups. That of the APIServices themselves comes first, without having one."""
+    return document_handler(lambda: api_group_list(_groups(api_services.all())))
+
+
+def api_group_handler(api_services: APIServices, group: str, delegate: Handler) -> Handler:
+    """One group; when its last APIService has gone, whatever the delegate says of it."""
+    known = document_handler(lambda: {"kind": "APIGroup", "apiVersion": "v1", **_group(api_services.of_group(group))})
+
+    async def discover(request: Request) -> Response:
+        return await (known if api_services.of_group(group) else delegate)(request)
+
+    return discover
+
+
+def _groups(api_services: Iterable[Json]) -> Iterator[Json]:
+    yield _entry(GROUP_VERSION.group, [GROUP_VERSION.version])
+    for members in sorted_by_group_and_version(api_services):
+        if group_of(members[0]):
+            yield _group(members)
+
+
+def _group(members: list[Json]) -> Json:
+    """The first of the sorted versions is the preferred one."""
+    (in_order,) = sorted_by_group_and_version(members)
+    return _entry(group_of(members[0]), [each["spec"]["version"] for each in in_order])
+
+
+def _entry(group: str, versions: list[str]) -> Json:
+    shown = [{"groupVersion": str(GroupVersion(group, version)), "version": version} for version in versions]
+    return {"name": group, "versions": shown, "preferredVersion": shown[0]}

@@ -1,0 +1,109 @@
+"""The handlers of the APIServices that there are: they come, change and go while requests flow."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pilothouse.aggregator.apiservice.order import group_version_of, name_to_group_version
+from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
+from pilothouse.aggregator.apiservices import APIServices
+from pilothouse.aggregator.discovery import api_group_handler
+from pilothouse.aggregator.proxy.handler import ProxyHandler
+from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.server.mux import PathRecorderMux
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json, name_of
+
+LEGACY_API_SERVICE_NAME = "v1."
+
+
+class APIHandlerManager(Protocol):
+    def add_api_service(self, api_service: Json) -> None:
+        """One that is new, or has changed."""
+
+    def remove_api_service(self, name: str) -> None: ...
+
+
+class AggregationController(Protocol):
+    """Merges what each APIService publishes, OpenAPI or discovery, into what the aggregator publishes."""
+
+    def add_api_service(self, handler: ProxyHandler, api_service: Json) -> None:
+        """One that is new, or has changed. `handler` answers requests as its server does."""
+
+    def remove_api_service(self, name: str) -> None: ...
+
+
+class ProxyHandlers:
+    """An APIHandlerManager: a proxy handler for each APIService, and a handler for each group that has one.
+
+    The aggregator's own group stays as it is, whatever APIServices name it.
+    """
+
+    _handlers: dict[str, ProxyHandler]  # by the name of the APIService
+    _versions: dict[str, set[str]]  # the versions that have a handler, of each group that has one
+
+    def __init__(self, mux: PathRecorderMux, api_services: APIServices, delegate: Handler) -> None:
+        self._mux = mux
+        self._api_services = api_services
+        self._delegate = delegate
+        self._handlers = {}
+        self._versions = {}
+        self._controllers: list[AggregationController] = []
+
+    def add_controller(self, controller: AggregationController) -> None:
+        self._controllers.append(controller)
+
+    def add_api_service(self, api_service: Json) -> None:
+        name = name_of(api_service)
+        known = self._handlers.get(name)
+        handler = known or ProxyHandler(self._delegate)
+        handler.update(api_service)
+        for controller in self._controllers:
+            controller.add_api_service(handler, api_service)
+        if known is None:
+            self._handlers[name] = handler
+            self._install(name, group_version_of(api_service), handler)
+
+    def remove_api_service(self, name: str) -> None:
+        if self._handlers.pop(name, None) is None:
+            return
+        for controller in self._controllers:
+            controller.remove_api_service(name)
+        self._uninstall(name, name_to_group_version(name))
+
+    def _install(self, name: str, group_version: GroupVersion, handler: ProxyHandler) -> None:
+        if group_version.group == GROUP_VERSION.group:
+            return
+        path = _proxy_path(name, group_version)
+        self._mux.handle(path, handler)
+        self._mux.handle_prefix(f"{path}/", handler, listed=False)
+        if name != LEGACY_API_SERVICE_NAME:
+            self._install_group(group_version)
+
+    def _install_group(self, group_version: GroupVersion) -> None:
+        group = group_version.group
+        if group not in self._versions:
+            handler = api_group_handler(self._api_services, group, self._delegate)
+            self._mux.handle(f"/apis/{group}", handler)
+            self._mux.handle(f"/apis/{group}/", handler, listed=False)
+        self._versions.setdefault(group, set()).add(group_version.version)
+
+    def _uninstall(self, name: str, group_version: GroupVersion) -> None:
+        group = group_version.group
+        if group == GROUP_VERSION.group:
+            return
+        self._unregister(_proxy_path(name, group_version))
+        versions = self._versions.get(group, set())
+        versions.discard(group_version.version)
+        if name != LEGACY_API_SERVICE_NAME and not versions:
+            self._versions.pop(group, None)
+            self._unregister(f"/apis/{group}")
+
+    def _unregister(self, path: str) -> None:
+        self._mux.unregister(path)
+        self._mux.unregister(f"{path}/")
+
+
+def _proxy_path(name: str, group_version: GroupVersion) -> str:
+    """The legacy group's is wider: it has all of /api."""
+    return "/api" if name == LEGACY_API_SERVICE_NAME else f"/apis/{group_version}"

@@ -1,0 +1,155 @@
+"""APIServices through a whole server: registered at the start, with definitions, and by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from custom_resources import DEFINITIONS, definition, events, eventually, install, until_gone, version
+from in_process import InProcessServer, in_process_server
+
+from pilothouse.machinery.objects import Json
+
+API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+MANAGED = "kube-aggregator.kubernetes.io/automanaged"
+MERGE = "application/merge-patch+json"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[InProcessServer]:
+    async with in_process_server(tmp_path, aggregator=True) as running:
+        yield running
+
+
+def api_service(name: str = "v1.remote.example.com", **spec: Any) -> Json:
+    version_name, _, group = name.partition(".")
+    wanted = {"group": group, "version": version_name, "groupPriorityMinimum": 50, "versionPriority": 10, **spec}
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": name},
+        "spec": wanted,
+    }
+
+
+async def until(server: InProcessServer, name: str, **spec: int) -> Json:
+    """The APIService as soon as its spec has these values."""
+    target = f"{API_SERVICES}?watch=true&timeoutSeconds=10&fieldSelector=metadata.name%3D{name}"
+    async for event in events(server, target):
+        obj: Json = event["object"]
+        if event["type"] != "DELETED" and spec.items() <= obj["spec"].items():
+            return obj
+    raise AssertionError(f"{name} never had {spec}")
+
+
+async def until_not_listed(server: InProcessServer, group: str) -> None:
+    for _ in range(1000):
+        if group not in {each["name"] for each in (await server("GET", "/apis")).json["groups"]}:
+            return
+        await asyncio.sleep(0)
+    raise AssertionError(f"{group} is still listed")
+
+
+async def test_every_built_in_group_version_has_an_available_api_service_when_the_server_is_ready(
+    server: InProcessServer,
+) -> None:
+    found = (await server("GET", API_SERVICES)).json["items"]
+    assert {each["metadata"]["labels"][MANAGED] for each in found} == {"onstart"}
+    assert {each["status"]["conditions"][0]["reason"] for each in found} == {"Local"}
+    by_name = {each["metadata"]["name"]: each["spec"] for each in found}
+    assert by_name["v1."] == {"version": "v1", "groupPriorityMinimum": 18000, "versionPriority": 1}
+    assert "v1.apiregistration.k8s.io" not in by_name
+    groups = (await server("GET", "/apis")).json["groups"]
+    assert {f"{v['version']}.{g['name']}" for g in groups[1:] for v in g["versions"]} == {*by_name} - {"v1."}
+
+
+async def test_groups_are_listed_by_priority_after_the_aggregators_own(server: InProcessServer) -> None:
+    groups = [group["name"] for group in (await server("GET", "/apis")).json["groups"]]
+    assert groups[:4] == ["apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io"]
+    # equal priority: by the name of the first APIService, which begins with its version
+    await server("POST", API_SERVICES, api_service("v1.b.example.com", groupPriorityMinimum=16200))
+    await server("POST", API_SERVICES, api_service("v2.a.example.com", groupPriorityMinimum=16200))
+    await eventually(server, 200, "GET", "/apis/a.example.com")
+    groups = [group["name"] for group in (await server("GET", "/apis")).json["groups"]]
+    assert groups[groups.index("b.example.com") :][:4] == [
+        "b.example.com",
+        "discovery.k8s.io",
+        "resource.k8s.io",
+        "a.example.com",
+    ]
+
+
+async def test_a_definitions_versions_have_api_services_as_long_as_they_are_served(server: InProcessServer) -> None:
+    await install(server, definition(version(), version("v2", storage=False)))
+    first = await until(server, "v1.example.com", groupPriorityMinimum=1000, versionPriority=100)
+    assert first["metadata"]["labels"] == {MANAGED: "true"}
+    await until(server, "v2.example.com")
+    unserved = definition(version(), version("v2", storage=False, served=False))["spec"]["versions"]
+    target = f"{DEFINITIONS}/widgets.example.com"
+    assert (await server("PATCH", target, {"spec": {"versions": unserved}}, media=MERGE)).status == 200
+    await eventually(server, 404, "GET", f"{API_SERVICES}/v2.example.com")
+    await server("DELETE", target)
+    await until_gone(server, "widgets.example.com")
+    await eventually(server, 404, "GET", f"{API_SERVICES}/v1.example.com")
+    await eventually(server, 404, "GET", "/apis/example.com")
+
+
+async def test_a_definitions_api_service_is_restored_and_a_built_in_one_is_left_alone(server: InProcessServer) -> None:
+    await install(server, definition())
+    await until(server, "v1.example.com")
+    changed = {"spec": {"groupPriorityMinimum": 7}}
+    assert (await server("PATCH", f"{API_SERVICES}/v1.example.com", changed, media=MERGE)).status == 200
+    await until(server, "v1.example.com", groupPriorityMinimum=1000)
+    await server("DELETE", f"{API_SERVICES}/v1.example.com")
+    await until(server, "v1.example.com")
+    # made right once, at the start
+    assert (await server("DELETE", f"{API_SERVICES}/v1.policy")).status == 200
+    await eventually(server, 404, "GET", f"{API_SERVICES}/v1.policy")
+    await until_not_listed(server, "policy")
+    # who asks for the group itself still finds it: the server below serves it
+    assert (await server("GET", "/apis/policy")).json["kind"] == "APIGroup"
+
+
+async def test_paths_of_an_api_service_come_and_go_with_it(server: InProcessServer) -> None:
+    spec: Json = {"service": {"namespace": "default", "name": "ext"}, "insecureSkipTLSVerify": True}
+    created = await server("POST", API_SERVICES, api_service(**spec))
+    assert (created.status, created.json["spec"]["service"]["port"], created.json["status"]) == (201, 443, {})
+    group = (await eventually(server, 200, "GET", "/apis/remote.example.com")).json
+    shown = {"groupVersion": "remote.example.com/v1", "version": "v1"}
+    assert group == {
+        "kind": "APIGroup",
+        "apiVersion": "v1",
+        "name": "remote.example.com",
+        "versions": [shown],
+        "preferredVersion": shown,
+    }
+    assert (await server("GET", "/apis/remote.example.com/v1/things")).status == 503
+    paths = server.generic.listed_paths()
+    assert {"/apis/remote.example.com", "/apis/remote.example.com/v1"} <= {*paths}
+    await server("DELETE", f"{API_SERVICES}/v1.remote.example.com")
+    await eventually(server, 404, "GET", "/apis/remote.example.com")
+    await eventually(server, 404, "GET", "/apis/remote.example.com/v1/things")
+
+
+async def test_nobody_can_take_the_aggregators_own_group(server: InProcessServer) -> None:
+    for name in ("v1.apiregistration.k8s.io", "v2.apiregistration.k8s.io"):
+        assert (await server("POST", API_SERVICES, api_service(name))).status == 201
+        await server("DELETE", f"{API_SERVICES}/{name}")
+    await server("POST", API_SERVICES, api_service("v1.last.example.com"))
+    await eventually(server, 200, "GET", "/apis/last.example.com")
+    assert (await server("GET", API_SERVICES)).status == 200
+    assert (await server("GET", "/apis/apiregistration.k8s.io")).json["kind"] == "APIGroup"
+
+
+async def test_the_table_shows_who_serves_and_whether_it_is_available(server: InProcessServer) -> None:
+    remote = api_service(service={"namespace": "default", "name": "ext"}, insecureSkipTLSVerify=True)
+    await server("POST", API_SERVICES, remote)
+    table = (await server("GET", API_SERVICES, accept=TABLE)).json
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Service", "Available", "Age"]
+    cells = {row["cells"][0]: row["cells"][1:3] for row in table["rows"]}
+    assert cells["v1.apps"] == ["Local", "True"]
+    assert cells["v1.remote.example.com"] == ["default/ext", "Unknown"]
