@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
 
 Labels: TypeAlias = tuple[str, ...]
@@ -61,7 +61,7 @@ class HistogramTally(Collector):
         self, name: str, help: str, labels: Sequence[str], *, bounds: Sequence[float], registry: CollectorRegistry
     ) -> None:
         self._family = (name, help)
-        self._labels = tuple(labels)
+        self.labels = tuple(labels)
         self._bounds = tuple(bounds)
         self._rows: dict[Labels, _Row] = {}
         registry.register(self)
@@ -73,14 +73,14 @@ class HistogramTally(Collector):
 
     def _new_row(self, labels: Labels) -> _Row:
         if len(self._rows) >= _MOST_ROWS:
-            labels = (_OTHER,) * len(self._labels)
+            labels = (_OTHER,) * len(self.labels)
         return self._rows.setdefault(labels, _Row(len(self._bounds) + 1))
 
     def describe(self) -> Iterator[Metric]:
-        yield HistogramMetricFamily(*self._family, labels=self._labels)
+        yield HistogramMetricFamily(*self._family, labels=self.labels)
 
     def collect(self) -> Iterator[Metric]:
-        family = HistogramMetricFamily(*self._family, labels=self._labels)
+        family = HistogramMetricFamily(*self._family, labels=self.labels)
         for labels, row in self._rows.items():
             family.add_metric(labels, self._buckets(row), row.sum)
         yield family
@@ -93,3 +93,26 @@ class HistogramTally(Collector):
             total += count
             buckets.append((name, float(total)))
         return buckets
+
+    def totals(self) -> Iterator[tuple[Labels, int, float]]:
+        """Of each row the labels, how often something was observed, and the sum."""
+        for labels, row in self._rows.items():
+            yield labels, sum(row.counts), row.sum
+
+
+class SummaryTally(Collector):
+    """A summary without quantiles, which has nothing to say that its histogram does not know."""
+
+    def __init__(self, name: str, help: str, histogram: HistogramTally, *, registry: CollectorRegistry) -> None:
+        self._family = (name, help)
+        self._histogram = histogram
+        registry.register(self)
+
+    def describe(self) -> Iterator[Metric]:
+        yield SummaryMetricFamily(*self._family, labels=self._histogram.labels)
+
+    def collect(self) -> Iterator[Metric]:
+        family = SummaryMetricFamily(*self._family, labels=self._histogram.labels)
+        for labels, count, total in self._histogram.totals():
+            family.add_metric(labels, count, total)
+        yield family

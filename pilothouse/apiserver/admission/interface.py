@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pilothouse.apiserver.admission.annotations import METADATA
 from pilothouse.apiserver.admission.equivalents import EquivalentResources
@@ -61,12 +61,21 @@ class Attributes:
 
 
 class Plugin(Protocol):
+    """Has at least one of the two sides, MutationPlugin and ValidationPlugin."""
+
     name: str
 
-    def handles(self, operation: Operation) -> bool: ...
+    def handles(self, operation: Operation) -> bool:
+        """Always the same answer for an operation."""
 
+
+@runtime_checkable
+class MutationPlugin(Plugin, Protocol):
     async def admit(self, attributes: Attributes) -> None:
         """May change `attributes.obj` in place. Raises to refuse."""
 
+
+@runtime_checkable
+class ValidationPlugin(Plugin, Protocol):
     async def validate(self, attributes: Attributes) -> None:
         """Changes nothing. Raises to refuse."""

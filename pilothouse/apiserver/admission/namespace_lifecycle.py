@@ -42,9 +42,6 @@ class NamespaceLifecycle:
         if phase == "Terminating":
             raise _terminating(attributes)
 
-    async def validate(self, attributes: Attributes) -> None:
-        return None
-
 
 def _terminating(attributes: Attributes) -> Forbidden:
     namespace = attributes.namespace

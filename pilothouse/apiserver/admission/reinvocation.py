@@ -18,10 +18,12 @@ class ReinvocationContext:
         """Whether this is the second round."""
         self.should_reinvoke = False
         """Whether a plugin asked for a second round."""
-        self._values: dict[str, Any] = {}
+        self._values: dict[str, Any] | None = None
 
     def value(self, plugin: str, make: Callable[[], T]) -> T:
         """What the plugin remembers between the rounds, made when it first asks."""
+        if self._values is None:
+            self._values = {}
         if plugin not in self._values:
             self._values[plugin] = make()
         value: T = self._values[plugin]

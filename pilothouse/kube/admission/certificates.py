@@ -27,9 +27,6 @@ class _ForSigners:
     def handles(self, operation: Operation) -> bool:
         return operation is Operation.UPDATE
 
-    async def admit(self, attributes: Attributes) -> None:
-        return None
-
     async def _may(self, user: User, verb: str, signer: str) -> bool:
         """For the signer itself, or for all signers of its domain."""
         for name in (signer, signer.partition("/")[0] + "/*"):
@@ -79,9 +76,6 @@ class CertificateSubjectRestriction:
 
     def handles(self, operation: Operation) -> bool:
         return operation is Operation.CREATE
-
-    async def admit(self, attributes: Attributes) -> None:
-        return None
 
     async def validate(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource != _REQUESTS or attributes.subresource or attributes.obj is None:

@@ -27,9 +27,6 @@ class PersistentVolumeClaimResize:
     def handles(self, operation: Operation) -> bool:
         return operation is Operation.UPDATE
 
-    async def admit(self, attributes: Attributes) -> None:
-        return None
-
     async def validate(self, attributes: Attributes) -> None:
         claim, old = attributes.obj, attributes.old
         if claim is None or old is None or attributes.resource.group_resource != _CLAIMS or attributes.subresource:

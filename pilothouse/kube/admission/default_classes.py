@@ -24,9 +24,6 @@ class _OnCreate:
     def handles(self, operation: Operation) -> bool:
         return operation is Operation.CREATE
 
-    async def validate(self, attributes: Attributes) -> None:
-        return None
-
 
 class DefaultStorageClass(_OnCreate):
     name = "DefaultStorageClass"

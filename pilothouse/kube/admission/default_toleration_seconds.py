@@ -29,9 +29,6 @@ class DefaultTolerationSeconds:
                 added = {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
                 spec["tolerations"] = [*(spec.get("tolerations") or ()), added]
 
-    async def validate(self, attributes: Attributes) -> None:
-        return None
-
 
 def _tolerates(toleration: Json, taint: str) -> bool:
     return (toleration.get("key") or taint) == taint and (toleration.get("effect") or "NoExecute") == "NoExecute"

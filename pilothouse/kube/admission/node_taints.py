@@ -23,6 +23,3 @@ class TaintNodesByCondition:
         taints = items(node, "spec", "taints")
         if not any(each.get("key") == NOT_READY and each.get("effect") == "NoSchedule" for each in taints):
             node.setdefault("spec", {})["taints"] = [*taints, {"key": NOT_READY, "effect": "NoSchedule"}]
-
-    async def validate(self, attributes: Attributes) -> None:
-        return None

@@ -30,9 +30,6 @@ class PodResizeValidator:
     def handles(self, operation: Operation) -> bool:
         return operation is Operation.UPDATE
 
-    async def admit(self, attributes: Attributes) -> None:
-        return None
-
     async def validate(self, attributes: Attributes) -> None:
         pod = attributes.obj
         if pod is None or attributes.resource.group_resource != _PODS or attributes.subresource != "resize":

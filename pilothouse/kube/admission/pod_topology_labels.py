@@ -35,9 +35,6 @@ class PodTopologyLabels:
         if found:
             metadata(attributes.obj)["labels"] = labels_of(attributes.obj) | found
 
-    async def validate(self, attributes: Attributes) -> None:
-        return None
-
 
 def _node_name(attributes: Attributes) -> str:
     obj = attributes.obj or {}

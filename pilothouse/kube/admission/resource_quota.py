@@ -60,9 +60,6 @@ class ResourceQuota:
     def handles(self, operation: Operation) -> bool:
         return operation in (Operation.CREATE, Operation.UPDATE)
 
-    async def admit(self, attributes: Attributes) -> None:
-        return None
-
     async def validate(self, attributes: Attributes) -> None:
         resource = attributes.resource.group_resource
         if not attributes.namespace or attributes.obj is None or resource == GroupResource("", "namespaces"):

@@ -26,6 +26,3 @@ class StorageObjectInUseProtection:
         finalizers = metadata(attributes.obj).get("finalizers") or []
         if finalizer not in finalizers:
             metadata(attributes.obj)["finalizers"] = [*finalizers, finalizer]
-
-    async def validate(self, attributes: Attributes) -> None:
-        return None

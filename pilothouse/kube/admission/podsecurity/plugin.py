@@ -52,9 +52,6 @@ class PodSecurity:
     def handles(self, operation: Operation) -> bool:
         return operation in (Operation.CREATE, Operation.UPDATE)
 
-    async def admit(self, attributes: Attributes) -> None:
-        return None
-
     async def validate(self, attributes: Attributes) -> None:
         resource = attributes.resource.group_resource
         if resource == _PODS:

@@ -1,0 +1,72 @@
+"""How long admission takes and what it refuses, under upstream's names."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import CounterTally, HistogramTally, SummaryTally
+
+_PREFIX = "apiserver_admission_"
+_STEPS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
+_STEP = "Admission sub-step latency {} in seconds, broken out for each operation and API resource and step type."
+
+STEP = HistogramTally(
+    f"{_PREFIX}step_admission_duration_seconds",
+    _STEP.format("histogram"),
+    ("type", "operation", "rejected"),
+    bounds=_STEPS,
+    registry=REGISTRY,
+)
+STEP_SUMMARY = SummaryTally(
+    f"{_PREFIX}step_admission_duration_seconds_summary", _STEP.format("summary"), STEP, registry=REGISTRY
+)
+CONTROLLER = HistogramTally(
+    f"{_PREFIX}controller_admission_duration_seconds",
+    "Admission controller latency histogram in seconds, by name, operation and type (validate or admit).",
+    ("name", "type", "operation", "rejected"),
+    bounds=_STEPS,
+    registry=REGISTRY,
+)
+WEBHOOK = HistogramTally(
+    f"{_PREFIX}webhook_admission_duration_seconds",
+    "Admission webhook latency histogram in seconds, by name, operation and type (validating or admit).",
+    ("name", "type", "operation", "rejected"),
+    bounds=(*_STEPS, 10, 25),
+    registry=REGISTRY,
+)
+WEBHOOK_REQUESTS = CounterTally(
+    f"{_PREFIX}webhook_request_total",
+    "Admission webhook requests by name, type, operation, the code of the answer and whether it was a refusal.",
+    ("name", "type", "operation", "code", "rejected"),
+    registry=REGISTRY,
+)
+WEBHOOK_REJECTIONS = CounterTally(
+    f"{_PREFIX}webhook_rejection_count",
+    "Admission webhook rejections by name, type, operation, what went wrong and the code.",
+    ("name", "type", "operation", "error_type", "rejection_code"),
+    registry=REGISTRY,
+)
+WEBHOOK_FAIL_OPEN = CounterTally(
+    f"{_PREFIX}webhook_fail_open_count",
+    "Writes that went on although a webhook could not be asked, by name and type.",
+    ("name", "type"),
+    registry=REGISTRY,
+)
+MATCH_CONDITION_ERRORS = CounterTally(
+    f"{_PREFIX}match_condition_evaluation_errors_total",
+    "Match conditions that could not be evaluated, by the name and kind of what has them, type and operation.",
+    ("name", "kind", "type", "operation"),
+    registry=REGISTRY,
+)
+MATCH_CONDITION_EXCLUSIONS = CounterTally(
+    f"{_PREFIX}match_condition_exclusions_total",
+    "Requests that a match condition excluded, by the name and kind of what has it, type and operation.",
+    ("name", "kind", "type", "operation"),
+    registry=REGISTRY,
+)
+MATCH_CONDITION_SECONDS = HistogramTally(
+    f"{_PREFIX}match_condition_evaluation_seconds",
+    "How long match conditions take, by the name and kind of what has them, type and operation.",
+    ("name", "kind", "type", "operation"),
+    bounds=(0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25),
+    registry=REGISTRY,
+)
