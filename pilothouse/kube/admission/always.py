@@ -12,12 +12,6 @@ class AlwaysAdmit:
     def handles(self, operation: Operation) -> bool:
         return False
 
-    async def admit(self, attributes: Attributes) -> None:
-        return None
-
-    async def validate(self, attributes: Attributes) -> None:
-        return None
-
 
 class AlwaysDeny:
     name = "AlwaysDeny"

@@ -16,9 +16,6 @@ class DenyServiceExternalIPs:
     def handles(self, operation: Operation) -> bool:
         return operation in (Operation.CREATE, Operation.UPDATE)
 
-    async def admit(self, attributes: Attributes) -> None:
-        return None
-
     async def validate(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource != _SERVICES or attributes.subresource:
             return

@@ -64,9 +64,6 @@ class EventRateLimit:
     def handles(self, operation: Operation) -> bool:
         return operation in (Operation.CREATE, Operation.UPDATE)
 
-    async def admit(self, attributes: Attributes) -> None:
-        return None
-
     async def validate(self, attributes: Attributes) -> None:
         # As upstream, those of events.k8s.io are not counted.
         if attributes.kind.group or attributes.kind.kind != "Event" or attributes.dry_run:

@@ -19,9 +19,6 @@ class ExtendedResourceToleration:
         for resource in sorted(_extended_resources(spec or {})):
             _tolerate(spec or {}, {"key": resource, "operator": "Exists", "effect": "NoSchedule"})
 
-    async def validate(self, attributes: Attributes) -> None:
-        return None
-
 
 def _extended_resources(spec: Json) -> set[str]:
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]

@@ -26,9 +26,6 @@ class NamespaceExists:
     def handles(self, operation: Operation) -> bool:
         return operation is not Operation.CONNECT
 
-    async def admit(self, attributes: Attributes) -> None:
-        return None
-
     async def validate(self, attributes: Attributes) -> None:
         if _concerns_a_namespace(attributes) and await self._phase_of(attributes.namespace) is None:
             raise NotFound.of(_NAMESPACES, attributes.namespace)
@@ -49,9 +46,6 @@ class NamespaceAutoProvision:
             return
         if await self._phase_of(attributes.namespace) is None:
             await self._ensure({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": attributes.namespace}})
-
-    async def validate(self, attributes: Attributes) -> None:
-        return None
 
 
 def _concerns_a_namespace(attributes: Attributes) -> bool:

@@ -36,9 +36,6 @@ class OwnerReferencesPermissionEnforcement:
     def handles(self, operation: Operation) -> bool:
         return operation in (Operation.CREATE, Operation.UPDATE)
 
-    async def admit(self, attributes: Attributes) -> None:
-        return None
-
     async def validate(self, attributes: Attributes) -> None:
         # Old kubelets garble the owners in pods/status, where they have no effect.
         if (attributes.resource.resource, attributes.subresource) == ("pods", "status"):

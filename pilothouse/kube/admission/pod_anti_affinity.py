@@ -16,9 +16,6 @@ class LimitPodHardAntiAffinityTopology:
     def handles(self, operation: Operation) -> bool:
         return operation in (Operation.CREATE, Operation.UPDATE)
 
-    async def admit(self, attributes: Attributes) -> None:
-        return None
-
     async def validate(self, attributes: Attributes) -> None:
         spec = spec_of_written_pod(attributes) or {}
         anti = (spec.get("affinity") or {}).get("podAntiAffinity") or {}
