@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pilothouse.extensions.schema.every_schema import every_schema
-from pilothouse.extensions.schema.formats import format_check
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.formats import format_check
 
 _NUMERIC = {"integer": ("int32", "int64"), "number": ("float", "double")}
 

@@ -7,11 +7,11 @@ from typing import Any, TypeAlias
 
 from pilothouse.extensions.schema import problems
 from pilothouse.extensions.schema.correlation import Link, same
-from pilothouse.extensions.schema.formats import Format, format_check
 from pilothouse.extensions.schema.numbers import is_whole, number_check
 from pilothouse.extensions.schema.problems import Problem
 from pilothouse.machinery.cel.patterns import matcher
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.formats import Format, format_check
 
 Check: TypeAlias = Callable[[Any, str, Link | None, list[Problem]], int]
 """(value, where it is, what it was, found problems) → the number of checks that passed.

@@ -12,6 +12,7 @@ from typing import Any
 
 from pilothouse.machinery.cel.environment import BINDINGS, LIBRARIES, CompilationFailed
 from pilothouse.machinery.cel.functions.implementations import implementations
+from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.wording import in_words_of_go
 from pilothouse.machinery.objects import Json
 
@@ -22,10 +23,6 @@ _WORDS_OF_GO = (
     (re.compile(r"^Index error: index=(-?\d+) size=\d+$"), r"index out of bounds: \1"),
     (re.compile(r"^No matching overloads found.*$", re.DOTALL), "no such overload"),
 )
-
-
-class EvaluationFailed(Exception):
-    """The message is cel-go's where it is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,15 @@ ListType: elem_type=1 Type
 MapType: key_type=1 Type, value_type=2 Type
 AbstractType: name=1 string, parameter_types=2 Type*
 Type: dyn=1 Any, primitive=3 int64, wrapper=4 int64, well_known=5 int64, list_type=6 ListType, map_type=7 MapType, \
-message_type=9 string, abstract_type=14 AbstractType
+message_type=9 string, type=11 Type, abstract_type=14 AbstractType
 TypeEntry: key=1 int64, value=2 Type
-Constant: null_value=1 int64, bool_value=2 bool, int64_value=3 int64, string_value=6 string, bytes_value=7 bytes
+Constant: null_value=1 int64, bool_value=2 bool, int64_value=3 int64, uint64_value=4 uint64, double_value=5 double, \
+string_value=6 string, bytes_value=7 bytes
 Ident: name=1 string
 Select: operand=1 Expr, field=2 string, test_only=3 bool
 Call: target=1 Expr, function=2 string, args=3 Expr*
-CreateList: elements=1 Expr*
-Entry: field_key=2 string, map_key=3 Expr, value=4 Expr
+CreateList: elements=1 Expr*, optional_indices=2 int32*
+Entry: field_key=2 string, map_key=3 Expr, value=4 Expr, optional_entry=5 bool
 CreateStruct: message_name=1 string, entries=2 Entry*
 Comprehension: iter_var=1 string, iter_range=2 Expr, accu_var=3 string, accu_init=4 Expr, loop_condition=5 Expr, \
 loop_step=6 Expr, result=7 Expr, iter_var2=8 string
@@ -28,6 +29,8 @@ Expr: id=2 int64, const_expr=3 Constant, ident_expr=4 Ident, select_expr=5 Selec
 list_expr=7 CreateList, struct_expr=8 CreateStruct, comprehension_expr=9 Comprehension
 CheckedExpr: reference_map=2 ReferenceEntry*, type_map=3 TypeEntry*, expr=4 Expr
 """
+ACCUMULATORS = ("__result__", "@result")
+"""What the results of loops are called."""
 _EXPRESSION_KINDS = (
     "const_expr",
     "ident_expr",
@@ -52,6 +55,15 @@ class SyntaxTree:
     def uses(self, variable: str) -> bool:
         return any(reference.name == variable for reference in self._references.values())
 
+    def variable(self, expression: Any) -> str:
+        """The name of the variable that an expression stands for; empty where it is none."""
+        reference = self._references.get(expression.id)
+        return reference.name if reference is not None and not reference.overload_id else ""
+
+    def is_type(self, expression: Any) -> bool:
+        kind = self._types.get(expression.id)
+        return kind is not None and kind.HasField("type")
+
     def overloads(self, expression: Any) -> list[str]:
         reference = self._references.get(expression.id)
         return list(reference.overload_id) if reference is not None else []
@@ -63,6 +75,14 @@ class SyntaxTree:
 def kind_of(expression: Any) -> str:
     """Which of the kinds of expression it is; empty for none."""
     return next((kind for kind in _EXPRESSION_KINDS if expression.HasField(kind)), "")
+
+
+def is_binding(loop: Any) -> bool:
+    """Whether a loop is what cel.bind() is made into."""
+    is_empty = kind_of(loop.iter_range) == "list_expr" and not loop.iter_range.list_expr.elements
+    condition = loop.loop_condition
+    never = kind_of(condition) == "const_expr" and not condition.const_expr.bool_value
+    return is_empty and never and loop.accu_var not in ACCUMULATORS
 
 
 @lru_cache(maxsize=32)
@@ -95,9 +115,8 @@ def _add_field(message: Any, text: str) -> None:
     name, _, number = declaration.partition("=")
     label = Field.LABEL_REPEATED if kind.endswith("*") else Field.LABEL_OPTIONAL
     field = message.field.add(name=name, number=int(number), label=label)
-    plain = {"string": Field.TYPE_STRING, "bytes": Field.TYPE_BYTES, "int64": Field.TYPE_INT64, "bool": Field.TYPE_BOOL}
     kind = kind.rstrip("*")
-    if kind in plain:
-        field.type = plain[kind]
+    if kind[0].islower():
+        field.type = getattr(Field, f"TYPE_{kind.upper()}")
     else:
         field.type, field.type_name = Field.TYPE_MESSAGE, f".syntax.{kind}"

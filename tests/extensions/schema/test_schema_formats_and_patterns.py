@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pilothouse.extensions.schema.definition.regular_expressions import go_regexp_error
-from pilothouse.extensions.schema.formats import format_check
 from pilothouse.machinery.cel.patterns import matcher
+from pilothouse.machinery.validation.formats import format_check
 
 EXAMPLES = {
     "date-time": (["2020-01-02T03:04:05Z", "2020-01-02t03:04:05.678+01:00"], ["2020-01-02", "2020-01-02T24:00:00Z"]),

@@ -17,8 +17,8 @@ from pilothouse.extensions.schema.rules.programs import Bindings, RuleProgram
 from pilothouse.extensions.schema.rules.values import Conversion, conversion
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.cel.declared import Declared
+from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.names import escaped
-from pilothouse.machinery.cel.runtime import EvaluationFailed
 from pilothouse.machinery.field import OMIT_VALUE, Errors, ErrorType, FieldError, Path, invalid
 from pilothouse.machinery.objects import Json
 

@@ -8,7 +8,7 @@ from typing import Any
 from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
 from pilothouse.extensions.schema.rules.environments import compiled_rule, evaluate_rule
 from pilothouse.extensions.schema.structural import Structural
-from pilothouse.machinery.cel.runtime import EvaluationFailed
+from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.syntax import SyntaxTree
 from pilothouse.machinery.objects import Json
 

@@ -7,12 +7,12 @@ import binascii
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from pilothouse.extensions.schema.formats import is_date
 from pilothouse.extensions.schema.rules.declared import with_type_and_name
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.cel.names import escaped
 from pilothouse.machinery.durations import DurationError, parse_duration
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.formats import is_date
 
 Conversion: TypeAlias = Callable[[Any], Any]
 

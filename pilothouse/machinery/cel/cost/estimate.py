@@ -12,10 +12,9 @@ from pilothouse.machinery.cel.cost.call_costs import CallCost, Operand, call_cos
 from pilothouse.machinery.cel.cost.operator_costs import operator_cost
 from pilothouse.machinery.cel.cost.sizes import LIMITLESS, ONE, UNKNOWN, Size, product, total
 from pilothouse.machinery.cel.declared import Declared
-from pilothouse.machinery.cel.syntax import SyntaxTree, kind_of
+from pilothouse.machinery.cel.syntax import ACCUMULATORS, SyntaxTree, is_binding, kind_of
 
 _Path: TypeAlias = tuple[str, ...]
-_ACCUMULATORS = ("__result__", "@result")
 _TEXTS = (5, 6)
 _SCALARS = (1, 2, 3, 4)
 _TIMES = (2, 3)
@@ -147,7 +146,7 @@ class _Estimation:
         loop = e.comprehension_expr
         cost = total(self.cost(loop.iter_range), self.cost(loop.accu_init))
         self._push(loop.accu_var, self._as_local(loop.accu_init))
-        if _is_binding(loop):
+        if is_binding(loop):
             cost = total(cost, self.cost(loop.result))
             self._pop(loop.accu_var)
             self._copy(e, loop.result)
@@ -238,7 +237,7 @@ class _Estimation:
 
     def _operand(self, e: Any) -> Operand:
         path = self._path(e)
-        if path and path[0] in _ACCUMULATORS:
+        if path and path[0] in ACCUMULATORS:
             path = ()
         kind = self._tree.type_of(e)
         item, is_text = None, False
@@ -248,14 +247,6 @@ class _Estimation:
             is_text = kind.list_type.elem_type.primitive in _TEXTS
         number = e.const_expr.int64_value if e.HasField("const_expr") and e.const_expr.HasField("int64_value") else None
         return Operand(self._size(e) or UNKNOWN, item, is_text, number)
-
-
-def _is_binding(loop: Any) -> bool:
-    """Whether a loop is what cel.bind() is made into."""
-    is_empty = kind_of(loop.iter_range) == "list_expr" and not loop.iter_range.list_expr.elements
-    condition = loop.loop_condition
-    never = kind_of(condition) == "const_expr" and not condition.const_expr.bool_value
-    return is_empty and never and loop.accu_var not in _ACCUMULATORS
 
 
 def _literal_size(e: Any) -> Size | None:

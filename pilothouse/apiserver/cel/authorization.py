@@ -1,0 +1,77 @@
+"""What expressions ask the authorizer, and the answers: each question is asked once for a request."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
+from pilothouse.apiserver.authz.interface import Attributes, Authorizer
+from pilothouse.apiserver.authz.interface import Decision as Answered
+from pilothouse.machinery.cel.authorizer import (
+    AnswerMissing,
+    AuthorizerValue,
+    Check,
+    Decision,
+    ResourceCheck,
+    Subject,
+)
+
+
+class Authorizations:
+    def __init__(self, authorizer: Authorizer, user: User) -> None:
+        self._authorizer = authorizer
+        self._answers: dict[Check, Decision] = {}
+        self.value = AuthorizerValue(self._known, Subject(user))
+        """What the variable `authorizer` stands for."""
+
+    def for_resource(self, *, group: str, resource: str, subresource: str, namespace: str, name: str) -> ResourceCheck:
+        """What `authorizer.requestResource` stands for."""
+        asked = Check(
+            self.value.subject,
+            "",
+            group=group,
+            resource=resource,
+            subresource=subresource,
+            namespace=namespace,
+            name=name,
+        )
+        return ResourceCheck(self.value, asked)
+
+    def _known(self, check: Check) -> Decision:
+        answer = self._answers.get(check)
+        if answer is None:
+            raise AnswerMissing(check)
+        return answer
+
+    async def find_out(self, check: Check) -> None:
+        try:
+            answer = await self._authorizer.authorize(_attributes(check))
+        except Exception as error:  # an authorizer that fails is something that expressions can ask about
+            self._answers[check] = Decision(allowed=False, error=str(error))
+        else:
+            self._answers[check] = Decision(allowed=answer.decision is Answered.ALLOW, reason=answer.reason)
+
+
+def _attributes(check: Check) -> Attributes:
+    if check.path:
+        return Attributes(user=_user(check.subject), verb=check.verb, path=check.path)
+    return Attributes(
+        user=_user(check.subject),
+        verb=check.verb,
+        is_resource=True,
+        group=check.group,
+        version="*",
+        resource=check.resource,
+        subresource=check.subresource,
+        namespace=check.namespace,
+        name=check.name,
+        field_selector=check.field_selector,
+        label_selector=check.label_selector,
+    )
+
+
+def _user(subject: Subject) -> User:
+    if subject.service_account is None:
+        assert isinstance(subject.user, User)
+        return subject.user
+    namespace, name = subject.service_account
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", ALL_AUTHENTICATED)
+    return User(f"system:serviceaccount:{namespace}:{name}", groups=groups)

@@ -1,0 +1,50 @@
+"""Expressions in the forms in which policies and conditions keep them: compiled, or with what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pilothouse.machinery.cel.admission import AdmissionCompiler, CompilationFailed, Declarations
+from pilothouse.machinery.cel.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    source: str
+    program: Program | None = None
+    problem: str = ""
+    """Why it has no program."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedExpression:
+    name: str
+    expression: Expression
+
+
+def compiled(
+    compiler: AdmissionCompiler, source: str, declarations: Declarations, *, types: Sequence[str] = ()
+) -> Expression:
+    """`types`: those that the expression may evaluate to; any if there are none."""
+    try:
+        found = compiler.compile(source, declarations)
+    except CompilationFailed as error:
+        return Expression(source, problem=f"compilation failed: {error}")
+    return _checked(source, found.type, found.program, types)
+
+
+def compiled_variable(compiler: AdmissionCompiler, name: str, source: str, declarations: Declarations) -> Expression:
+    """What comes after it can use it as `variables.name`."""
+    try:
+        found = compiler.declare_variable(name, source, declarations)
+    except CompilationFailed as error:
+        return Expression(source, problem=f"compilation failed: {error}")
+    return Expression(source, Program(found.program))
+
+
+def _checked(source: str, kind: str, program: object, types: Sequence[str]) -> Expression:
+    if types and kind not in types and kind != "dyn":
+        wanted = types[0] if len(types) == 1 else f"one of [{' '.join(types)}]"
+        return Expression(source, problem=f"must evaluate to {wanted} but got {kind}")
+    return Expression(source, Program(program))

@@ -1,0 +1,121 @@
+"""The `authorizer` of expressions: may somebody do something?
+
+Authorizers may have to wait and expressions cannot. An expression that asks what is not known yet is given up with
+AnswerMissing; who runs it finds the answer out, notes it, and runs the expression again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from pilothouse.machinery.cel.interpreter.errors import EvaluationCancelled, EvaluationFailed
+from pilothouse.machinery.validation.names import name_is_dns_label, name_is_dns_subdomain
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Whose permissions are asked for."""
+
+    user: Any = None
+    """As the authorizer knows them."""
+    service_account: tuple[str, str] | None = None
+    """Namespace and name, when it is somebody else than the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question, with which a path or a resource is meant."""
+
+    subject: Subject
+    verb: str
+    path: str = ""
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    field_selector: str = ""
+    label_selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    cel_type = "kubernetes.authorization.Decision"
+
+    allowed: bool
+    reason: str = ""
+    error: str | None = None
+
+
+class AnswerMissing(EvaluationCancelled):
+    def __init__(self, check: Check) -> None:
+        super().__init__("an authorization check has not been answered yet")
+        self.check = check
+
+
+Ask: TypeAlias = Callable[[Check], Decision]
+"""Raises AnswerMissing."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizerValue:
+    cel_type = "kubernetes.authorization.Authorizer"
+
+    ask: Ask
+    subject: Subject
+
+    def path(self, path: str) -> PathCheck:
+        if not path.strip():
+            raise EvaluationFailed("path must not be empty")
+        return PathCheck(self, path)
+
+    def group(self, group: str) -> GroupCheck:
+        return GroupCheck(self, group)
+
+    def service_account(self, namespace: str, name: str) -> AuthorizerValue:
+        if name_is_dns_subdomain(name):
+            raise EvaluationFailed("Invalid service account name")
+        if name_is_dns_label(namespace):
+            raise EvaluationFailed("Invalid service account namespace")
+        return AuthorizerValue(self.ask, Subject(service_account=(namespace, name)))
+
+
+@dataclass(frozen=True, slots=True)
+class PathCheck:
+    cel_type = "kubernetes.authorization.PathCheck"
+
+    authorizer: AuthorizerValue
+    path: str
+
+    def check(self, verb: str) -> Decision:
+        return self.authorizer.ask(Check(self.authorizer.subject, verb, path=self.path))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCheck:
+    cel_type = "kubernetes.authorization.GroupCheck"
+
+    authorizer: AuthorizerValue
+    group: str
+
+    def resource(self, resource: str) -> ResourceCheck:
+        if not resource.strip():
+            raise EvaluationFailed("resource must not be empty")
+        return ResourceCheck(self.authorizer, Check(self.authorizer.subject, "", group=self.group, resource=resource))
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceCheck:
+    cel_type = "kubernetes.authorization.ResourceCheck"
+
+    authorizer: AuthorizerValue
+    asked: Check
+
+    def narrowed(self, part: str, value: str) -> ResourceCheck:
+        narrower: dict[str, Any] = {part: value}
+        return ResourceCheck(self.authorizer, replace(self.asked, **narrower))
+
+    def check(self, verb: str) -> Decision:
+        return self.authorizer.ask(replace(self.asked, verb=verb))

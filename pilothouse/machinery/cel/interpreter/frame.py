@@ -1,0 +1,41 @@
+"""One evaluation under way: what it sees, and what it has cost so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pilothouse.machinery.cel.interpreter.errors import CostLimitExceeded, EvaluationFailed
+
+
+class Frame:
+    __slots__ = ("cost", "limit", "locals", "variables")
+
+    def __init__(self, variables: Mapping[str, Any], limit: int) -> None:
+        self.variables = variables
+        self.limit = limit
+        self.cost = 0
+        self.locals: dict[str, Any] = {}
+
+    def spend(self, cost: int) -> None:
+        self.cost += cost
+        if self.cost > self.limit:
+            raise CostLimitExceeded
+
+
+Step: TypeAlias = Callable[[Frame], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Stands in for a local value that could not be made; it matters only when somebody looks at it."""
+
+    error: EvaluationFailed
+
+
+def attempted(step: Step, frame: Frame) -> Any:
+    try:
+        return step(frame)
+    except EvaluationFailed as error:
+        return Failure(error)

@@ -1,0 +1,137 @@
+"""Constants, variables, selections and literals of lists, maps and objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilothouse.machinery.cel.interpreter import costs
+from pilothouse.machinery.cel.interpreter.collections import find, index
+from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
+from pilothouse.machinery.cel.interpreter.frame import Frame, Step
+from pilothouse.machinery.cel.interpreter.values import NONE, Optional, Struct, Type, UInt
+from pilothouse.machinery.cel.messages import unmangled
+
+_TYPES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}
+
+
+def constant(expression: Any) -> Step:
+    value = _constant_value(expression)
+    return lambda frame: value
+
+
+def _constant_value(expression: Any) -> Any:
+    for field in ("bool_value", "int64_value", "double_value", "string_value", "bytes_value"):
+        if expression.HasField(field):
+            return getattr(expression, field)
+    return UInt(expression.uint64_value) if expression.HasField("uint64_value") else None
+
+
+def variable(name: str, *, is_type: bool = False) -> Step:
+    if is_type:
+        kind = Type(_TYPES.get(name, name))
+        return lambda frame: kind
+
+    def step(frame: Frame) -> Any:
+        frame.cost += 1
+        try:
+            return frame.variables[name]
+        except KeyError:
+            raise EvaluationFailed(f"no such attribute(s): {name}") from None
+
+    return step
+
+
+def selection(operand: Step, field: str) -> Step:
+    def step(frame: Frame) -> Any:
+        value = operand(frame)
+        frame.cost += 1
+        if type(value) is dict:
+            if field in value:
+                return value[field]
+            raise EvaluationFailed(f"no such key: {field}")
+        if type(value) is Optional:
+            return find(value.value, field) if value.present else NONE
+        return index(value, field)
+
+    return step
+
+
+def presence(operand: Step, field: str) -> Step:
+    def step(frame: Frame) -> bool:
+        value = operand(frame)
+        if type(value) is Optional:
+            value = value.value
+        return type(value) is not list and find(value, field).present
+
+    return step
+
+
+def indexing(container: Step, key: Step) -> Step:
+    def step(frame: Frame) -> Any:
+        value, wanted = container(frame), key(frame)
+        frame.spend(1)
+        if type(value) is Optional:
+            return find(value.value, wanted) if value.present else NONE
+        return index(value, wanted)
+
+    return step
+
+
+def optional_indexing(container: Step, key: Step) -> Step:
+    """`container[?key]` and `container.?key`"""
+
+    def step(frame: Frame) -> Optional:
+        value, wanted = container(frame), key(frame)
+        frame.spend(1)
+        if type(value) is Optional:
+            return find(value.value, wanted) if value.present else NONE
+        return find(value, wanted)
+
+    return step
+
+
+def list_of(items: list[tuple[Step, bool]]) -> Step:
+    def step(frame: Frame) -> list[Any]:
+        made = []
+        for item, optional in items:
+            value = item(frame)
+            if not optional:
+                made.append(value)
+            elif value.present:
+                made.append(value.value)
+        frame.spend(costs.LIST)
+        return made
+
+    return step
+
+
+def map_of(pairs: list[tuple[Step, Step, bool]]) -> Step:
+    def step(frame: Frame) -> dict[Any, Any]:
+        made: dict[Any, Any] = {}
+        for key, item, optional in pairs:
+            name, value = key(frame), item(frame)
+            if not optional:
+                made[name] = value
+            elif value.present:
+                made[name] = value.value
+        frame.spend(costs.MAP)
+        return made
+
+    return step
+
+
+def struct_of(name: str, fields: list[tuple[str, Step, bool]]) -> Step:
+    kind = unmangled(name)
+
+    def step(frame: Frame) -> Struct:
+        made: dict[str, Any] = {}
+        for field, item, optional in fields:
+            value = item(frame)
+            if not optional:
+                made[field] = value
+            elif value.present:
+                made[field] = value.value
+        frame.spend(costs.STRUCT)
+        return Struct(kind, made)
+
+    return step

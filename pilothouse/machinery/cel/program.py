@@ -1,0 +1,56 @@
+"""An expression that can be evaluated, again and again, on plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pilothouse.machinery.cel.interpreter.errors import (
+    CostLimitExceeded,
+    EvaluationCancelled,
+    EvaluationFailed,
+)
+from pilothouse.machinery.cel.interpreter.frame import Frame
+from pilothouse.machinery.cel.interpreter.planner import Planner
+from pilothouse.machinery.cel.syntax import SyntaxTree
+
+PER_CALL_LIMIT = 1_000_000
+"""What one evaluation may cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A value, or why there is none; and what finding it cost."""
+
+    cost: int
+    value: Any = None
+    error: EvaluationFailed | CostLimitExceeded | None = None
+
+
+class Program:
+    """Made from what a compiler answered. Safe to use from several threads."""
+
+    def __init__(self, compiled: Any) -> None:
+        tree = SyntaxTree(compiled)
+        self._step = Planner(tree).plan(tree.root)
+
+    def run(self, variables: Mapping[str, Any], *, limit: int = PER_CALL_LIMIT) -> Outcome:
+        """Raises AnswerMissing where an authorization check has no answer yet."""
+        frame = Frame(variables, limit)
+        try:
+            return Outcome(value=self._step(frame), cost=frame.cost)
+        except (EvaluationFailed, CostLimitExceeded) as error:
+            return Outcome(error=error, cost=frame.cost)
+        except RecursionError:
+            return Outcome(error=EvaluationFailed("expression is nested too deeply"), cost=frame.cost)
+
+    def evaluate(self, variables: Mapping[str, Any]) -> Any:
+        """The value. Raises EvaluationFailed."""
+        outcome = self.run(variables)
+        if outcome.error is not None:
+            raise EvaluationFailed(str(outcome.error))
+        return outcome.value
+
+
+__all__ = ["PER_CALL_LIMIT", "CostLimitExceeded", "EvaluationCancelled", "EvaluationFailed", "Outcome", "Program"]

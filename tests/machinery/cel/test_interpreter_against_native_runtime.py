@@ -1,0 +1,68 @@
+"""The interpreter and the compiler's own runtime agree on every expression that both can run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
+from pilothouse.machinery.cel.program import Program
+from pilothouse.machinery.cel.runtime import runtime_environment
+
+ENVIRONMENT = runtime_environment(("a", "b", "s"))
+
+numbers = st.sampled_from(["0", "1", "-3", "7", "9223372036854775807", "a", "b.n", "b.missing", "s.size()"])
+texts = st.sampled_from(["''", "'x'", "'añb'", "s", "b.t"])
+
+
+def binary(inner: st.SearchStrategy[str], signs: list[str]) -> st.SearchStrategy[str]:
+    return st.tuples(inner, st.sampled_from(signs), inner).map(lambda it: f"({it[0]} {it[1]} {it[2]})")
+
+
+arithmetic = st.recursive(numbers, lambda inner: binary(inner, ["+", "-", "*", "/", "%"]), max_leaves=5)
+strings = st.one_of(
+    texts,
+    binary(texts, ["+"]),
+    st.tuples(texts, arithmetic).map(lambda it: f"{it[0]}.substring({it[1]})"),
+    st.tuples(texts, texts).map(lambda it: f"{it[0]}.replace({it[1]}, 'q')"),
+    texts.map(lambda text: f"{text}.upperAscii()"),
+)
+comparisons = st.one_of(
+    binary(arithmetic, ["<", "<=", ">", ">=", "==", "!="]),
+    binary(strings, ["<", ">=", "==", "!="]),
+    st.tuples(strings, strings).map(lambda it: f"{it[0]}.contains({it[1]})"),
+    arithmetic.map(lambda number: f"({number} in b.list)"),
+    arithmetic.map(lambda number: f"b.list.exists(x, x / {number} > 1)"),
+    arithmetic.map(lambda number: f"b.list.all(x, x % {number} == 0)"),
+    arithmetic.map(lambda number: f"(b.list.map(x, x + {number}).filter(y, y > 2).size() > 1)"),
+    arithmetic.map(lambda number: f"(b.list[{number}] == 2)"),
+    st.just("has(b.missing)"),
+    st.just("b.?missing.hasValue()"),
+)
+conditions = st.recursive(
+    comparisons,
+    lambda inner: st.one_of(
+        binary(inner, ["&&", "||", "=="]),
+        inner.map(lambda it: f"!{it}"),
+        st.tuples(inner, inner, inner).map(lambda it: f"({it[0]} ? {it[1]} : {it[2]})"),
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(expression=st.one_of(arithmetic, strings, conditions), a=st.integers(-5, 5), text=st.text("añb x", max_size=4))
+def test_both_find_the_same_value_or_both_fail(expression: str, a: int, text: str) -> None:
+    program = ENVIRONMENT.compile(expression)
+    variables: dict[str, Any] = {"a": a, "b": {"n": 2, "t": "xañ", "list": [1, 2, 3, 4]}, "s": text}
+    ours = Program(program).run(variables)
+    try:
+        theirs = ENVIRONMENT.evaluate(program, variables)
+    except EvaluationFailed:
+        assert ours.error is not None
+    else:
+        assert ours.error is None
+        assert ours.value == theirs
+        assert type(ours.value) is type(theirs)
