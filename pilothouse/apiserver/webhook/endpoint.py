@@ -1,0 +1,72 @@
+"""Where a WebhookClientConfig points to."""
+
+from __future__ import annotations
+
+import base64
+import posixpath
+import ssl
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from pilothouse.apiserver.webhook.failures import WebhookCallFailed
+from pilothouse.machinery.objects import Json
+
+_PORT = 443
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceReference:
+    namespace: str
+    name: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Two configurations with the same one share connections. The name in `base` is the one that the certificate
+    must have; a service is asked for only when a connection is made."""
+
+    base: str
+    path: str
+    authorities: bytes
+    """PEM. When empty, the system's."""
+    service: ServiceReference | None = None
+
+    @property
+    def url(self) -> str:
+        return self.base + self.path
+
+
+def endpoint_of(config: Json) -> Endpoint:
+    """Raises WebhookCallFailed for a configuration that points nowhere."""
+    authorities = base64.b64decode(config.get("caBundle") or "").strip()
+    if config.get("service"):
+        return _service_endpoint(config["service"], authorities)
+    if not config.get("url"):
+        raise WebhookCallFailed("webhook configuration must have either service or URL")
+    url = urlsplit(config["url"])
+    if url.scheme != "https" or not url.netloc:
+        raise WebhookCallFailed("'https' is the only allowed URL scheme; desired format: https://host[/path]")
+    return Endpoint(f"https://{url.netloc}", _path(url.path), authorities)
+
+
+def _service_endpoint(service: Json, authorities: bytes) -> Endpoint:
+    reference = ServiceReference(service["namespace"], service["name"], service.get("port") or _PORT)
+    base = f"https://{reference.name}.{reference.namespace}.svc:{reference.port}"
+    return Endpoint(base, _path(service.get("path") or ""), authorities, reference)
+
+
+def _path(said: str) -> str:
+    return posixpath.normpath("/" + said.lstrip("/"))
+
+
+def tls_context(authorities: bytes) -> ssl.SSLContext:
+    """Raises WebhookCallFailed. As strict as Go, which takes authorities without key identifiers, and any certificate
+    that is itself in the bundle."""
+    try:
+        context = ssl.create_default_context(cadata=authorities.decode("ascii") if authorities else None)
+    except (ssl.SSLError, UnicodeDecodeError):
+        raise WebhookCallFailed("unable to load root certificates: unable to parse bytes as PEM block") from None
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    return context
