@@ -53,6 +53,13 @@ class Lister(Protocol):
     async def wait_synced(self) -> None: ...
 
 
+class InitialSync(Protocol):
+    """Another controller, which adds APIServices to sync."""
+
+    async def wait_for_initial_sync(self) -> None:
+        """Returns when it has added all that it knew of when it started."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Found:
     state: Current
@@ -93,10 +100,16 @@ class AutoRegisterController:
         self._to_sync.pop(name, None)
         self._controller.queue.add(name)
 
-    async def run(self) -> None:
+    async def run(self, *, after: InitialSync) -> None:
+        """A first sync before everything to sync is known would delete what is only not known yet."""
+        await after.wait_for_initial_sync()
+        await self.wait_for_start()
+        await self._controller.run()
+
+    async def wait_for_start(self) -> None:
+        """Returns when it is known which APIServices there are. These are the ones that were present at the start."""
         await self._api_services.wait_synced()
         self._at_start = frozenset(map(name_of, self._api_services.all()))
-        await self._controller.run()
 
     async def check_api_service(self, name: str) -> None:
         found, wanted = self._look_up(name), self._to_sync.get(name)

@@ -86,13 +86,7 @@ class Aggregator:
 
         async def start(context: HookContext) -> None:
             context.spawn(crds.run(), name="crd-autoregister")
-            context.spawn(_after_definitions(crds, auto), name="autoregister")
+            context.spawn(auto.run(after=crds), name="autoregister")
 
         self.generic.add_post_start_hook("kube-apiserver-autoregistration", start)
         self.generic.add_health_check(autoregister_completion(wanted, self.api_services))
-
-
-async def _after_definitions(crds: CRDRegistrationController, auto: AutoRegisterController) -> None:
-    """Otherwise the first sync would delete the APIServices of definitions that are still there."""
-    await crds.wait_for_initial_sync()
-    await auto.run()

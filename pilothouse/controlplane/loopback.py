@@ -9,9 +9,13 @@ import asyncio
 
 from pilothouse.apiserver.filters.chain import ChainConfig, loopback_handler_chain
 from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.server.version import GIT_VERSION
 from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.client.rest.client import RESTClient
 from pilothouse.client.rest.connect import loopback
+
+# Its first part is the name under which managedFields record what the server itself writes.
+_USER_AGENT = f"kube-apiserver/{GIT_VERSION}"
 
 
 class Loopback:
@@ -19,7 +23,7 @@ class Loopback:
         self._chain = chain
         self._bound = asyncio.Event()
         self._handler: Handler | None = None
-        self.client: RESTClient = loopback(AsgiApp(self))
+        self.client: RESTClient = loopback(AsgiApp(self), user_agent=_USER_AGENT, on_warning=_ignore)
 
     def bind(self, api: Handler) -> None:
         """Calls go to this server from now on."""
@@ -30,3 +34,7 @@ class Loopback:
         await self._bound.wait()
         assert self._handler is not None
         return await self._handler(request)
+
+
+def _ignore(warning: str) -> None:
+    """What the server warns itself of is no news to anybody."""

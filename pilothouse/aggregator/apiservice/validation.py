@@ -41,7 +41,7 @@ def validate_status_update(api_service: Json, old: Json) -> Errors:
     for position, condition in enumerate(api_service["status"].get("conditions") or ()):
         if condition["status"] not in _CONDITION_STATUSES:
             path = root("status", "conditions").index(position).child("status")
-            yield not_supported(path, condition["status"], sorted(_CONDITION_STATUSES))
+            yield not_supported(path, condition["status"], _CONDITION_STATUSES)
 
 
 def _name_rule(spec: Json) -> Callable[[str, bool], list[str]]:

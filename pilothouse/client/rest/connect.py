@@ -10,6 +10,7 @@ from pilothouse.client.config.model import ClientConfig
 from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.client.rest.asgi_transport import AsgiApp, AsgiTransport
 from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.warnings import WarningHandler
 
 
 def connect(config: ClientConfig, *, clock: Clock = REAL_CLOCK) -> RESTClient:
@@ -31,7 +32,9 @@ def loopback(
     headers: Mapping[str, str] | None = None,
     state: Mapping[str, Any] | None = None,
     user_agent: str = "pilothouse-loopback",
+    on_warning: WarningHandler | None = None,
     clock: Clock = REAL_CLOCK,
 ) -> RESTClient:
     """A client that calls an ASGI app. It has no rate limit: the server it calls knows its own load."""
-    return RESTClient(AsgiTransport(app, headers=headers, state=state), user_agent=user_agent, clock=clock)
+    transport = AsgiTransport(app, headers=headers, state=state)
+    return RESTClient(transport, user_agent=user_agent, on_warning=on_warning, clock=clock)

@@ -28,6 +28,8 @@ from pilothouse.machinery.times import now
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
 _DECODER = TypedDecoder(CUSTOM_RESOURCE_DEFINITIONS.kind, EXTENSIONS)
+# Upstream stores definitions in their older form, and clients know the hash of that; ours are stored as v1.
+_SHOWN_STORAGE_VERSION = "v1beta1"
 _PENDING = Condition(
     TERMINATING,
     "True",
@@ -97,7 +99,7 @@ def _served(registry: DefinitionStore, storage: DefinitionStore | StatusStore, s
         kind=resource.kind,
         decoder=_DECODER,
         subresource=subresource,
-        storage_version=resource.version,
+        storage_version=_SHOWN_STORAGE_VERSION,
         default=resource.strategy.default,
         convert_field=metadata_fields_only,
         columns=resource.columns,

@@ -1,0 +1,140 @@
+"""A server that starts again leaves the APIServices of its definitions alone, and those of built-in groups, too."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from custom_resources import definition, events, install, version
+from in_process import InProcessServer, in_process_server
+
+from pilothouse.aggregator.api_services_to_register import make_api_service
+from pilothouse.aggregator.autoregister import AutoRegisterController
+from pilothouse.aggregator.autoregister_decisions import MANAGED_LABEL
+from pilothouse.aggregator.crd_registration import PRIORITY, CRDRegistrationController
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.serving.asgi import AsgiApp
+from pilothouse.apiserver.storage.interface import Batch, Watch
+from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.client.rest.connect import loopback
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json, name_of
+
+API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+
+
+async def until_registered(server: InProcessServer, *names: str) -> None:
+    missing = {*names}
+    async for event in events(server, f"{API_SERVICES}?watch=true&timeoutSeconds=10"):
+        missing.discard(name_of(event["object"]))
+        if not missing:
+            return
+    raise AssertionError(f"{missing} never came")
+
+
+def late_definition() -> Json:
+    late = definition(plural="late", kind="Late", group="late.example.com")
+    late["metadata"]["name"] = "late.late.example.com"
+    return late
+
+
+async def test_the_history_of_a_restart_has_no_write_to_an_api_service_that_was_there(tmp_path: Path) -> None:
+    prefix = "/registry/apiregistration.k8s.io/apiservices/"
+    async with in_process_server(tmp_path, aggregator=True) as server:
+        await install(server, definition(version(), version("v2", storage=False)))
+        await until_registered(server, "v1.example.com", "v2.example.com")
+    store = await SqliteStore.open(tmp_path)
+    before = await store.current_revision()
+    await store.close()
+    async with in_process_server(tmp_path, aggregator=True) as server:
+        # its APIService comes after the controller has been through what there was at the start
+        await install(server, late_definition())
+        await until_registered(server, "v1.late.example.com")
+    store = await SqliteStore.open(tmp_path)
+    watch = store.watch(prefix, after=before)
+    written = [
+        event.key async for batch in watch_until(watch, await store.current_revision()) for event in batch.events
+    ]
+    await watch.aclose()
+    await store.close()
+    assert written == [f"{prefix}v1.late.example.com"]
+
+
+async def watch_until(watch: Watch, revision: int) -> AsyncIterator[Batch]:
+    await watch.request_progress()
+    async for batch in watch:
+        yield batch
+        if batch.revision >= revision:
+            return
+
+
+class SlowDefinitions:
+    """Definitions that are known only after a while."""
+
+    def __init__(self, *definitions: Json) -> None:
+        self._definitions = definitions
+        self.synced = asyncio.Event()
+
+    def get(self, name: str) -> Json | None:
+        return next((each for each in self.all() if name_of(each) == name), None)
+
+    def all(self) -> list[Json]:
+        return list(self._definitions) if self.synced.is_set() else []
+
+    def of_group(self, group: str) -> list[Json]:
+        return [each for each in self.all() if each["spec"]["group"] == group]
+
+    def listen(self, changed: Callable[[list[Json]], None]) -> None: ...
+
+    async def wait_synced(self) -> None:
+        await self.synced.wait()
+
+
+class Registered:
+    """The APIServices that an earlier run has left."""
+
+    def __init__(self, *api_services: Json) -> None:
+        self._by_name = {name_of(each): each for each in api_services}
+
+    def get(self, name: str) -> Json | None:
+        return self._by_name.get(name)
+
+    def all(self) -> list[Json]:
+        return list(self._by_name.values())
+
+    def listen(self, changed: Callable[[list[Json]], None]) -> None:
+        changed(self.all())
+
+    async def wait_synced(self) -> None: ...
+
+
+def left_behind(group: str) -> Json:
+    api_service = make_api_service(GroupVersion(group, "v1"), PRIORITY)
+    api_service["metadata"] |= {"uid": group, "labels": {MANAGED_LABEL: "true"}}
+    return api_service
+
+
+async def test_nothing_is_deleted_before_the_definitions_are_known_and_then_only_what_has_none() -> None:
+    deleted: asyncio.Queue[str] = asyncio.Queue()
+
+    async def api(request: Request) -> Response:
+        deleted.put_nowait(f"{request.method} {request.path}")
+        return Response(200, b"{}", [(b"content-type", b"application/json")])
+
+    definitions = SlowDefinitions(definition())
+    known = Registered(left_behind("example.com"), left_behind("gone.example.com"))
+    auto = AutoRegisterController(known, loopback(AsgiApp(api)))
+    crds = CRDRegistrationController(definitions, auto)
+    running = [asyncio.create_task(crds.run()), asyncio.create_task(auto.run(after=crds))]
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert deleted.empty()
+    definitions.synced.set()
+    assert await deleted.get() == f"DELETE {API_SERVICES}/v1.gone.example.com"
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert deleted.empty()
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
