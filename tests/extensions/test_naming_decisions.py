@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pilothouse.extensions.controllers.naming import decide
+from pilothouse.extensions.controllers.naming import Naming, accepted_names
+from pilothouse.extensions.controllers.naming import decide as decide_with
+from pilothouse.extensions.controllers.taken_names import Taken, TakenNames
 from pilothouse.machinery.objects import Json
 
 NAMES: Json = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
@@ -10,6 +12,13 @@ NAMES: Json = {"plural": "widgets", "singular": "widget", "kind": "Widget", "lis
 
 def asking(names: Json, accepted: Json | None = None) -> Json:
     return {"spec": {"names": names}, "status": {"acceptedNames": accepted or {"plural": "", "kind": ""}}}
+
+
+def decide(definition: Json, others: list[Json]) -> Naming:
+    taken = TakenNames()
+    for number, other in enumerate(others):
+        taken.record(f"other{number}", "example.com", accepted_names(other), after=1)
+    return decide_with(definition, taken.by_others("mine", "example.com", definition["spec"]["names"]))
 
 
 def test_names_that_nobody_has_are_accepted() -> None:
@@ -37,3 +46,22 @@ def test_a_name_once_accepted_stays_though_another_wants_it() -> None:
     mine = asking(NAMES | {"shortNames": ["wd", "w"]}, NAMES | {"shortNames": ["wd"]})
     other = asking(NAMES, {"plural": "others", "kind": "Other", "shortNames": ["x"]})
     assert decide(mine, [other]).accepted["shortNames"] == ["wd", "w"]
+
+
+def test_a_name_is_free_again_when_the_last_one_who_had_it_is_gone() -> None:
+    taken = TakenNames()
+    for name in ("a", "b"):
+        taken.record(name, "example.com", NAMES, after=1)
+    taken.forget("a")
+    assert taken.by_others("c", "example.com", NAMES).kinds == {"Widget", "WidgetList"}
+    taken.forget("b")
+    assert taken.by_others("c", "example.com", NAMES) == Taken()
+
+
+def test_news_from_before_a_decision_does_not_undo_it() -> None:
+    taken = TakenNames()
+    taken.record("a", "example.com", NAMES, after=7)
+    taken.record("a", "example.com", {"plural": "", "kind": ""}, after=6)
+    assert "widgets" in taken.by_others("b", "example.com", NAMES).resources
+    taken.record("a", "example.com", {"plural": "", "kind": ""}, after=8)
+    assert taken.by_others("b", "example.com", NAMES) == Taken()

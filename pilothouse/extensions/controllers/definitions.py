@@ -3,10 +3,33 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.registry.informer import RegistryInformer
+from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.machinery.objects import Json, name_of
 
 
 class Definitions(RegistryInformer):
+    _by_group: dict[str, dict[str, Json]]  # by name; a group without definitions is not here
+
+    def __init__(self, registry: RegistryStore) -> None:
+        super().__init__(registry)
+        self._by_group = {}
+
     def of_group(self, group: str) -> list[Json]:
-        """By name."""
-        return sorted((each for each in self.all() if each["spec"]["group"] == group), key=name_of)
+        """By name. May be asked in another thread."""
+        return sorted(self._by_group.get(group, {}).values(), key=name_of)
+
+    def _tell(self, objects: list[Json]) -> None:
+        for definition in objects:
+            self._index(name_of(definition), definition["spec"]["group"])
+        super()._tell(objects)
+
+    def _index(self, name: str, group: str) -> None:
+        current, of_group = self.get(name), self._by_group.setdefault(group, {})
+        before = of_group.pop(name, None)
+        if current is not None:
+            if before is not None and before["spec"] == current["spec"]:
+                # Most changes are of the status. Whoever holds an older form shares the spec with this one.
+                current["spec"] = before["spec"]
+            of_group[name] = current
+        if not of_group:
+            del self._by_group[group]

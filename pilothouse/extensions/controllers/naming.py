@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 
 from pilothouse.extensions.controllers.definitions import Definitions
 from pilothouse.extensions.controllers.status_writer import StatusWriter
+from pilothouse.extensions.controllers.taken_names import Taken, TakenNames
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED
 from pilothouse.machinery.conditions import Condition, find_condition, is_true, set_condition
 from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json, name_of, resource_version_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 _NO_CONFLICTS = Condition(NAMES_ACCEPTED, "True", "NoConflicts", "no conflicts found")
 _NOT_ACCEPTED = Condition(ESTABLISHED, "False", "NotAccepted", "not all names are accepted")
 _INSTALLING = Condition(ESTABLISHED, "False", "Installing", "the initial names have been accepted")
-_OF_RESOURCES, _OF_KINDS = ("plural", "singular"), ("kind", "listKind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,46 +34,74 @@ class NamingController:
         self._definitions = definitions
         self._writer = writer
         self._requeue = requeue
+        self._taken = TakenNames()
+        self._waiting: defaultdict[str, set[str]] = defaultdict(set)
+        """By group, the definitions that did not get all of their names: others need not be asked again."""
+        definitions.listen(self._changed)
+
+    def _changed(self, definitions: list[Json]) -> None:
+        """All names that there are must be known before the first decision is made."""
+        for name in map(name_of, definitions):
+            current = self._definitions.get(name)
+            if current is None:
+                self._taken.forget(name)
+            else:
+                # The names are those of this very revision, which is later than the one before.
+                before = int(resource_version_of(current)) - 1
+                self._taken.record(name, current["spec"]["group"], accepted_names(current), after=before)
 
     async def sync(self, name: str) -> None:
         definition = self._definitions.get(name)
         if definition is None:
             # Its names are free now: plural and group are in its own.
-            self._requeue_group(name.partition(".")[2], name)
+            self._requeue_waiting(name.partition(".")[2], name)
             return
-        if semantically_equal(definition["spec"]["names"], accepted_names(definition)):
+        group, wanted = definition["spec"]["group"], definition["spec"]["names"]
+        self._waiting[group].discard(name)
+        if semantically_equal(wanted, accepted_names(definition)):
             return
-        group = definition["spec"]["group"]
-        naming = decide(definition, [d for d in self._definitions.of_group(group) if name_of(d) != name])
+        naming = decide(definition, self._taken.by_others(name, group, wanted))
+        if naming.condition is not _NO_CONFLICTS:
+            self._waiting[group].add(name)
         same = semantically_equal(naming.accepted, accepted_names(definition))
         if same and naming.condition.is_said_by(find_condition(definition, NAMES_ACCEPTED)):
             return
-        await self._writer.write(definition, lambda current: _record(current, naming))
-        self._requeue_group(group, name)
+        await self._write(definition, naming)
+        self._requeue_waiting(group, name)
 
-    def _requeue_group(self, group: str, name: str) -> None:
-        for other in self._definitions.of_group(group):
-            if name_of(other) != name:
-                self._requeue(name_of(other))
+    async def _write(self, definition: Json, naming: Naming) -> None:
+        """The next decision must know of this one, though its event may not have come yet."""
+        based_on = 0
+
+        def change(current: Json) -> None:
+            nonlocal based_on
+            based_on = int(resource_version_of(current))
+            _record(current, naming)
+
+        if await self._writer.write(definition, change):
+            name, group = name_of(definition), definition["spec"]["group"]
+            self._taken.record(name, group, naming.accepted, after=based_on)
+
+    def _requeue_waiting(self, group: str, name: str) -> None:
+        """Those that may get their names now."""
+        for other in self._waiting.pop(group, set()) - {name}:
+            self._requeue(other)
 
 
 def accepted_names(definition: Json) -> Json:
     return (definition.get("status") or {}).get("acceptedNames") or {}
 
 
-def decide(definition: Json, others: list[Json]) -> Naming:
-    """`others` are the other definitions of the group. Of several conflicts the last one is told."""
+def decide(definition: Json, taken: Taken) -> Naming:
+    """Of several conflicts the last one is told."""
     wanted, accepted = definition["spec"]["names"], dict(accepted_names(definition))
-    taken = [accepted_names(other) for other in others]
-    resources = {names.get(field) or "" for names in taken for field in _OF_RESOURCES}
-    resources |= {short for names in taken for short in names.get("shortNames") or ()}
-    kinds = {names.get(field) or "" for names in taken for field in _OF_KINDS}
     condition = _NO_CONFLICTS
     for field, used in (
-        ("plural", resources),
-        ("singular", resources),
-        ("shortNames", resources),
-        *((field, kinds) for field in _OF_KINDS),
+        ("plural", taken.resources),
+        ("singular", taken.resources),
+        ("shortNames", taken.resources),
+        ("kind", taken.kinds),
+        ("listKind", taken.kinds),
     ):
         problems = _conflicts(wanted.get(field), accepted.get(field), used)
         if problems:
@@ -84,7 +113,7 @@ def decide(definition: Json, others: list[Json]) -> Naming:
     return Naming(accepted, condition)
 
 
-def _conflicts(wanted: str | list[str] | None, accepted: str | list[str] | None, used: set[str]) -> list[str]:
+def _conflicts(wanted: str | list[str] | None, accepted: str | list[str] | None, used: Set[str]) -> list[str]:
     own = accepted if isinstance(accepted, list) else [accepted or ""]
     names = wanted if isinstance(wanted, list) else [wanted or ""]
     return [f"{quote(name)} is already in use" for name in names if name and name not in own and name in used]

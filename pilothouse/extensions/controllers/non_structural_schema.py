@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 from pilothouse.extensions.controllers.definitions import Definitions
@@ -29,6 +30,7 @@ class NonStructuralSchemaController:
         looked_at = (uid_of(definition), metadata(definition).get("generation") or 0)
         if self._checked.get(name) == looked_at:
             return
+        await asyncio.sleep(0)  # At the start all definitions come at once, and others have better things to do.
         condition = condition_of(definition["spec"])
         if not _says(definition, condition):
             await self._writer.write(definition, lambda current: _record(current, condition))

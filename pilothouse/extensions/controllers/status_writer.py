@@ -23,12 +23,15 @@ class StatusWriter:
         version = APIVersion(GROUP_VERSION, served_definitions(registry))
         self._fields: FieldManager = field_manager(version.resources[1], [version])
 
-    async def write(self, definition: Json, change: Callable[[Json], None]) -> None:
+    async def write(self, definition: Json, change: Callable[[Json], None]) -> bool:
         """Changes the definition as it is when the change is written. One that is gone, or another one of the same
-        name, is left alone."""
+        name, is left alone: then the answer is False."""
+        found = False
 
         def changed(current: Json) -> None:
-            if uid_of(current) != uid_of(definition):
+            nonlocal found
+            found = uid_of(current) == uid_of(definition)
+            if not found:
                 return
             before = fresh(current)
             change(current)
@@ -37,4 +40,5 @@ class StatusWriter:
         try:
             await self._access.update(definition, changed)
         except NotFound:
-            return
+            return False
+        return found

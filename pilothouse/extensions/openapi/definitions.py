@@ -19,8 +19,8 @@ _SELECTABLE = "x-kubernetes-selectable-fields"
 class CustomDefinitions:
     """Made when the first document needs them."""
 
-    def __init__(self, resources: Iterable[CustomResource], group_version: GroupVersion) -> None:
-        self._resources = tuple(resources)
+    def __init__(self, resources: Callable[[], Iterable[CustomResource]], group_version: GroupVersion) -> None:
+        self._resources = resources
         self._group_version = group_version
 
     def v2(self, name: str) -> Definition:
@@ -39,7 +39,7 @@ class CustomDefinitions:
 
     def _made(self, schema_of: Callable[[CustomResource], Json], *, v2: bool) -> dict[str, Definition]:
         found: dict[str, Definition] = {}
-        for resource in self._resources:
+        for resource in self._resources():
             kind, names = resource.kind(self._group_version.version), resource.names
             listed, own = self._group_version.kind(names.list_kind), definition_of(kind)
             schema = list_schema(own, kind=names.kind, list_kind=names.list_kind, plural=names.plural, v2=v2)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
 
 from pilothouse.apiserver.openapi.route import Info, Route, RouteContainer
 from pilothouse.apiserver.openapi.service import OpenAPIService
@@ -17,52 +20,74 @@ _INFO = Info("Kubernetes CRD Swagger", "v0.1.0")
 
 
 class OpenAPIPublisher:
+    """What a document says is looked up when somebody asks for it: definitions often come in great numbers."""
+
     def __init__(self, service: OpenAPIService, of_group: Callable[[str], Iterable[Json]]) -> None:
-        """`of_group` answers the definitions of a group."""
+        """`of_group` answers the definitions of a group, in whatever thread."""
         self._service = service
         self._of_group = of_group
-        self._published: dict[str, Json] = {}
-        """By the definitions' names, what their documents were made from."""
+        self._published: dict[str, _Said] = {}
+        """By the definitions' names, what their documents are made from."""
+        self._served: Counter[GroupVersion] = Counter()
+        """How many definitions show in a document."""
 
     def update(self, name: str, definition: Json | None) -> None:
         """None for one that is gone. Documents that would say the same are left alone."""
-        said = _said(definition) if definition is not None and is_true(definition, ESTABLISHED) else None
-        before = self._published.pop(name, None)
-        if said is not None:
+        said = _Said.of(definition) if definition is not None and is_true(definition, ESTABLISHED) else _NOTHING
+        before = self._published.pop(name, _NOTHING)
+        if said is not _NOTHING:
             self._published[name] = said
         if said == before:
             return
-        for group_version in _group_versions(said) | _group_versions(before):
+        self._served.update(said.group_versions)
+        self._served.subtract(before.group_versions)
+        for group_version in said.group_versions | before.group_versions:
             self._publish(group_version)
 
     def _publish(self, group_version: GroupVersion) -> None:
-        resources = [CustomResource(each) for each in self._of_group(group_version.group) if is_true(each, ESTABLISHED)]
-        shown = [each for each in resources if _serves(each, group_version.version)]
-        if shown:
-            self._service.update(_container(group_version, shown))
+        if self._served[group_version]:
+            self._service.update(_container(group_version, lambda: self._shown(group_version)))
         else:
+            del self._served[group_version]
             self._service.remove(f"apis/{group_version}")
+
+    def _shown(self, group_version: GroupVersion) -> list[CustomResource]:
+        definitions = self._of_group(group_version.group)
+        resources = [CustomResource(each) for each in definitions if is_true(each, ESTABLISHED)]
+        return [each for each in resources if _serves(each, group_version.version)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """All of a definition that shows in a document."""
+
+    spec: Json
+    names: Json
+
+    @classmethod
+    def of(cls, definition: Json) -> _Said:
+        return cls(definition["spec"], definition["status"]["acceptedNames"])
+
+    @property
+    def group_versions(self) -> set[GroupVersion]:
+        served = (each["name"] for each in self.spec.get("versions") or () if each.get("served"))
+        return {GroupVersion(self.spec["group"], name) for name in served}
+
+
+_NOTHING = _Said({}, {})
 
 
 def _serves(resource: CustomResource, version: str) -> bool:
     return version in resource.versions and resource.versions[version].served
 
 
-def _said(definition: Json) -> Json:
-    """All of a definition that shows in a document."""
-    return {"spec": definition["spec"], "names": definition["status"]["acceptedNames"]}
+def _container(group_version: GroupVersion, shown: Callable[[], list[CustomResource]]) -> RouteContainer:
+    resources = cache(shown)
 
-
-def _group_versions(said: Json | None) -> set[GroupVersion]:
-    spec = (said or {}).get("spec") or {}
-    return {GroupVersion(spec["group"], each["name"]) for each in spec.get("versions") or () if each.get("served")}
-
-
-def _container(group_version: GroupVersion, resources: list[CustomResource]) -> RouteContainer:
     def routes() -> Iterator[Route]:
         from pilothouse.extensions.openapi.routes import routes_of
 
-        for resource in resources:
+        for resource in resources():
             yield from routes_of(resource, resource.versions[group_version.version])
 
     return RouteContainer(

@@ -34,6 +34,8 @@ def _pruner(schema: Structural | None, *, known: frozenset[str] = frozenset()) -
         return _drop_all
     if schema.embedded_resource:
         known = _META_FIELDS
+    if not (known or schema.properties or schema.items or schema.allows_additional or schema.preserves_unknown_fields):
+        return _drop_all
     fields = {name: _pruner(child) for name, child in schema.properties.items() if name not in known}
     rest = _pruner(schema.additional) if schema.allows_additional else None
     if schema.preserves_unknown_fields:
