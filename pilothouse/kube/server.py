@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
+from pilothouse.apiserver.admission.interface import Plugin
 from pilothouse.apiserver.endpoints.api_groups import (
     install_api_group,
     install_group_list,
@@ -14,6 +15,7 @@ from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.kube.admission.plugins import PluginParts, admission_plugins
 from pilothouse.kube.bootstrap.address import PublicAddress, kubernetes_service_ip
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
@@ -73,15 +75,20 @@ class KubeServer:
         provider = LegacyRESTStorageProvider(self._service_network, connections, config.service_accounts)
         legacy = provider.open(self.registries)
         CAPABILITIES.allow_privileged = config.allow_privileged
-        parts = PluginParts(self.registries, legacy, config.generic.authorizer, self.generic.discovery)
-        plugins = admission_plugins(parts, config.generic.admission_plugins)
-        self.admission = AdmissionChain(plugins)
+        self.admission = AdmissionChain(self._plugins(legacy))
         installer = Installer(self.admission, config.generic.authorizer, config.generic.min_request_timeout)
         self._install_legacy_api(legacy, installer)
         self._install_apis(installer)
         install_openid(self.generic, config.service_accounts, lambda: config.external_address)
         self._keep_caches()
         self._bootstrap(legacy).install(self.generic)
+
+    def _plugins(self, legacy: LegacyRESTStorage) -> list[Plugin]:
+        generic = self.config.generic
+        webhooks = WebhookClients(generic.services)
+        self.generic.add_drained(webhooks.close)
+        parts = PluginParts(self.registries, legacy, generic.authorizer, self.generic.discovery, webhooks)
+        return admission_plugins(parts, generic.admission_plugins)
 
     @property
     def _service_network(self) -> ServiceNetwork:

@@ -8,7 +8,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from pilothouse.apiserver.admission.interface import Plugin
+from pilothouse.apiserver.admission.matching.matcher import Matcher
 from pilothouse.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from pilothouse.apiserver.admission.webhook.calling import WebhookClient
+from pilothouse.apiserver.admission.webhook.mutating import MutatingAdmissionWebhook
+from pilothouse.apiserver.admission.webhook.source import WebhookSource
+from pilothouse.apiserver.admission.webhook.validating import ValidatingAdmissionWebhook
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.discovery.groups import group_discovery
 from pilothouse.apiserver.discovery.manager import GroupManager
@@ -46,6 +51,10 @@ from pilothouse.kube.admission.runtime_class import RuntimeClass
 from pilothouse.kube.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from pilothouse.kube.admission.stored_objects import StoredObjects
 from pilothouse.kube.admission.stored_quotas import StoredQuotas
+from pilothouse.kube.admissionregistration.webhook_configurations import (
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+)
 from pilothouse.kube.core.limitranges import LIMIT_RANGES
 from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.core.nodes.resource import NODES
@@ -68,8 +77,13 @@ class PluginParts:
     legacy: LegacyRESTStorage
     authorizer: Authorizer
     discovery: GroupManager
+    webhooks: WebhookClient
     configurations: Mapping[str, Json] = field(default_factory=dict)
     """By the name of the plugin."""
+
+    @property
+    def matcher(self) -> Matcher:
+        return Matcher(self.legacy.namespace)
 
     def stored(self, resource: Resource) -> StoredObjects:
         return StoredObjects(self.registries.open(resource))
@@ -121,6 +135,18 @@ PLUGINS: dict[str, _Make] = {
     "DenyServiceExternalIPs": lambda parts: DenyServiceExternalIPs(),
     "PodTopologyLabels": lambda parts: PodTopologyLabels(parts.stored(NODES).get),
     "PodResizeValidator": lambda parts: PodResizeValidator(parts.stored(NODES).get),
+    "MutatingAdmissionWebhook": lambda parts: MutatingAdmissionWebhook(
+        WebhookSource(parts.registries.open(MUTATING_WEBHOOK_CONFIGURATIONS)),
+        parts.matcher,
+        parts.authorizer,
+        parts.webhooks,
+    ),
+    "ValidatingAdmissionWebhook": lambda parts: ValidatingAdmissionWebhook(
+        WebhookSource(parts.registries.open(VALIDATING_WEBHOOK_CONFIGURATIONS)),
+        parts.matcher,
+        parts.authorizer,
+        parts.webhooks,
+    ),
     "ResourceQuota": lambda parts: ResourceQuota(StoredQuotas(parts.registries.open(RESOURCE_QUOTAS))),
     "AlwaysDeny": lambda parts: AlwaysDeny(),
 }

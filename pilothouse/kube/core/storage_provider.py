@@ -32,6 +32,7 @@ from pilothouse.kube.scale import served_scale
 from pilothouse.kube.served import Registries, served
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,10 @@ class LegacyRESTStorage:
     async def namespace_labels(self, name: str) -> Mapping[str, str] | None:
         found = await self._known_namespace(name)
         return None if found is None else found.labels
+
+    async def namespace(self, name: str) -> Json | None:
+        found = await self._known_namespace(name)
+        return None if found is None else found.parse()
 
     async def _known_namespace(self, name: str) -> StoredObject | None:
         """As far as the cache knows; the store is asked about one that the cache does not have."""

@@ -81,6 +81,11 @@ class Cacher:
         """Every change up to it is in the cache."""
         return self._freshness.revision
 
+    @property
+    def changes(self) -> int:
+        """Goes up with every change of an object: as long as it is the same, so is what the cache holds."""
+        return self._state.changes
+
     async def start(self) -> None:
         """Begins to fill the cache. Requests may come at once; they wait for a moment."""
         self._reflector.start()

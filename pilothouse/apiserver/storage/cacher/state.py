@@ -17,6 +17,8 @@ class State:
 
     def __init__(self, codec: ObjectCodec) -> None:
         self._codec = codec
+        self.changes = 0
+        """How often anything changed: as long as it is the same, so are the objects."""
         self.replace(())
 
     def __len__(self) -> int:
@@ -26,6 +28,7 @@ class State:
         self._sorted = SortedDict((entry.key, StoredObject(entry, self._codec)) for entry in entries)
         self._objects = self._sorted
         self.get = self._objects.get
+        self.changes += 1
 
     def apply(self, event: Event, now: float) -> Change | None:
         """Takes one change in. None: the deletion of something that was not there."""
@@ -37,6 +40,7 @@ class State:
             del self._objects[event.key]
         else:
             return None
+        self.changes += 1
         return Change(event.revision, event.key, current, previous, now)
 
     def objects(self, keys: KeyRange, *, limit: int = 0) -> list[StoredObject]:

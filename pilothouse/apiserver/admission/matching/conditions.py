@@ -1,0 +1,57 @@
+"""Match conditions of webhooks and policies: asked about a request, measured, and subject to a failure policy."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pilothouse.apiserver.admission.metrics import (
+    MATCH_CONDITION_ERRORS,
+    MATCH_CONDITION_EXCLUSIONS,
+    MATCH_CONDITION_SECONDS,
+)
+from pilothouse.apiserver.admission.versioned import VersionedAttributes
+from pilothouse.apiserver.authz.interface import Authorizer
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.cel.match_conditions import MatchConditions
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose conditions they are, as the metrics say it: `kind` is webhook or policy, `type` admit or validating."""
+
+    name: str
+    kind: str
+    type: str
+    fails_open: bool
+    """Whether a condition that cannot be evaluated is as good as one that does not hold."""
+
+
+async def conditions_hold(
+    conditions: MatchConditions, seen: VersionedAttributes, owner: Owner, authorizer: Authorizer
+) -> bool:
+    """Raises MatchFailed where nobody knows, and that is no reason to go on."""
+    # Expressions are much to import for servers that have none.
+    from pilothouse.apiserver.admission.variables import admission_variables
+    from pilothouse.apiserver.cel.authorization import Authorizations
+    from pilothouse.apiserver.cel.match_conditions import MatchFailed
+
+    attributes = seen.attributes
+    labels = (owner.name, owner.kind, owner.type, attributes.operation.value)
+    authorizations = Authorizations(authorizer, attributes.user)
+    variables = admission_variables(seen, resource=attributes.resource, authorizations=authorizations)
+    start = time.perf_counter()
+    try:
+        holds = await conditions.matches(variables, authorizations)
+    except MatchFailed:
+        MATCH_CONDITION_ERRORS.inc(labels)
+        if not owner.fails_open:
+            raise
+        holds = False
+    finally:
+        MATCH_CONDITION_SECONDS.observe(labels, time.perf_counter() - start)
+    if not holds:
+        MATCH_CONDITION_EXCLUSIONS.inc(labels)
+    return holds

@@ -1,0 +1,64 @@
+"""One call of one webhook: the review goes out, and a verified answer comes back."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pilothouse.apiserver.admission.versioned import VersionedAttributes
+from pilothouse.apiserver.admission.webhook.errors import (
+    CallingWebhookFailed,
+    WebhookRejection,
+    dry_run_unsupported,
+)
+from pilothouse.apiserver.admission.webhook.hooks import Webhook
+from pilothouse.apiserver.admission.webhook.response import (
+    AdmissionResponse,
+    InvalidResponse,
+    UndecodableResponse,
+    read_response,
+)
+from pilothouse.apiserver.admission.webhook.review import AdmissionReview, new_review
+from pilothouse.apiserver.webhook.failures import WebhookCallFailed
+from pilothouse.machinery.objects import Json
+
+_NO_VERSION = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)"
+
+
+class WebhookClient(Protocol):
+    async def post(self, config: Json, body: Json, *, timeout: float) -> Json:
+        """Raises WebhookCallFailed."""
+
+
+async def call(client: WebhookClient, hook: Webhook, seen: VersionedAttributes, *, mutating: bool) -> AdmissionResponse:
+    """The answer of a webhook that lets the write go on.
+
+    What it says for the audit log and the client is passed on in any case. Raises CallingWebhookFailed,
+    WebhookRejection, and BadRequest for a dry run that the webhook cannot be trusted with.
+    """
+    attributes = seen.attributes
+    if attributes.dry_run and not hook.can_dry_run:
+        raise dry_run_unsupported(hook.name)
+    review = new_review(seen, hook.review_versions)
+    if review is None:
+        raise CallingWebhookFailed(hook.name, _NO_VERSION, code=400)
+    response = await _ask(client, hook, review, mutating=mutating)
+    for key, value in response.audit_annotations.items():
+        attributes.annotate(f"{hook.name}/{key}", value)
+    for warning in response.warnings:
+        attributes.warn(warning)
+    if not response.allowed:
+        raise WebhookRejection(hook.name, response.result)
+    return response
+
+
+async def _ask(client: WebhookClient, hook: Webhook, review: AdmissionReview, *, mutating: bool) -> AdmissionResponse:
+    try:
+        answer = await client.post(hook.client_config, review.body, timeout=hook.timeout)
+        return read_response(review, answer, mutating=mutating)
+    except WebhookCallFailed as error:
+        code = error.status.code if error.status else 503
+        raise CallingWebhookFailed(hook.name, f"failed to call webhook: {error}", code=code) from None
+    except UndecodableResponse as error:
+        raise CallingWebhookFailed(hook.name, f"failed to call webhook: {error}") from None
+    except InvalidResponse as error:
+        raise CallingWebhookFailed(hook.name, f"received invalid webhook response: {error}") from None

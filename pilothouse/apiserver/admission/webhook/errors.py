@@ -1,0 +1,37 @@
+"""How the call of a webhook ends when it does not let a write go on."""
+
+from __future__ import annotations
+
+from pilothouse.machinery.errors import BadRequest, StatusError, from_status
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+
+
+class CallingWebhookFailed(Exception):
+    """The webhook could not be asked, or its answer makes no sense. `code` is what the metrics count."""
+
+    def __init__(self, webhook: str, reason: str, *, code: int = 503) -> None:
+        super().__init__(f"failed calling webhook {quote(webhook)}: {reason}")
+        self.code = code
+
+
+class WebhookRejection(Exception):
+    """The webhook was asked and said no."""
+
+    def __init__(self, webhook: str, result: Json | None) -> None:
+        self.status = denied(webhook, result)
+        super().__init__(self.status.message)
+
+
+def denied(webhook: str, result: Json | None) -> StatusError:
+    """The Status that the webhook sent, with its words after upstream's, and in any case a failure."""
+    result = result or {}
+    by = f"admission webhook {quote(webhook)} denied the request"
+    why = result.get("message") or result.get("reason")
+    message = f"{by}: {why}" if why else f"{by} without explanation"
+    code = max(int(result.get("code") or 0), 400)
+    return from_status({**result, "message": message, "code": code})
+
+
+def dry_run_unsupported(webhook: str) -> BadRequest:
+    return BadRequest(f"admission webhook {quote(webhook)} does not support dry run")

@@ -1,0 +1,71 @@
+"""A webhook of a configuration, compiled into the form in which requests are held against it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pilothouse.apiserver.admission.matching.criteria import MatchCriteria
+from pilothouse.machinery.objects import Json, name_of
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.cel.match_conditions import MatchConditions
+
+_TIMEOUT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    uid: str
+    """Tells webhooks apart that have the same name in one configuration, or in several."""
+    name: str
+    configuration: str
+    client_config: Json
+    criteria: MatchCriteria
+    conditions: MatchConditions | None
+    """None where there are none."""
+    fails_open: bool
+    """Whether a write goes on when the webhook cannot be asked."""
+    can_dry_run: bool
+    timeout: float
+    review_versions: tuple[str, ...]
+    """Those of AdmissionReview that it understands, the one that it likes best first."""
+    reinvocable: bool
+
+
+def webhooks_of(configuration: Json) -> tuple[Webhook, ...]:
+    """In the order in which the configuration has them."""
+    seen: Counter[str] = Counter()
+    found = []
+    for webhook in configuration.get("webhooks") or ():
+        name = webhook["name"]
+        uid = f"{name_of(configuration)}/{name}/{seen[name]}"
+        seen[name] += 1
+        found.append(_webhook(uid, name_of(configuration), webhook))
+    return tuple(found)
+
+
+def _webhook(uid: str, configuration: str, webhook: Json) -> Webhook:
+    return Webhook(
+        uid=uid,
+        name=webhook["name"],
+        configuration=configuration,
+        client_config=webhook["clientConfig"],
+        criteria=MatchCriteria.of_webhook(webhook),
+        conditions=_conditions(webhook.get("matchConditions")),
+        fails_open=webhook.get("failurePolicy") == "Ignore",
+        can_dry_run=webhook.get("sideEffects") in ("None", "NoneOnDryRun"),
+        timeout=float(webhook.get("timeoutSeconds") or _TIMEOUT),
+        review_versions=tuple(webhook.get("admissionReviewVersions") or ()),
+        reinvocable=webhook.get("reinvocationPolicy") == "IfNeeded",
+    )
+
+
+def _conditions(conditions: Sequence[Json] | None) -> MatchConditions | None:
+    if not conditions:
+        return None
+    from pilothouse.apiserver.cel.match_conditions import MatchConditions
+
+    return MatchConditions.of_admission(conditions)

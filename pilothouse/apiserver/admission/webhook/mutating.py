@@ -1,0 +1,85 @@
+"""MutatingAdmissionWebhook: calls the webhooks that a request concerns one after the other; each sees what those before
+it did to the object."""
+
+from __future__ import annotations
+
+import logging
+
+import orjson
+
+from pilothouse.apiserver.admission.annotations import REQUEST
+from pilothouse.apiserver.admission.interface import Attributes
+from pilothouse.apiserver.admission.matching.matcher import Match
+from pilothouse.apiserver.admission.metrics import WEBHOOK_FAIL_OPEN
+from pilothouse.apiserver.admission.versioned import versioned
+from pilothouse.apiserver.admission.webhook.calling import call
+from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed, WebhookRejection
+from pilothouse.apiserver.admission.webhook.hooks import Webhook
+from pilothouse.apiserver.admission.webhook.observing import observed
+from pilothouse.apiserver.admission.webhook.patching import Patched, apply_patch
+from pilothouse.apiserver.admission.webhook.plugin import WebhookPlugin
+from pilothouse.apiserver.admission.webhook.reinvocation import WebhookReinvocation
+from pilothouse.machinery.errors import InternalError
+
+_TYPE = "admit"
+_ANNOTATION = "mutation.webhook.admission.k8s.io/"
+_PATCH_ANNOTATION = "patch.webhook.admission.k8s.io/"
+_log = logging.getLogger(__name__)
+
+
+class MutatingAdmissionWebhook(WebhookPlugin):
+    name = "MutatingAdmissionWebhook"
+
+    async def admit(self, attributes: Attributes) -> None:
+        hooks = await self.webhooks(attributes)
+        if not hooks:
+            return
+        round = attributes.reinvocation
+        state = round.value(self.name, WebhookReinvocation)
+        if round.is_reinvoke:
+            state.notice_other_changes(attributes.obj)
+        for index, hook in enumerate(hooks):
+            match = await self.match(hook, attributes, _TYPE)
+            # Who was not called in the first round is not called in the second.
+            if match is None or (round.is_reinvoke and not state.is_due(hook.uid)):
+                continue
+            if await self._call(hook, attributes, match, index):
+                state.changed()
+                round.should_reinvoke = True
+            if hook.reinvocable:
+                state.called(hook.uid)
+        state.leave(attributes.obj)
+
+    async def _call(self, hook: Webhook, attributes: Attributes, match: Match, index: int) -> bool:
+        """Whether the object changed. Raises StatusError."""
+        turn = f"round_{int(attributes.reinvocation.is_reinvoke)}_index_{index}"
+        patched = None
+        try:
+            with observed(hook, _TYPE, attributes):
+                patched = await self._patched(hook, attributes, match)
+        except CallingWebhookFailed as error:
+            if not hook.fails_open:
+                raise InternalError.of(str(error)) from None
+            _log.warning("failing open: %s", error)
+            WEBHOOK_FAIL_OPEN.inc((hook.name, _TYPE))
+            attributes.annotate(f"failed-open.{_ANNOTATION}{turn}", hook.name)
+        except WebhookRejection as error:
+            raise error.status from None
+        finally:
+            _annotate(attributes, hook, turn, patched)
+        return patched is not None and patched.changed
+
+    async def _patched(self, hook: Webhook, attributes: Attributes, match: Match) -> Patched | None:
+        seen = await versioned(attributes, match)
+        response = await call(self.client, hook, seen, mutating=True)
+        return await apply_patch(hook, seen, response)
+
+
+def _annotate(attributes: Attributes, hook: Webhook, turn: str, patched: Patched | None) -> None:
+    """The patch itself is for logs that also have the request's body."""
+    said = {"configuration": hook.configuration, "webhook": hook.name}
+    mutated = {**said, "mutated": patched is not None and patched.changed}
+    attributes.annotate(f"{_ANNOTATION}{turn}", orjson.dumps(mutated).decode())
+    if patched is not None:
+        patch = {**said, "patch": patched.patch, "patchType": "JSONPatch"}
+        attributes.annotate(f"{_PATCH_ANNOTATION}{turn}", orjson.dumps(patch).decode(), REQUEST)

@@ -1,0 +1,53 @@
+"""The patch in a webhook's answer, and the object that it makes of the request's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from pilothouse.apiserver.admission.versioned import VersionedAttributes, admit_change
+from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed
+from pilothouse.apiserver.admission.webhook.hooks import Webhook
+from pilothouse.apiserver.admission.webhook.response import AdmissionResponse
+from pilothouse.machinery.codec.json import JsonError, parse_untyped
+from pilothouse.machinery.errors import InternalError
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.patch import json_patch
+from pilothouse.machinery.patch.errors import PatchDoesNotApply, PatchError
+
+_UNDECODABLE = "received undecodable patch in webhook response: "
+
+
+@dataclass(frozen=True, slots=True)
+class Patched:
+    changed: bool
+    patch: Any
+    """As the webhook sent it."""
+
+
+async def apply_patch(hook: Webhook, seen: VersionedAttributes, response: AdmissionResponse) -> Patched | None:
+    """None for a patch that says nothing. Raises CallingWebhookFailed for one that is none, and InternalError for one
+    that does not fit the object."""
+    if not response.patch:
+        return None
+    try:
+        steps = parse_untyped(response.patch).value
+        patch = json_patch.decode(steps, strict=False)
+    except (JsonError, PatchError) as error:
+        raise CallingWebhookFailed(hook.name, f"{_UNDECODABLE}{error}") from None
+    if not patch.operations:
+        return None
+    if seen.obj is None:
+        why = "attempted to modify the object, which is not supported for this operation"
+        raise InternalError.of(f"admission webhook {quote(hook.name)} {why}")
+    if response.patch_type != "JSONPatch":
+        raise CallingWebhookFailed(hook.name, f"unsupported patch type {quote(response.patch_type)}", code=400)
+    before = orjson.dumps(seen.obj, option=orjson.OPT_SORT_KEYS)
+    try:
+        new = patch.apply(orjson.loads(before))
+    except PatchDoesNotApply as error:
+        raise InternalError.of(str(error)) from None
+    after = await admit_change(seen, new)
+    return Patched(orjson.dumps(after.obj, option=orjson.OPT_SORT_KEYS) != before, steps)

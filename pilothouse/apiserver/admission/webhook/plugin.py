@@ -1,0 +1,55 @@
+"""What both webhook plugins share: which webhooks there are, and which of them a request concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.matching.conditions import Owner, conditions_hold
+from pilothouse.apiserver.admission.matching.matcher import Match, Matcher, is_exempt
+from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.versioned import versioned
+from pilothouse.apiserver.admission.webhook.calling import WebhookClient
+from pilothouse.apiserver.admission.webhook.hooks import Webhook
+from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.storage.cacher.errors import NotReady
+from pilothouse.machinery.errors import Forbidden
+
+GetWebhooks: TypeAlias = Callable[[], Awaitable[Sequence[Webhook]]]
+"""All webhooks of one type: by the names of their configurations, and in each in its order. Raises NotReady."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookPlugin:
+    get_webhooks: GetWebhooks
+    matcher: Matcher
+    authorizer: Authorizer
+    """Whom match conditions may ask."""
+    client: WebhookClient
+
+    def handles(self, operation: Operation) -> bool:
+        return True
+
+    async def webhooks(self, attributes: Attributes) -> Sequence[Webhook]:
+        """Raises Forbidden while nobody knows which there are."""
+        try:
+            hooks = await self.get_webhooks()
+        except NotReady:
+            raise refused(attributes, "not yet ready to handle request") from None
+        return () if hooks and is_exempt(attributes) else hooks
+
+    async def match(self, hook: Webhook, attributes: Attributes, type: str) -> Match | None:
+        """None where the webhook is not to be called. Raises Forbidden where that cannot be found out."""
+        match = await self.matcher.matches(attributes, hook.criteria)
+        if match is None or hook.conditions is None:
+            return match
+        from pilothouse.apiserver.cel.match_conditions import MatchFailed
+
+        owner = Owner(hook.name, "webhook", type, hook.fails_open)
+        try:
+            holds = await conditions_hold(hook.conditions, await versioned(attributes, match), owner, self.authorizer)
+        except MatchFailed as error:
+            raise Forbidden.of(attributes.resource.group_resource, attributes.name, str(error)) from None
+        return match if holds else None

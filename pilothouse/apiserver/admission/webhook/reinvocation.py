@@ -1,0 +1,46 @@
+"""Which webhooks are called again, in the second round, because the object changed after they saw it."""
+
+from __future__ import annotations
+
+import orjson
+
+from pilothouse.machinery.objects import Json
+
+
+class WebhookReinvocation:
+    """Of one request.
+
+    a (IfNeeded) is called, b changes the object   → a is called again
+    a (IfNeeded) changes the object, b does not    → a is not called again: it has seen what it did itself
+    """
+
+    _called: set[str]  # may be called again, and have not seen the changes that come after them
+    _due: set[str]  # are to be called again
+
+    def __init__(self) -> None:
+        self._called, self._due = set(), set()
+        self._output = b""
+
+    def is_due(self, webhook: str) -> bool:
+        return webhook in self._due
+
+    def called(self, webhook: str) -> None:
+        """Takes note of a webhook that asks to be called again if need be."""
+        self._called.add(webhook)
+
+    def changed(self) -> None:
+        """The object is not what those who were called have seen."""
+        self._due |= self._called
+        self._called.clear()
+
+    def notice_other_changes(self, obj: Json | None) -> None:
+        """In the second round: whether other plugins changed the object since the webhooks left it."""
+        if _canonical(obj) != self._output:
+            self.changed()
+
+    def leave(self, obj: Json | None) -> None:
+        self._output = _canonical(obj)
+
+
+def _canonical(obj: Json | None) -> bytes:
+    return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)

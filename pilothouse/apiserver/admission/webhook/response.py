@@ -1,0 +1,148 @@
+"""AdmissionReview: a webhook's answer, believed only as far as it keeps to the contract."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from typing import Any
+
+from pilothouse.apiserver.admission.webhook.review import GROUP, KIND, VERSIONS, AdmissionReview
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.govalue import json_type
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema.scalars import base64_fault
+
+_FIELDS: dict[str, tuple[type, str]] = {
+    "uid": (str, "types.UID"),
+    "allowed": (bool, "bool"),
+    "status": (dict, "v1.Status"),
+    "patch": (str, "[]uint8"),
+    "patchType": (str, "{version}.PatchType"),
+    "auditAnnotations": (dict, "map[string]string"),
+    "warnings": (list, "[]string"),
+}
+_RESULT: dict[str, tuple[type, str]] = {
+    "status": (str, "string"),
+    "message": (str, "string"),
+    "reason": (str, "v1.StatusReason"),
+    "details": (dict, "v1.StatusDetails"),
+    "code": (int, "int32"),
+}
+
+
+class UndecodableResponse(ValueError):
+    """The answer is no AdmissionReview; the text is Go's."""
+
+
+class InvalidResponse(ValueError):
+    """The answer is an AdmissionReview that breaks the contract."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionResponse:
+    allowed: bool
+    patch: bytes = b""
+    patch_type: str = ""
+    result: Json | None = None
+    audit_annotations: dict[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def read_response(asked: AdmissionReview, answer: Json, *, mutating: bool) -> AdmissionResponse:
+    """Raises UndecodableResponse, InvalidResponse."""
+    kind = _kind_of(answer)
+    _check_kind(kind, asked.version)
+    response = answer.get("response")
+    if response is None:
+        raise InvalidResponse("webhook response was absent")
+    _check_types(response, asked.version)
+    patch = _patch(response)
+    if asked.version == "v1":
+        _verify(asked, kind, response, patch, mutating=mutating)
+    # The older version was never held to its contract, and knows one type of patch only.
+    patch_type = response.get("patchType") or "" if asked.version == "v1" else "JSONPatch"
+    return AdmissionResponse(
+        allowed=bool(response.get("allowed")),
+        patch=patch if mutating else b"",
+        patch_type=patch_type if mutating and patch else "",
+        result=response.get("status"),
+        audit_annotations=response.get("auditAnnotations") or {},
+        warnings=tuple(response.get("warnings") or ()),
+    )
+
+
+def _kind_of(answer: Json) -> GroupVersionKind:
+    try:
+        return GroupVersion.parse(str(answer.get("apiVersion") or "")).kind(str(answer.get("kind") or ""))
+    except ValueError as error:
+        raise UndecodableResponse(str(error)) from None
+
+
+def _check_kind(kind: GroupVersionKind, version: str) -> None:
+    """What is left out is taken for what was expected; the newer version's contract then complains."""
+    group, found, name = kind.group or GROUP, kind.version or version, kind.kind or KIND
+    if (group, name) != (GROUP, KIND) or found not in VERSIONS:
+        raise UndecodableResponse(f"no kind {quote(name)} is registered for version {quote(f'{group}/{found}')}")
+    if found != version:
+        why = f"converting ({found}.{KIND}) to ({version}.{KIND}): unknown conversion"
+        raise UndecodableResponse(why)
+
+
+def _verify(asked: AdmissionReview, kind: GroupVersionKind, response: Json, patch: bytes, *, mutating: bool) -> None:
+    if (response.get("uid") or "") != asked.uid:
+        raise InvalidResponse(f"expected response.uid={quote(asked.uid)}, got {quote(response.get('uid') or '')}")
+    expected = GroupVersionKind(GROUP, asked.version, KIND)
+    if kind != expected:
+        raise InvalidResponse(f"expected webhook response of {expected}, got {_shown(kind)}")
+    patch_type = response.get("patchType")
+    if not mutating:
+        if patch:
+            raise InvalidResponse("validating webhook may not return response.patch")
+        if patch_type is not None:
+            raise InvalidResponse("validating webhook may not return response.patchType")
+    elif patch and patch_type is None:
+        raise InvalidResponse("webhook returned response.patch but not response.patchType")
+    elif not patch and patch_type is not None:
+        raise InvalidResponse("webhook returned response.patchType but not response.patch")
+    elif patch_type == "":
+        raise InvalidResponse('webhook returned invalid response.patchType of ""')
+
+
+def _shown(kind: GroupVersionKind) -> str:
+    return f"{kind.group}/{kind.version}, Kind={kind.kind}"
+
+
+def _check_types(response: Any, version: str) -> None:
+    if not isinstance(response, dict):
+        raise _mismatch(response, "AdmissionReview.response", f"{version}.AdmissionResponse")
+    _check_fields(response, _FIELDS, "AdmissionResponse.response", version)
+    if response.get("status"):
+        _check_fields(response["status"], _RESULT, "Status.response.status", version)
+    for value in (response.get("auditAnnotations") or {}).values():
+        if value is not None and not isinstance(value, str):
+            raise _mismatch(value, "AdmissionResponse.response.auditAnnotations", "string")
+    for value in response.get("warnings") or ():
+        if value is not None and not isinstance(value, str):
+            raise _mismatch(value, "AdmissionResponse.response.warnings", "string")
+
+
+def _check_fields(value: Json, fields: dict[str, tuple[type, str]], path: str, version: str) -> None:
+    for name, (wanted, go_type) in fields.items():
+        found = value.get(name)
+        if found is not None and type(found) is not wanted:
+            raise _mismatch(found, f"{path}.{name}", go_type.format(version=version))
+
+
+def _mismatch(value: Any, path: str, go_type: str) -> UndecodableResponse:
+    return UndecodableResponse(
+        f"json: cannot unmarshal {json_type(value)} into Go struct field {path} of type {go_type}"
+    )
+
+
+def _patch(response: Json) -> bytes:
+    text = response.get("patch") or ""
+    fault = base64_fault(text)
+    if fault is not None:
+        raise UndecodableResponse(f"illegal base64 data at input byte {fault}")
+    return base64.b64decode(text)

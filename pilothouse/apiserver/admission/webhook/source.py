@@ -1,0 +1,23 @@
+"""The webhooks of all configurations of one kind: by the configurations' names, and in each in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pilothouse.apiserver.admission.webhook.hooks import Webhook, webhooks_of
+from pilothouse.apiserver.registry.compiled import CompiledObjects
+from pilothouse.apiserver.registry.store import RegistryStore
+
+
+class WebhookSource:
+    def __init__(self, configurations: RegistryStore) -> None:
+        self._configurations = CompiledObjects(configurations, webhooks_of)
+        self._of: Sequence[tuple[Webhook, ...]] = ()
+        self._webhooks: tuple[Webhook, ...] = ()
+
+    async def __call__(self) -> Sequence[Webhook]:
+        """Raises NotReady."""
+        compiled = await self._configurations.all()
+        if compiled is not self._of:
+            self._of, self._webhooks = compiled, tuple(hook for hooks in compiled for hook in hooks)
+        return self._webhooks

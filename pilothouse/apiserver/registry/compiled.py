@@ -1,0 +1,53 @@
+"""What is made from every object of a resource, such as a webhook from its configuration.
+
+    hooks = CompiledObjects(configurations, webhooks_of)
+    await hooks.all()      → in the order of the objects' keys; while nothing changes this costs next to nothing
+
+An object is compiled again only when it has changed. What the watch cache knows counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.interface import Revision
+from pilothouse.machinery.objects import Json
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Made(Generic[T]):
+    revision: Revision
+    result: T
+
+
+class CompiledObjects(Generic[T]):
+    _made: dict[str, _Made[T]]  # by key
+    _changes: int  # of the cache, when `_all` was made
+
+    def __init__(self, registry: RegistryStore, compile: Callable[[Json], T]) -> None:
+        self._registry = registry
+        self._compile = compile
+        self._made = {}
+        self._all: Sequence[T] = ()
+        self._changes = -1
+
+    async def all(self) -> Sequence[T]:
+        """Not to be changed. Raises NotReady while the watch cache is empty or has lost the store."""
+        cacher = self._registry.cacher
+        if cacher.ready and cacher.changes == self._changes:
+            return self._all
+        changes = cacher.changes
+        page = await cacher.list(self._registry.keys.prefix, not_older_than=0)
+        made: dict[str, _Made[T]] = {}
+        for stored in page.objects:
+            known = self._made.get(stored.key)
+            if known is None or known.revision != stored.revision:
+                known = _Made(stored.revision, self._compile(stored.parse()))
+            made[stored.key] = known
+        self._made, self._all, self._changes = made, [each.result for each in made.values()], changes
+        return self._all
