@@ -7,7 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.endpoints.fieldmanager.admission import admit
+from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 
 ENTRY = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:a": {}}}
@@ -16,7 +19,8 @@ ENTRY = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType"
 async def admitted(entries: Any) -> tuple[Json, list[str]]:
     obj: Json = {"metadata": {"managedFields": [ENTRY]}}
     warnings: list[str] = []
-    attributes: Any = SimpleNamespace(obj=obj, operation="", warn=warnings.append)
+    kind, resource = GroupVersionKind("", "v1", "Any"), GroupVersionResource("", "v1", "anys")
+    attributes = Attributes(Operation.CREATE, kind, resource, "", "n", "x", User("u"), obj=obj, warn=warnings.append)
     await admit(AdmissionChain([_plugin(lambda o: o["metadata"].update(managedFields=entries))]), attributes)
     return obj, warnings
 
@@ -25,7 +29,7 @@ def _plugin(change: Callable[[Json], None]) -> Any:
     async def run(attributes: Any) -> None:
         change(attributes.obj)
 
-    return SimpleNamespace(handles=lambda operation: True, admit=run)
+    return SimpleNamespace(name="Changes", handles=lambda operation: True, admit=run)
 
 
 async def test_a_change_that_makes_sense_is_kept() -> None:
