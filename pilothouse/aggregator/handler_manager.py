@@ -8,7 +8,7 @@ from pilothouse.aggregator.apiservice.order import group_version_of, name_to_gro
 from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
 from pilothouse.aggregator.apiservices import APIServices
 from pilothouse.aggregator.discovery import api_group_handler
-from pilothouse.aggregator.proxy.handler import ProxyHandler
+from pilothouse.aggregator.proxy.handler import ProxyConfig, ProxyHandler
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.machinery.names import GroupVersion
@@ -42,10 +42,17 @@ class ProxyHandlers:
     _handlers: dict[str, ProxyHandler]  # by the name of the APIService
     _versions: dict[str, set[str]]  # the versions that have a handler, of each group that has one
 
-    def __init__(self, mux: PathRecorderMux, api_services: APIServices, delegate: Handler) -> None:
+    def __init__(
+        self,
+        mux: PathRecorderMux,
+        api_services: APIServices,
+        delegate: Handler,
+        proxy: ProxyConfig | None = None,
+    ) -> None:
         self._mux = mux
         self._api_services = api_services
         self._delegate = delegate
+        self._proxy = proxy or ProxyConfig()
         self._handlers = {}
         self._versions = {}
         self._controllers: list[AggregationController] = []
@@ -56,7 +63,7 @@ class ProxyHandlers:
     def add_api_service(self, api_service: Json) -> None:
         name = name_of(api_service)
         known = self._handlers.get(name)
-        handler = known or ProxyHandler(self._delegate)
+        handler = known or ProxyHandler(self._delegate, self._proxy)
         handler.update(api_service)
         for controller in self._controllers:
             controller.add_api_service(handler, api_service)
@@ -65,8 +72,10 @@ class ProxyHandlers:
             self._install(name, group_version_of(api_service), handler)
 
     def remove_api_service(self, name: str) -> None:
-        if self._handlers.pop(name, None) is None:
+        handler = self._handlers.pop(name, None)
+        if handler is None:
             return
+        handler.close()
         for controller in self._controllers:
             controller.remove_api_service(name)
         self._uninstall(name, name_to_group_version(name))

@@ -4,6 +4,7 @@ in this process, or another server. It shows the groups, the health, the hooks a
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 
 from pilothouse.aggregator.api_services_to_register import Priorities, api_services_to_register
@@ -12,9 +13,14 @@ from pilothouse.aggregator.apiservice_registration import APIServiceRegistration
 from pilothouse.aggregator.apiservices import APIServices
 from pilothouse.aggregator.autoregister import AutoRegisterController
 from pilothouse.aggregator.autoregister_completion import autoregister_completion
+from pilothouse.aggregator.availability.local import LocalAvailableController
+from pilothouse.aggregator.availability.remote import RemoteAvailableController
+from pilothouse.aggregator.availability.services import Services
+from pilothouse.aggregator.availability.status import AvailabilityStatus
 from pilothouse.aggregator.crd_registration import CRDRegistrationController, CustomResourceDefinitions
 from pilothouse.aggregator.discovery import apis_handler
 from pilothouse.aggregator.handler_manager import ProxyHandlers
+from pilothouse.aggregator.proxy.handler import ProxyConfig
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.discovery.handlers import groups_handler
 from pilothouse.apiserver.discovery.manager import GroupDocuments
@@ -36,6 +42,10 @@ class AggregatorConfig:
     admission: AdmissionChain = field(default_factory=AdmissionChain)
     priorities: Priorities = field(default_factory=dict)
     """Of the group versions that the servers below may serve."""
+    proxy: ProxyConfig = field(default_factory=ProxyConfig)
+    """How other servers are reached."""
+    services: Services | None = None
+    """What is known of Services; without, nobody finds out which other servers are available."""
 
 
 class Aggregator:
@@ -44,12 +54,13 @@ class Aggregator:
         self.generic = config.generic.new_server("kube-aggregator", delegate)
         self._store = APIServiceStore(config.generic.store, root=config.generic.key_prefix)
         self.api_services = APIServices(self._store)
-        self.handlers = ProxyHandlers(self.generic.mux, self.api_services, delegate)
+        self.handlers = ProxyHandlers(self.generic.mux, self.api_services, delegate, proxy=config.proxy)
         self.registration = APIServiceRegistrationController(self.api_services, self.handlers)
         self._install_api()
         self._add_controllers()
+        self._add_availability()
         self._add_auto_registration(delegate)
-        self.generic.add_drained(self._store.cacher.stop)
+        self.generic.add_drained(self._stop)
 
     def prepare_run(self, *, livez_grace_period: float = 0.0) -> PreparedAPIServer:
         return self.generic.prepare_run(livez_grace_period=livez_grace_period)
@@ -67,6 +78,26 @@ class Aggregator:
     def _add_controllers(self) -> None:
         self.generic.add_post_start_hook("start-kube-aggregator-informers", self._start_informers)
         self.generic.add_post_start_hook("apiservice-registration-controller", self._start_registration)
+
+    def _add_availability(self) -> None:
+        """Before either of them has looked at an APIService, its status is what the last server left."""
+        config, status = self.config, AvailabilityStatus(self.config.client)
+        local = LocalAvailableController(self.api_services, status)
+        self._add_controller("apiservice-status-local-available-controller", local.run)
+        if config.services is None:
+            return
+        remote = RemoteAvailableController(self.api_services, config.services, proxy=config.proxy, status=status)
+        self._add_controller("apiservice-status-remote-available-controller", remote.run)
+
+    def _add_controller(self, name: str, run: Callable[[], Coroutine[None, None, None]]) -> None:
+        async def start(context: HookContext) -> None:
+            context.spawn(run(), name=name)
+
+        self.generic.add_post_start_hook(name, start)
+
+    async def _stop(self) -> None:
+        self.config.proxy.transports.close()
+        await self._store.cacher.stop()
 
     async def _start_informers(self, context: HookContext) -> None:
         await self._store.cacher.start()

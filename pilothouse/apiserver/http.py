@@ -42,6 +42,8 @@ class Request:
     """The connection, for the peer's certificate and for upgrades; None for in-process calls."""
     disconnected: Callable[[], Awaitable[None]] | None = None
     """Returns when the client has gone away."""
+    stream_body: Callable[[], AsyncIterator[bytes]] | None = None
+    """The body as it comes, instead of read_body; None for in-process calls."""
 
     audit_id: str = ""
     info: RequestInfo = field(default=None)  # type: ignore[assignment]  # set by the request info filter

@@ -5,12 +5,16 @@ Each server answers what it knows and calls its delegate for the rest.
 
 from __future__ import annotations
 
+from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
+from pilothouse.aggregator.proxy.handler import ProxyConfig
+from pilothouse.aggregator.proxy.transports import Transports
 from pilothouse.aggregator.server import Aggregator, AggregatorConfig
 from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.controlplane.config import Config
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
 from pilothouse.extensions.server import ExtensionsServer
+from pilothouse.kube.core.services.lister import ServiceLister
 from pilothouse.kube.server import KubeServer
 
 
@@ -27,7 +31,19 @@ def create_server_chain(config: Config) -> Aggregator:
         definitions=extensions.definitions,
         admission=kube.admission,
         priorities=API_VERSION_PRIORITIES,
+        proxy=_proxy(config),
+        services=ServiceLister(kube.registries),
     )
     aggregator = Aggregator(aggregator_config, delegate=kube.generic)
     loopback.bind(aggregator.generic)
     return aggregator
+
+
+def _proxy(config: Config) -> ProxyConfig:
+    """How the servers of other API groups are reached."""
+    return ProxyConfig(
+        config.generic.services,
+        Transports(ProxyClientCertificate(config.proxy_client)),
+        reject_redirects=config.options.aggregator.reject_forwarding_redirect,
+        request_timeout=config.chain.request_timeout,
+    )

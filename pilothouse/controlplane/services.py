@@ -5,7 +5,8 @@ from __future__ import annotations
 from pilothouse.apiserver.webhook.service_resolver import ServiceAddress, ServiceResolver
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.kube.bootstrap.address import PublicAddress
-from pilothouse.kube.core.services.resolver import LoopbackResolver, ServiceLister, service_resolver
+from pilothouse.kube.core.services.lister import ServiceLister
+from pilothouse.kube.core.services.resolver import LoopbackResolver, service_resolver
 from pilothouse.kube.served import Registries
 
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}

@@ -2,25 +2,145 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Awaitable
+from dataclasses import dataclass, field
+from urllib.parse import quote
 
+from pilothouse.aggregator.apiservice.availability import AVAILABLE
+from pilothouse.aggregator.proxy.forwarding import Forwarding
+from pilothouse.aggregator.proxy.headers import forwarded_upgrade
+from pilothouse.aggregator.proxy.transport import Transport, TransportConfig, TransportUnusable
+from pilothouse.aggregator.proxy.transports import Transports
+from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Handler, Request, Response, text
+from pilothouse.apiserver.proxy.connection import BackendFailed
+from pilothouse.apiserver.proxy.targets import Target
+from pilothouse.apiserver.proxy.upgrades import forward_upgrade, is_upgrade
+from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver, ServiceUnresolved
+from pilothouse.machinery.conditions import is_true
+from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json
+
+_log = logging.getLogger(__name__)
+
+_DISCOVERY_TIMEOUT = 5.0
+_UNESCAPED = "$&+,/:;=@~"
+"""In paths, as Go has it."""
+_REDIRECTED = "the backend attempted to redirect this request, which is not permitted"
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyConfig:
+    """What all proxy handlers have in common."""
+
+    services: ServiceResolver = field(default_factory=NoServices)
+    transports: Transports = field(default_factory=Transports)
+    reject_redirects: bool = True
+    request_timeout: float = 60.0
 
 
 class ProxyHandler:
     """Is itself a handler. It can be updated while requests flow: each is served as was right when it came."""
 
-    def __init__(self, local_delegate: Handler) -> None:
+    def __init__(self, local_delegate: Handler, config: ProxyConfig | None = None) -> None:
         self._local_delegate = local_delegate
+        self._config = config or ProxyConfig()
         self._serve = local_delegate
+        self._transport: Transport | None = None
 
     def update(self, api_service: Json) -> None:
-        self._serve = self._local_delegate if api_service["spec"].get("service") is None else _unavailable
+        if api_service["spec"].get("service") is None:
+            self.close()
+            self._serve = self._local_delegate
+            return
+        wanted = TransportConfig.of(api_service)
+        if self._transport is None or self._transport.config != wanted:
+            self.close()
+            self._transport = self._config.transports.get(wanted)
+        available = is_true(api_service, AVAILABLE)
+        self._serve = _Remote(self._transport, self._config).serve if available else _unavailable
 
     def __call__(self, request: Request) -> Awaitable[Response]:
         return self._serve(request)
 
+    def close(self) -> None:
+        """Requests under way are answered all the same."""
+        if self._transport is not None:
+            self._config.transports.drop(self._transport.config)
+            self._transport = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Remote:
+    transport: Transport
+    config: ProxyConfig
+
+    async def serve(self, request: Request) -> Response:
+        try:
+            target = await self._target(request)
+        except ServiceUnresolved as error:
+            _log.error("error resolving %s/%s: %s", self._place.namespace, self._place.service, error)
+            return await _unavailable(request)
+        except TransportUnusable as error:
+            return _error(500, str(error))
+        try:
+            if is_upgrade(request):
+                return await self._upgrade(request, target)
+            return await self._forward(request, target)
+        except (BackendFailed, TimeoutError) as error:
+            why = str(error) or "context deadline exceeded"
+            return _error(503, f"error trying to reach service: {why}")
+
+    @property
+    def _place(self) -> TransportConfig:
+        return self.transport.config
+
+    async def _target(self, request: Request) -> Target:
+        place = self._place
+        address = await self.config.services.resolve(place.namespace, place.service, place.port)
+        return Target(
+            address.host,
+            address.port,
+            quote(request.path, safe=_UNESCAPED),
+            request.query_string,
+            tls=await self.transport.tls(),
+            server_name=place.server_name,
+        )
+
+    async def _forward(self, request: Request, target: Target) -> Response:
+        pool = await self.transport.pool()
+        deadline = None
+        if not is_long_running(request.info):
+            deadline = asyncio.get_running_loop().time() + self.config.request_timeout
+        forwarding = Forwarding(request, target, pool, deadline)
+        if not _is_discovery(request):
+            return self._checked(await forwarding.run())
+        async with asyncio.timeout(_DISCOVERY_TIMEOUT):
+            return self._checked(await forwarding.run())
+
+    async def _upgrade(self, request: Request, target: Target) -> Response:
+        try:
+            return await forward_upgrade(request, target, forwarded_upgrade(request, target))
+        except StatusError as error:
+            return _error(503, str(error))
+
+    def _checked(self, response: Response) -> Response:
+        redirected = 300 <= response.status <= 399 and any(name == b"location" for name, _ in response.headers)
+        if not (redirected and self.config.reject_redirects):
+            return response
+        return text(502, _REDIRECTED)
+
+
+def _is_discovery(request: Request) -> bool:
+    """/apis/group/version must be answered soon: clients ask for all of them before they do anything."""
+    return not request.info.is_resource and request.path.strip("/").count("/") == 2
+
 
 async def _unavailable(request: Request) -> Response:
-    return text(503, "service unavailable\n", x_content_type_options="nosniff")
+    return _error(503, "service unavailable")
+
+
+def _error(status: int, message: str) -> Response:
+    return text(status, f"{message}\n", x_content_type_options="nosniff")

@@ -97,6 +97,9 @@ class AsgiExchange(Exchange):
     def want_body(self, limit: int) -> None:
         """An ASGI server holds the client back by itself."""
 
+    def want_more(self, size: int) -> None:
+        """The same."""
+
     def done(self) -> None:
         if self._watcher is not None:
             self._watcher.cancel()

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
 from typing import Any
 
 from pilothouse.apiserver.http import Handler, Headers, Request, Response, Stream
@@ -18,6 +19,8 @@ from pilothouse.machinery.errors import RequestEntityTooLarge
 
 log = logging.getLogger(__name__)
 
+AHEAD = 256 << 10
+"""What a client may send of a body that is streamed before the reader has read it."""
 NO_BODY_STATUS = frozenset({204, 304})
 
 
@@ -79,6 +82,10 @@ class Exchange(ABC):
     @abstractmethod
     def want_body(self, limit: int) -> None:
         """Lets the client send up to `limit` bytes of body."""
+
+    @abstractmethod
+    def want_more(self, size: int) -> None:
+        """Lets the client send about `size` bytes beyond what was read."""
 
     @abstractmethod
     def done(self) -> None:
@@ -154,6 +161,20 @@ class Exchange(ABC):
         whole = b"".join(self._body)
         self._body = [whole]
         return whole
+
+    async def stream_body(self) -> AsyncIterator[bytes]:
+        """The body as it comes; the client may be a little ahead of the reader. Raises ClientGone."""
+        if not self.ended:
+            self.want_body(AHEAD)
+        while self._body or not self.ended:
+            if self._body:
+                chunks, self._body = self._body, []
+                yield b"".join(chunks)
+            elif self.gone:
+                raise ClientGone("the client went away before its request was complete")
+            else:
+                self.want_more(AHEAD)
+                await self._more_body()
 
     async def _more_body(self) -> None:
         self._body_waiter = asyncio.get_running_loop().create_future()

@@ -152,6 +152,7 @@ class Http1Connection(ClientConnection):
             self.client,
             self.transport,
             exchange.disconnected,
+            exchange.stream_body,
         )
         return exchange
 

@@ -113,6 +113,9 @@ class Http1Exchange(Exchange):
             self._connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._connection.read_on()
 
+    def want_more(self, size: int) -> None:
+        self.want_body(self.body_size + size)
+
     def done(self) -> None:
         self._connection.answered(self)
 

@@ -23,6 +23,12 @@ class AggregatorOptions:
         "Without it, by endpoints where there are ready ones, and otherwise by cluster IPs.",
     )
 
+    reject_forwarding_redirect: bool = flag(
+        "aggregator-reject-forwarding-redirect",
+        BOOL,
+        True,
+        "Answer 502 where the server of another API group would send the client elsewhere.",
+    )
     proxy_client_cert_file: str = flag(
         "proxy-client-cert-file",
         STRING,

@@ -6,7 +6,7 @@ from pilothouse.controlplane.flags.declare import Flag
 from pilothouse.controlplane.flags.values import BOOL, STRING
 
 _BOOLEANS = """
-    aggregator-reject-forwarding-redirect audit-log-batch-throttle-enable audit-log-compress
+    audit-log-batch-throttle-enable audit-log-compress
     audit-log-truncate-enabled audit-webhook-batch-throttle-enable audit-webhook-truncate-enabled
     emulation-forward-compatible enable-bootstrap-token-auth enable-logs-handler
     encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream

@@ -122,6 +122,7 @@ class Http2Connection(Http2Control):
             self.client,
             self.transport,
             stream.disconnected,
+            stream.stream_body,
         )
         if not end_stream:
             stream.ended = False

@@ -144,7 +144,10 @@ class Http2Stream(Exchange):
         if self.request.header(b"expect").lower() == "100-continue":
             block = encode_response(100, [])
             self._connection.write(frames.header_frames(self.id, block, end_stream=False, frame_size=len(block)))
-        grant = min(limit, frames.MAX_WINDOW - self.receive_window)
+        self.want_more(min(limit + self.receive_window, frames.MAX_WINDOW))
+
+    def want_more(self, size: int) -> None:
+        grant = size - self.receive_window
         if grant > 0:
             self.receive_window += grant
             self._connection.write(frames.window_update(self.id, grant))

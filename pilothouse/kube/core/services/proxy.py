@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.core.pods.connect.storages import PROXIED_METHODS, proxied
-from pilothouse.kube.core.pods.connect.targets import Target
 from pilothouse.kube.core.services.locations import ServiceLocations
 from pilothouse.machinery.names import GroupVersionKind
 

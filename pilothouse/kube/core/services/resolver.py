@@ -1,19 +1,13 @@
-"""From a Service to an address that takes connections for it: its cluster IP, or one of the endpoints behind it.
-
-Services and EndpointSlices are read as the watch caches have them, so that resolving costs no access to the store.
-"""
+"""From a Service to an address that takes connections for it: its cluster IP, or one of the endpoints behind it."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.storage.errors import StorageError
-from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.apiserver.webhook.service_resolver import ServiceAddress, ServiceResolver, ServiceUnresolved
-from pilothouse.kube.core.services.resource import SERVICES
+from pilothouse.kube.core.services.lister import ServiceLister
 from pilothouse.kube.core.services.traits import (
     CLUSTER_IP,
     EXTERNAL_NAME,
@@ -25,48 +19,11 @@ from pilothouse.kube.core.services.traits import (
     ports_of,
     type_of,
 )
-from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES, SERVICE_NAME_LABEL
-from pilothouse.kube.served import Registries
-from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 _ROUTED = (CLUSTER_IP, LOAD_BALANCER, NODE_PORT)
 """The types of Services that have a cluster IP and endpoints."""
-
-
-class ServiceLister:
-    """Services, and the EndpointSlices of each, as far as the watch caches know. Raises ServiceUnresolved."""
-
-    def __init__(self, registries: Registries) -> None:
-        self._services = registries.open(SERVICES)
-        self._slices = registries.open(ENDPOINT_SLICES)
-
-    async def service(self, namespace: str, name: str) -> Json:
-        try:
-            found = await self._services.cacher.get(self._services.keys.object(namespace, name), not_older_than=0)
-        except BadRequest:
-            found = None  # nothing can have such a name
-        except StorageError as error:
-            raise ServiceUnresolved(str(error)) from error
-        if found is None:
-            raise ServiceUnresolved(f"service {quote(name)} not found")
-        return found.parse()
-
-    async def slices(self, namespace: str, service: str) -> list[Json]:
-        return [found.parse() for found in await _labelled(self._slices, namespace, service)]
-
-
-async def _labelled(slices: RegistryStore, namespace: str, service: str) -> Sequence[StoredObject]:
-    try:
-        page = await slices.cacher.list(
-            slices.keys.collection(namespace),
-            not_older_than=0,
-            matches=lambda stored: stored.labels.get(SERVICE_NAME_LABEL) == service,
-        )
-    except StorageError as error:
-        raise ServiceUnresolved(str(error)) from error
-    return page.objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +33,7 @@ class ClusterIPResolver:
     lister: ServiceLister
 
     async def resolve(self, namespace: str, name: str, port: int) -> ServiceAddress:
-        service = await self.lister.service(namespace, name)
+        service = await _service(self.lister, namespace, name)
         kind = type_of(service)
         if kind == CLUSTER_IP and cluster_ip_of(service) == NO_ADDRESS:
             raise ServiceUnresolved('cannot route to service with ClusterIP "None"')
@@ -93,7 +50,7 @@ class EndpointResolver:
     lister: ServiceLister
 
     async def resolve(self, namespace: str, name: str, port: int) -> ServiceAddress:
-        service = await self.lister.service(namespace, name)
+        service = await _service(self.lister, namespace, name)
         _require_routed(type_of(service))
         port_name = _service_port(service, name, port).get("name") or ""
         slices = _in_order_of_preference(await self.lister.slices(namespace, name), service)
@@ -136,6 +93,13 @@ def service_resolver(lister: ServiceLister, *, endpoints: bool | None) -> Servic
     if endpoints is None:
         return EndpointFirstResolver(by_endpoint, by_cluster_ip)
     return by_endpoint if endpoints else by_cluster_ip
+
+
+async def _service(lister: ServiceLister, namespace: str, name: str) -> Json:
+    found = await lister.find(namespace, name)
+    if found is None:
+        raise ServiceUnresolved(f"service {quote(name)} not found")
+    return found
 
 
 def _require_routed(kind: str) -> None:

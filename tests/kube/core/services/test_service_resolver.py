@@ -13,7 +13,8 @@ from services import new_service
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.apiserver.webhook.service_resolver import ServiceAddress, ServiceUnresolved
-from pilothouse.kube.core.services.resolver import LoopbackResolver, ServiceLister, service_resolver
+from pilothouse.kube.core.services.lister import ServiceLister
+from pilothouse.kube.core.services.resolver import LoopbackResolver, service_resolver
 from pilothouse.kube.core.services.resource import SERVICES
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
 from pilothouse.kube.served import Registries

@@ -8,9 +8,9 @@ import aiohttp
 from yarl import URL
 
 from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.proxy.targets import Target, dial_problem, get_problem
 from pilothouse.kube.core.pods.connect.links import Links
 from pilothouse.kube.core.pods.connect.refusals import MAX_MESSAGE, refusal
-from pilothouse.kube.core.pods.connect.targets import Target, dial_problem, get_problem
 from pilothouse.machinery.errors import ServiceUnavailable, StatusError
 from pilothouse.machinery.names import GroupResource
 

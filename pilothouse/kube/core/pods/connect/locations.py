@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlencode
 
+from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.core.pods.connect.addresses import is_global_unicast, port_number
 from pilothouse.kube.core.pods.connect.kubelet import KubeletAddress, Kubelets
-from pilothouse.kube.core.pods.connect.targets import Target
 from pilothouse.kube.core.pods.containers import all_containers
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.gofmt import quote

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from pilothouse.apiserver.endpoints.query import boolean, integer
 from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.core.pods.connect.locations import PodLocations
-from pilothouse.kube.core.pods.connect.targets import Target
 from pilothouse.kube.core.pods.validation.claims import NO_FIELD
 from pilothouse.kube.validation.fields import NEGATIVE
 from pilothouse.machinery.errors import BadRequest, Invalid

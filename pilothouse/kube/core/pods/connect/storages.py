@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pilothouse.apiserver.authz.interface import Authorizer, Decision, attributes_of
 from pilothouse.apiserver.endpoints.query import boolean
 from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.proxy.targets import Target
+from pilothouse.apiserver.proxy.upgrades import forward_upgrade, is_upgrade
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.core.pods.connect.locations import PodLocations
-from pilothouse.kube.core.pods.connect.targets import Target
-from pilothouse.kube.core.pods.connect.upgrades import forward_upgrade, is_upgrade
 from pilothouse.machinery.errors import BadRequest, Forbidden
 
 PROXIED_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})

@@ -9,6 +9,11 @@ from dataclasses import dataclass
 
 from pilothouse.machinery.gofmt import quote
 
+# OpenSSL's numbers.
+_UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})
+_OUT_OF_TIME = frozenset({9, 10})
+_OTHER_NAME = frozenset({62, 64})
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -21,6 +26,8 @@ class Target:
     tls: ssl.SSLContext | None = None
     timeout: float = 30.0
     """Seconds until a connection must stand."""
+    server_name: str = ""
+    """Whom the certificate must be for, if not for the host."""
 
     @property
     def scheme(self) -> str:
@@ -50,7 +57,7 @@ def dial_problem(error: BaseException, target: Target) -> str:
     if isinstance(error, socket.gaierror):
         return f"dial tcp: lookup {target.host}: no such host"
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"tls: failed to verify certificate: x509: {error.verify_message}"
+        return f"tls: failed to verify certificate: x509: {_certificate_problem(error, target)}"
     if isinstance(error, ssl.SSLError):
         return f"tls: {error.reason or error}"
     place = f"dial tcp {_joined(target)}"
@@ -61,6 +68,16 @@ def dial_problem(error: BaseException, target: Target) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{place}: connect: {error.strerror.lower()}"
     return f"{place}: {error}"
+
+
+def _certificate_problem(error: ssl.SSLCertVerificationError, target: Target) -> str:
+    if error.verify_code in _UNKNOWN_AUTHORITY:
+        return "certificate signed by unknown authority"
+    if error.verify_code in _OUT_OF_TIME:
+        return "certificate has expired or is not yet valid"
+    if error.verify_code in _OTHER_NAME:
+        return f"certificate is not valid for {target.server_name or target.host}"
+    return error.verify_message
 
 
 def get_problem(error: BaseException, target: Target) -> str:

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pilothouse.apiserver.http import Headers, Request, Response
+from pilothouse.apiserver.proxy.targets import Target, dial_problem
 from pilothouse.apiserver.serving.upgrade import raw_connection
-from pilothouse.kube.core.pods.connect.targets import Target, dial_problem
 from pilothouse.machinery.errors import StatusError
 
 _CHUNK = 64 * 1024
@@ -28,11 +28,12 @@ def is_upgrade(request: Request) -> bool:
     return any(name == b"connection" and b"upgrade" in value.lower() for name, value in request.headers)
 
 
-async def forward_upgrade(request: Request, target: Target) -> Response:
-    """Raises StatusError when nothing answers. A refusal of the other side is answered as it came."""
+async def forward_upgrade(request: Request, target: Target, headers: Headers | None = None) -> Response:
+    """Sends the request's headers, or those given. Raises StatusError when nothing answers.
+    A refusal of the other side is answered as it came."""
     reader, writer = await _dial(target)
     try:
-        writer.write(_head(request, target))
+        writer.write(_head(request, target, _forwarded(request) if headers is None else headers))
         await writer.drain()
         answer = await _read_answer(reader)
     except (OSError, EOFError, asyncio.LimitOverrunError) as error:
@@ -47,7 +48,7 @@ async def forward_upgrade(request: Request, target: Target) -> Response:
 
 
 async def _dial(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    name = target.host if target.tls else None
+    name = target.server_name or target.host if target.tls else None
     connecting = asyncio.open_connection(
         target.host, target.connect_port, ssl=target.tls, server_hostname=name, limit=_MAX_HEAD
     )
@@ -57,14 +58,18 @@ async def _dial(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWri
         raise StatusError(f"error dialing backend: {dial_problem(error, target)}") from None
 
 
-def _head(request: Request, target: Target) -> bytes:
+def _forwarded(request: Request) -> Headers:
     kept = [(name, value) for name, value in request.headers if name not in _NOT_FORWARDED]
     if request.client is not None:
         earlier = [value for name, value in kept if name == b"x-forwarded-for"]
         kept = [(name, value) for name, value in kept if name != b"x-forwarded-for"]
         kept.append((b"x-forwarded-for", b", ".join([*earlier, request.client[0].encode()])))
+    return kept
+
+
+def _head(request: Request, target: Target, headers: Headers) -> bytes:
     lines = [b"%b %b HTTP/1.1" % (request.method.encode(), target.resource.encode())]
-    lines += [*(b"%b: %b" % pair for pair in kept), b"", b""]
+    lines += [*(b"%b: %b" % pair for pair in headers), b"", b""]
     return b"\r\n".join(lines)
 
 

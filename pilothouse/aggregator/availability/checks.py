@@ -1,0 +1,67 @@
+"""What can be said of an APIService without asking its server: whether the Service is there, and where it listens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pilothouse.aggregator.apiservice.availability import AVAILABLE
+from pilothouse.aggregator.availability.services import Services
+from pilothouse.aggregator.proxy.transport import TransportConfig
+from pilothouse.apiserver.webhook.service_resolver import ServiceUnresolved
+from pilothouse.machinery.conditions import Condition
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceCheck:
+    services: Services
+    place: TransportConfig
+
+    async def problem(self) -> Condition | None:
+        """The first thing that is wrong, in upstream's words."""
+        place = self.place
+        try:
+            service = await self.services.find(place.namespace, place.service)
+        except ServiceUnresolved as error:
+            return _unknown("ServiceAccessError", f"{self._named} cannot be checked due to: {error}")
+        if service is None:
+            return unavailable("ServiceNotFound", f"{self._named} is not present")
+        if service["spec"].get("type") != "ClusterIP":
+            return None
+        return await self._port_problem(service)
+
+    async def _port_problem(self, service: Json) -> Condition | None:
+        place = self.place
+        port = next((each for each in service["spec"].get("ports") or () if each.get("port") == place.port), None)
+        if port is None:
+            return unavailable("ServicePortError", f"{self._named} is not listening on port {place.port}")
+        try:
+            slices = await self.services.slices(place.namespace, place.service)
+        except ServiceUnresolved as error:
+            return _unknown("EndpointsAccessError", f"{self._named} cannot be checked due to: {error}")
+        if not slices:
+            return unavailable("EndpointsNotFound", f"cannot find endpointslices for {self._named}")
+        name = port.get("name") or ""
+        if any(_has_endpoint(each, name) for each in slices):
+            return None
+        why = f"endpointslices for {self._named} have no addresses with port name {quote(name)}"
+        return unavailable("MissingEndpoints", why)
+
+    @property
+    def _named(self) -> str:
+        return f"service/{self.place.service} in {quote(self.place.namespace)}"
+
+
+def unavailable(reason: str, message: str) -> Condition:
+    return Condition(AVAILABLE, "False", reason, message)
+
+
+def _unknown(reason: str, message: str) -> Condition:
+    return Condition(AVAILABLE, "Unknown", reason, message)
+
+
+def _has_endpoint(endpoint_slice: Json, port_name: str) -> bool:
+    endpoints, ports = endpoint_slice.get("endpoints") or (), endpoint_slice.get("ports") or ()
+    ready = any((each.get("conditions") or {}).get("ready") is not False for each in endpoints)
+    return ready and any(each.get("name") == port_name and each.get("port") is not None for each in ports)

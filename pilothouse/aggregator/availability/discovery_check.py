@@ -1,0 +1,81 @@
+"""Whether an API server answers: its discovery document is asked for, several times at once.
+
+One success is enough, because a Service may have endpoints that are on their way in or out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from pilothouse.aggregator.proxy.headers import user_headers
+from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
+from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
+from pilothouse.apiserver.proxy.connection import BackendConnection, BackendFailed
+from pilothouse.apiserver.proxy.targets import Target, get_problem
+from pilothouse.apiserver.webhook.service_resolver import ServiceResolver, ServiceUnresolved
+from pilothouse.machinery.gofmt import quote
+
+ATTEMPTS = 5
+TIMEOUT = 5.0
+
+_PROBER = User("system:kube-aggregator", groups=(SYSTEM_PRIVILEGED_GROUP,))
+_TIMED_OUT = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+
+
+@dataclass(frozen=True, slots=True)
+class DiscoveryCheck:
+    transport: Transport
+    services: ServiceResolver
+    path: str
+
+    async def problem(self) -> str:
+        """Of the attempt that failed last; empty if any attempt was good."""
+        attempts = [asyncio.create_task(self._attempt()) for _ in range(ATTEMPTS)]
+        problem = ""
+        try:
+            for finished in asyncio.as_completed(attempts):
+                problem = await finished
+                if not problem:
+                    return ""
+        finally:
+            for attempt in attempts:
+                attempt.cancel()
+            await asyncio.gather(*attempts, return_exceptions=True)
+        return problem
+
+    async def _attempt(self) -> str:
+        place = self.transport.config
+        try:
+            address = await self.services.resolve(place.namespace, place.service, place.port)
+            tls = await self.transport.tls()
+        except (ServiceUnresolved, TransportUnusable) as error:
+            return str(error)
+        target = Target(address.host, address.port, self.path, tls=tls, timeout=TIMEOUT, server_name=place.server_name)
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                problem = await self._ask(target)
+        except TimeoutError:
+            problem = f"Get {quote(target.url)}: {_TIMED_OUT}"
+        return f"failing or missing response from {target.url}: {problem}" if problem else ""
+
+    async def _ask(self, target: Target) -> str:
+        pool = await self.transport.pool()
+        try:
+            connection = await pool.take(target)
+        except OSError as error:
+            return get_problem(error, target)
+        try:
+            status = await _status(connection, target)
+        except BackendFailed as error:
+            return f"Get {quote(target.url)}: {error}"
+        finally:
+            pool.give_back(target, connection)
+        return "" if 200 <= status < 300 else f"bad status from {target.url}: {status}"
+
+
+async def _status(connection: BackendConnection, target: Target) -> int:
+    headers = [(b"host", target.authority.encode()), (b"user-agent", b"pilothouse"), *user_headers(_PROBER)]
+    connection.send_head("GET", target.resource, headers)
+    connection.send_end()
+    return (await connection.head()).status

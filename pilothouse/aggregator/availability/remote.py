@@ -1,0 +1,111 @@
+"""The remote availableConditionController: keeps the condition of APIServices that name a service.
+
+An APIService is looked at when it, its Service or its EndpointSlices change, every 30 s, and again soon, ever later,
+while its server does not answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from pilothouse.aggregator.apiservice.availability import AVAILABLE
+from pilothouse.aggregator.apiservice.order import group_version_of
+from pilothouse.aggregator.apiservices import APIServices
+from pilothouse.aggregator.availability.checks import ServiceCheck, unavailable
+from pilothouse.aggregator.availability.discovery_check import DiscoveryCheck
+from pilothouse.aggregator.availability.local import LONGEST_BACKOFF, RESYNC, SHORTEST_BACKOFF, new_queue
+from pilothouse.aggregator.availability.metrics import forget_availability
+from pilothouse.aggregator.availability.services import ServiceName, Services
+from pilothouse.aggregator.availability.status import AvailabilityStatus
+from pilothouse.aggregator.proxy.handler import ProxyConfig
+from pilothouse.aggregator.proxy.transport import TransportConfig
+from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
+from pilothouse.machinery.conditions import Condition
+from pilothouse.machinery.objects import Json, name_of
+
+_NAME = "RemoteAvailabilityController"
+_WORKERS = 50  # most of them wait for servers that do not answer
+_SETTLED = 0.05
+_PASSED = Condition(AVAILABLE, "True", "Passed", "all checks passed")
+_LEGACY = "v1."
+
+
+class RemoteAvailableController:
+    _by_service: dict[ServiceName, set[str]]  # the names of the APIServices that name a service
+
+    def __init__(
+        self, api_services: APIServices, services: Services, *, proxy: ProxyConfig, status: AvailabilityStatus
+    ) -> None:
+        self._api_services = api_services
+        self._services = services
+        self._proxy = proxy
+        self._status = status
+        self._by_service = {}
+        self._backoff = ItemExponentialFailureRateLimiter(SHORTEST_BACKOFF, LONGEST_BACKOFF)
+        self._controller: Controller[str] = Controller(
+            _NAME, self._sync, caches=(api_services,), workers=_WORKERS, queue=new_queue(_NAME)
+        )
+        api_services.listen(self._enqueue)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._controller.run())
+            tasks.create_task(self._resync())
+            tasks.create_task(self._services.follow(self._service_changed, self._enqueue_all))
+
+    async def _resync(self) -> None:
+        while True:
+            await asyncio.sleep(RESYNC)
+            self._enqueue_all()
+
+    def _enqueue_all(self) -> None:
+        self._enqueue(self._api_services.all())
+
+    def _enqueue(self, api_services: list[Json]) -> None:
+        self._by_service = _by_service(self._api_services.all())
+        for api_service in api_services:
+            if api_service["spec"].get("service") is not None:
+                self._controller.queue.add(name_of(api_service))
+
+    def _service_changed(self, namespace: str, name: str) -> None:
+        """A Service, its EndpointSlices and the APIService often come together, and are looked at together."""
+        for api_service in self._by_service.get(ServiceName(namespace, name), ()):
+            self._controller.queue.add_after(api_service, _SETTLED)
+
+    async def _sync(self, name: str) -> Requeue | None:
+        api_service = self._api_services.get(name)
+        if api_service is None:
+            forget_availability(name)
+        if api_service is None or api_service["spec"].get("service") is None:
+            self._backoff.forget(name)
+            return None
+        condition = await self._condition(api_service)
+        await self._status.put(api_service, condition)
+        if condition.reason == "FailedDiscoveryCheck":
+            return Requeue(self._backoff.when(name))
+        self._backoff.forget(name)
+        return None
+
+    async def _condition(self, api_service: Json) -> Condition:
+        place = TransportConfig.of(api_service)
+        problem = await ServiceCheck(self._services, place).problem()
+        if problem is not None:
+            return problem
+        transport = self._proxy.transports.get(place)
+        failure = await DiscoveryCheck(transport, self._proxy.services, _discovery_path(api_service)).problem()
+        return unavailable("FailedDiscoveryCheck", failure) if failure else _PASSED
+
+
+def _discovery_path(api_service: Json) -> str:
+    version = group_version_of(api_service)
+    return f"/api/{version.version}" if name_of(api_service) == _LEGACY else f"/apis/{version}"
+
+
+def _by_service(api_services: list[Json]) -> dict[ServiceName, set[str]]:
+    found: dict[ServiceName, set[str]] = {}
+    for api_service in api_services:
+        if (service := api_service["spec"].get("service")) is not None:
+            key = ServiceName(service.get("namespace") or "", service.get("name") or "")
+            found.setdefault(key, set()).add(name_of(api_service))
+    return found

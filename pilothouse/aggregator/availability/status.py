@@ -1,0 +1,36 @@
+"""Writes the condition `Available` of an APIService, only when it says something new."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from copy import deepcopy
+
+from pilothouse.aggregator.apiservice.availability import AVAILABLE
+from pilothouse.aggregator.apiservice.strategy import API_SERVICES, GROUP_VERSION
+from pilothouse.aggregator.availability.metrics import count_unavailable, note_availability
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.machinery.conditions import Condition, find_condition, is_true, set_condition
+from pilothouse.machinery.errors import Conflict, NotFound
+from pilothouse.machinery.objects import Json, name_of
+
+_log = logging.getLogger(__name__)
+
+
+class AvailabilityStatus:
+    def __init__(self, client: RESTClient) -> None:
+        self._client = client.for_resource(GROUP_VERSION.resource(API_SERVICES.names.plural))
+
+    async def put(self, api_service: Json, condition: Condition) -> None:
+        """Raises StatusError. An APIService that has changed in the meantime comes here again by itself."""
+        name, available = name_of(api_service), condition.status == "True"
+        note_availability(name, available=available)
+        if condition.is_said_by(find_condition(api_service, AVAILABLE)):
+            return
+        changed = deepcopy(api_service)
+        set_condition(changed, condition)
+        with suppress(Conflict, NotFound):
+            await self._client.update_status(changed)
+            _log.info("APIService %s: available %s (%s)", name, condition.status, condition.reason)
+            if is_true(api_service, AVAILABLE) and not available:
+                count_unavailable(name, condition.reason)

@@ -1,0 +1,118 @@
+"""One request to another API server and its answer, both passed on as they come.
+
+A connection that the other server closed while it was idle costs nothing: a request that may be repeated is made again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pilothouse.aggregator.proxy.headers import answered, forwarded
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.proxy.connection import BackendConnection, BackendFailed
+from pilothouse.apiserver.proxy.pool import ConnectionPool
+from pilothouse.apiserver.proxy.targets import Target, dial_problem
+
+_WHOLE_BODY = 256 << 10
+_REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarding:
+    """`deadline` is in the time of the event loop; None for a request that may last."""
+
+    request: Request
+    target: Target
+    pool: ConnectionPool
+    deadline: float | None
+
+    async def run(self) -> Response:
+        """Raises BackendFailed."""
+        body = await self._whole_body()
+        connection = await self._take()
+        try:
+            return await self._exchange(connection, body)
+        except BackendFailed as error:
+            connection.close()
+            if not (error.unanswered and connection.reused and body == b"" and self.request.method in _REPEATABLE):
+                raise
+        except BaseException:
+            connection.close()
+            raise
+        return await self._again()
+
+    async def _again(self) -> Response:
+        connection = await self._take(fresh=True)
+        try:
+            return await self._exchange(connection, b"")
+        except BaseException:
+            connection.close()
+            raise
+
+    async def _take(self, *, fresh: bool = False) -> BackendConnection:
+        try:
+            return await self.pool.take(self.target, fresh=fresh)
+        except (OSError, TimeoutError) as error:
+            raise BackendFailed(dial_problem(error, self.target)) from error
+
+    async def _whole_body(self) -> bytes | None:
+        """None for a body that is better streamed."""
+        request = self.request
+        declared = request.header(b"content-length")
+        if request.stream_body is None or (declared.isdecimal() and int(declared) <= _WHOLE_BODY):
+            return await request.read_body(_WHOLE_BODY if request.stream_body else 64 << 20)
+        may_come = request.header(b"transfer-encoding") or (
+            request.http_version == "2" and request.method not in _REPEATABLE
+        )
+        return None if declared or may_come else b""
+
+    async def _exchange(self, connection: BackendConnection, body: bytes | None) -> Response:
+        headers = forwarded(self.request, self.target)
+        if body is None and not self.request.header(b"content-length"):
+            headers.append((b"transfer-encoding", b"chunked"))
+        elif body and not self.request.header(b"content-length"):
+            headers.append((b"content-length", b"%d" % len(body)))
+        connection.send_head(self.request.method, self.target.resource, headers)
+        sending = self._send(connection, body)
+        head = await connection.head()
+        kept = answered(head.headers)
+        whole = connection.whole_body
+        if whole is not None:
+            _stop(sending)
+            self.pool.give_back(self.target, connection)
+            return Response(head.status, whole, kept)
+        if self.deadline is not None:
+            connection.fail_at(self.deadline)
+        return Response(head.status, self._stream(connection, sending), kept)
+
+    def _send(self, connection: BackendConnection, body: bytes | None) -> asyncio.Task[None] | None:
+        if body is not None:
+            connection.send_end(body)
+            return None
+        assert self.request.stream_body is not None
+        return asyncio.create_task(_send_stream(connection, self.request.stream_body()))
+
+    async def _stream(self, connection: BackendConnection, sending: asyncio.Task[None] | None) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in connection.body():
+                yield chunk
+        finally:
+            _stop(sending)
+            self.pool.give_back(self.target, connection)
+
+
+async def _send_stream(connection: BackendConnection, body: AsyncIterator[bytes]) -> None:
+    """A client that goes away in the middle of its request has made none."""
+    try:
+        await connection.send_stream(body)
+    except ConnectionError:
+        connection.close()
+
+
+def _stop(sending: asyncio.Task[None] | None) -> None:
+    if sending is not None:
+        with suppress(asyncio.CancelledError):
+            sending.cancel()

@@ -1,0 +1,112 @@
+"""The headers of a request on its way to another API server, and of its answer on the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.http import Headers, Request
+from pilothouse.apiserver.proxy.targets import Target
+
+_HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+_REPLACED = frozenset(
+    {b"audit-id", b"expect", b"host", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-forwarded-uri"}
+)
+_CREDENTIALS = frozenset({b"authorization"})
+_NOT_FORWARDED = _HOP_BY_HOP | _REPLACED | _CREDENTIALS
+"""The client's credentials are for this server, which says in headers of its own who the client is."""
+_OWN_ANSWER = frozenset({b"audit-id", b"date"}) | {
+    b"access-control-allow-" + name for name in (b"credentials", b"headers", b"methods", b"origin")
+}
+"""What this server says itself."""
+_REMOTE = b"x-remote-"
+_TOKEN = frozenset(b"!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_SWITCH = (b"connection", b"upgrade")
+
+
+def forwarded(request: Request, target: Target) -> Headers:
+    """What goes on of a request, and who makes it."""
+    named = _named_by_connection(request.headers)
+    kept = [
+        (name, value)
+        for name, value in request.headers
+        if name not in _NOT_FORWARDED and name not in named and not name.startswith(_REMOTE)
+    ]
+    authority = target.authority.encode("latin-1")
+    return [
+        (b"host", authority),
+        *kept,
+        *_forwarded_for(request),
+        (b"x-forwarded-host", authority),
+        (b"x-forwarded-proto", b"https"),
+        (b"x-forwarded-uri", target.path.encode("latin-1")),
+        (b"audit-id", request.audit_id.encode("latin-1")),
+        *user_headers(request.user),
+    ]
+
+
+def forwarded_upgrade(request: Request, target: Target) -> Headers:
+    """As `forwarded`, and the wish to switch protocols."""
+    wish = [(name, value) for name, value in request.headers if name in _SWITCH]
+    return [*forwarded(request, target), *wish]
+
+
+def answered(headers: Headers) -> Headers:
+    """What goes back of an answer."""
+    named = _named_by_connection(headers)
+    return [
+        (name, value)
+        for name, value in headers
+        if name not in _HOP_BY_HOP and name not in named and name not in _OWN_ANSWER
+    ]
+
+
+def user_headers(user: User) -> Headers:
+    return [(b"x-remote-user", _value(user.name)), *_more_of(user)]
+
+
+def _more_of(user: User) -> Iterator[tuple[bytes, bytes]]:
+    if user.uid:
+        yield b"x-remote-uid", _value(user.uid)
+    for group in user.groups:
+        yield b"x-remote-group", _value(group)
+    for key, values in user.extra.items():
+        for value in values:
+            yield _extra_name(key), _value(value)
+
+
+@lru_cache(maxsize=1024)
+def _extra_name(key: str) -> bytes:
+    """A header's name can not have every character that a key can."""
+    escaped = "".join(chr(byte) if byte in _TOKEN else f"%{byte:02X}" for byte in key.encode())
+    return f"x-remote-extra-{escaped}".encode("ascii")
+
+
+def _value(text: str) -> bytes:
+    return text.encode()
+
+
+def _forwarded_for(request: Request) -> Iterable[tuple[bytes, bytes]]:
+    if request.client is None:
+        return ()
+    earlier = [value for name, value in request.headers if name == b"x-forwarded-for"]
+    return [(b"x-forwarded-for", b", ".join([*earlier, request.client[0].encode()]))]
+
+
+def _named_by_connection(headers: Headers) -> frozenset[bytes] | set[bytes]:
+    """Headers that the sender meant for the next hop only."""
+    listed = [value for name, value in headers if name == b"connection"]
+    return {part.strip().lower() for value in listed for part in value.split(b",")} if listed else frozenset()

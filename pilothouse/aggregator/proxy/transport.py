@@ -1,0 +1,116 @@
+"""The connections to the server behind one APIService, with the trust that the APIService asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import ssl
+from dataclasses import dataclass
+
+from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
+from pilothouse.apiserver.proxy.pool import ConnectionPool
+from pilothouse.machinery.objects import Json
+
+DEFAULT_PORT = 443
+
+
+class TransportUnusable(Exception):
+    """No connection can be made with this CA bundle or client certificate."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransportConfig:
+    namespace: str
+    service: str
+    port: int
+    ca_bundle: str = ""
+    """Base64 of PEM, as it stands in the APIService; the system's roots where empty."""
+    insecure: bool = False
+
+    @classmethod
+    def of(cls, api_service: Json) -> TransportConfig:
+        spec = api_service["spec"]
+        service = spec["service"]
+        return cls(
+            service.get("namespace") or "",
+            service.get("name") or "",
+            service.get("port") or DEFAULT_PORT,
+            spec.get("caBundle") or "",
+            bool(spec.get("insecureSkipTLSVerify")),
+        )
+
+    @property
+    def server_name(self) -> str:
+        return f"{self.service}.{self.namespace}.svc"
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    generation: int
+    tls: ssl.SSLContext
+    pool: ConnectionPool
+
+
+class Transport:
+    """Makes its TLS context when it is first used, and again when the client certificate has changed."""
+
+    def __init__(self, config: TransportConfig, certificate: ProxyClientCertificate) -> None:
+        self.config = config
+        self._certificate = certificate
+        self._made: _Made | None = None
+        self._making = asyncio.Lock()
+
+    async def pool(self) -> ConnectionPool:
+        """Raises TransportUnusable."""
+        return (await self._current()).pool
+
+    async def tls(self) -> ssl.SSLContext:
+        """For connections that are not kept. Raises TransportUnusable."""
+        return (await self._current()).tls
+
+    async def _current(self) -> _Made:
+        made = self._made
+        if made is None or made.generation != self._certificate.generation:
+            return await self._make()
+        return made
+
+    async def _make(self) -> _Made:
+        async with self._making:
+            generation, made = self._certificate.generation, self._made
+            if made is not None and made.generation == generation:
+                return made
+            try:
+                tls = await asyncio.to_thread(self._context)
+            except (OSError, ValueError) as error:
+                raise TransportUnusable(str(error)) from error
+            self.close()
+            self._made = _Made(generation, tls, ConnectionPool(tls, self.config.server_name))
+            return self._made
+
+    def _context(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.set_alpn_protocols(["http/1.1"])
+        if self.config.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        elif self.config.ca_bundle:
+            context.load_verify_locations(cadata=_pem(self.config.ca_bundle))
+        else:
+            context.load_default_certs()
+        self._certificate.load_into(context)
+        return context
+
+    def close(self) -> None:
+        """Requests under way keep their connections."""
+        if self._made is not None:
+            self._made.pool.close()
+            self._made = None
+
+
+def _pem(bundle: str) -> str:
+    try:
+        return base64.b64decode(bundle).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError):
+        raise ValueError("unable to load root certificates: unable to parse bytes as PEM block") from None

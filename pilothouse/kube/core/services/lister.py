@@ -1,0 +1,80 @@
+"""Services, and the EndpointSlices of each, as far as the watch caches know: no access to the store."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.cacher.events import WatchEvent
+from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.apiserver.webhook.service_resolver import ServiceUnresolved
+from pilothouse.kube.core.services.resource import SERVICES
+from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES, SERVICE_NAME_LABEL
+from pilothouse.kube.served import Registries
+from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.objects import Json
+
+_log = logging.getLogger(__name__)
+
+_RETRY = 0.5
+
+
+class ServiceLister:
+    """Raises ServiceUnresolved where the caches can not answer."""
+
+    def __init__(self, registries: Registries) -> None:
+        self._services = registries.open(SERVICES)
+        self._slices = registries.open(ENDPOINT_SLICES)
+
+    async def find(self, namespace: str, name: str) -> Json | None:
+        try:
+            found = await self._services.cacher.get(self._services.keys.object(namespace, name), not_older_than=0)
+        except BadRequest:
+            return None  # nothing can have such a name
+        except StorageError as error:
+            raise ServiceUnresolved(str(error)) from error
+        return None if found is None else found.parse()
+
+    async def slices(self, namespace: str, service: str) -> list[Json]:
+        try:
+            page = await self._slices.cacher.list(
+                self._slices.keys.collection(namespace),
+                not_older_than=0,
+                matches=lambda stored: stored.labels.get(SERVICE_NAME_LABEL) == service,
+            )
+        except StorageError as error:
+            raise ServiceUnresolved(str(error)) from error
+        return [stored.parse() for stored in page.objects]
+
+    async def follow(self, changed: Callable[[str, str], None], anything: Callable[[], None]) -> None:
+        """For ever: tells of each Service (namespace, name) that has changed, or whose EndpointSlices have.
+        `anything` is told when changes may have been missed."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(_follow(self._services, lambda event: changed(*_service_of(event)), anything))
+            tasks.create_task(_follow(self._slices, lambda event: changed(*_service_of_slice(event)), anything))
+
+
+async def _follow(registry: RegistryStore, tell: Callable[[WatchEvent], None], anything: Callable[[], None]) -> None:
+    while True:
+        try:
+            watcher = await registry.cacher.watch(registry.keys.prefix, send_initial_events=False)
+            anything()
+            try:
+                async for event in watcher:
+                    tell(event)
+            finally:
+                watcher.abandon()
+        except StorageError as error:
+            _log.warning("cannot watch %s: %s", registry.resource.names.plural, error)
+        await asyncio.sleep(_RETRY)
+
+
+def _service_of(event: WatchEvent) -> tuple[str, str]:
+    fields = event.object.fields
+    return fields["metadata.namespace"], fields["metadata.name"]
+
+
+def _service_of_slice(event: WatchEvent) -> tuple[str, str]:
+    return event.object.fields["metadata.namespace"], event.object.labels.get(SERVICE_NAME_LABEL, "")
