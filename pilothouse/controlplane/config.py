@@ -7,7 +7,7 @@ from ipaddress import ip_address
 
 from pilothouse.apiserver.authn.request_header import STANDARD
 from pilothouse.apiserver.filters.chain import ChainConfig
-from pilothouse.apiserver.server.checks import storage_checks
+from pilothouse.apiserver.server.checks import provider_checks, storage_checks
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
@@ -71,7 +71,10 @@ def _generic(parts: _Parts) -> GenericConfig:
     return GenericConfig(
         store=store,
         key_prefix=options.etcd.prefix,
-        health_checks=tuple(storage_checks(store, timeout=options.etcd.healthcheck_timeout)),
+        health_checks=(
+            *storage_checks(store, timeout=options.etcd.healthcheck_timeout),
+            *provider_checks(store),
+        ),
         resources=parse_runtime_config(options.api_enablement.runtime_config),
         features=FeatureGates(options.features.feature_gates),
         authenticator=build_authenticator(parts.front_proxy, client_cas(options), tokens),

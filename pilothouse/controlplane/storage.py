@@ -10,7 +10,17 @@ from pilothouse.controlplane.options.completion import CompletedOptions
 
 
 async def open_store(options: CompletedOptions) -> Store:
-    """Raises StorageError, OSError, StartFailed. Only the store that is used is imported."""
+    """Raises StorageError, OSError, ValueError, StartFailed. Only the store that is used is imported."""
+    if not (config := options.etcd.encryption_provider_config):
+        return await _open_bare_store(options)
+    from pilothouse.apiserver.storage.encryption.current import CurrentEncryption
+    from pilothouse.apiserver.storage.encryption.store import EncryptingStore
+
+    encryption = CurrentEncryption(Path(config), reload=options.etcd.encryption_reload)
+    return await EncryptingStore.open(await _open_bare_store(options), encryption)
+
+
+async def _open_bare_store(options: CompletedOptions) -> Store:
     etcd = options.etcd
     if not etcd.servers:
         from pilothouse.apiserver.storage.sqlite.store import SqliteStore

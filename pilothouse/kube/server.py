@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
@@ -31,6 +33,8 @@ from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.openid import install_openid
 from pilothouse.kube.storage_providers import storage_providers
+
+_CACHES_FILL_WITHIN = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +130,14 @@ class KubeServer:
         self.generic.add_drained(self._stop_caches)
 
     async def _fill_caches(self, context: HookContext) -> None:
-        """Requests that come before the caches are full wait for a moment or read the store."""
+        """Requests that come before the caches are full wait for a moment or read the store. A resource whose objects
+        can not be read does not keep the others from being served for ever."""
         for registry in self.registries.opened:
             await registry.cacher.start()
-        for registry in self.registries.opened:
-            await registry.cacher.wait_ready()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CACHES_FILL_WITHIN):
+                for registry in self.registries.opened:
+                    await registry.cacher.wait_ready()
 
     async def _stop_caches(self) -> None:
         for registry in self.registries.opened:

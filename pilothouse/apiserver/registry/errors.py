@@ -50,6 +50,8 @@ def translated(resource: GroupResource, name: str = "") -> Iterator[None]:
         raise Expired(f"too old resource version: {error.requested} ({error.oldest})") from None
     except cacher.NotReady:
         raise TooManyRequests.of("storage is (re)initializing", 1) from None
+    except storage.TransformFailed as error:
+        raise InternalError.of(str(error)) from error
     except storage.TooLarge:
         raise StatusError("etcdserver: request is too large") from None
     except storage.Unavailable as error:

@@ -31,6 +31,7 @@ from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.watcher import Watcher
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.object import ObjectCodec
+from pilothouse.apiserver.storage.views import storage_of
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json
 
@@ -51,7 +52,7 @@ class RegistryStore:
         self.resource = resource
         self.strategy: Strategy = resource.strategy
         self.hooks: Hooks = NO_HOOKS
-        self.store = store
+        self.store = store = storage_of(store, resource.group_resource)
         self.keys = Keys(f"{root}/{resource.storage_path or resource.names.plural}/", resource.namespaced)
         self.codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of, empty, on_read)
         self.storage = DryRunnableStorage(store, self.codec, resource.group_resource)

@@ -86,9 +86,10 @@ class Update:
             return Updated(obj)
 
     async def _write(self, current: StoredObject, obj: Json, old: Json) -> Result:
-        """An update that changes nothing is not written and yields no event."""
+        """An update that changes nothing is not written and yields no event, unless it brings the stored form up to
+        date."""
         revert_lone_timestamps(obj, old)
-        if obj == old and _canonical(obj) == _canonical(old):
+        if not current.stale and obj == old and _canonical(obj) == _canonical(old):
             return current
         ttl = self.registry.strategy.ttl(obj)
         return await self.registry.storage.update(current, obj, ttl=ttl, dry_run=self.options.dry_run)

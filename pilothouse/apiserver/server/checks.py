@@ -10,6 +10,7 @@ from typing import Protocol
 
 from pilothouse.apiserver.server.health import HEALTHZ, LIVEZ, READYZ, HealthCheck
 from pilothouse.apiserver.server.lifecycle import LifecycleSignal
+from pilothouse.apiserver.storage.views import ResourceViews
 
 
 class Unhealthy(Exception):
@@ -57,6 +58,18 @@ def storage_checks(store: Pingable, *, timeout: float = 2.0, fresh: float = 1.0)
         HealthCheck("etcd", probe, group="etcd"),
         HealthCheck("etcd-readiness", probe, group="etcd-readiness", endpoints=(READYZ,)),
     ]
+
+
+def provider_checks(store: object) -> list[HealthCheck]:
+    """`kms-providers`: those that a store can not do without are well. None where it needs nobody."""
+    if not isinstance(store, ResourceViews) or store.provider_problems() is None:
+        return []
+
+    async def probe() -> None:
+        if problems := store.provider_problems():
+            raise Unhealthy("; ".join(problems))
+
+    return [HealthCheck("kms-providers", probe)]
 
 
 class StorePing:

@@ -41,6 +41,10 @@ class TooLarge(StorageError):
     """The store does not take a value of this size."""
 
 
+class TransformFailed(StorageError):
+    """A value can not be brought into the form in which it is stored, or back from it: no key, or the wrong one."""
+
+
 class Unavailable(StorageError):
     """The store cannot be reached or cannot write now. Whether a write that failed with this took effect is unknown
     only when `uncertain` is true; otherwise it did not."""

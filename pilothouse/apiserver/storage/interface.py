@@ -24,6 +24,8 @@ class Entry:
     value: bytes
     created: Revision
     modified: Revision
+    stale: bool = False
+    """The value would be stored in another form today, so that writing it again is worth something."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,12 +73,13 @@ class ObjectCodec:
 class StoredObject:
     """An object as one revision left it. Immutable; `parse` gives a fresh copy that the caller may change."""
 
-    __slots__ = ("_body", "_codec", "_encoded", "_fields", "_labels", "_value", "created", "key", "revision")
+    __slots__ = ("_body", "_codec", "_encoded", "_fields", "_labels", "_value", "created", "key", "revision", "stale")
 
     def __init__(self, entry: Entry, codec: ObjectCodec) -> None:
         self.key = entry.key
         self.created = entry.created
         self.revision: Revision = entry.modified
+        self.stale = entry.stale
         self._value = entry.value
         self._codec = codec
         self._body: bytes | None = None

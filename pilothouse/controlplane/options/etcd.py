@@ -43,10 +43,19 @@ class EtcdOptions:
     )
     watch_cache: bool = flag("watch-cache", BOOL, True, "Serve reads and watches from memory.")
 
+    encryption_provider_config: str = flag(
+        "encryption-provider-config", STRING, "", "An EncryptionConfiguration: which objects are encrypted, and how."
+    )
+    encryption_reload: bool = flag(
+        "encryption-provider-config-automatic-reload", BOOL, False, "Follow --encryption-provider-config as it changes."
+    )
+
     def validate(self) -> Iterator[str]:
         yield from self._validate_backend()
         files = {"etcd-cafile": self.cafile, "etcd-certfile": self.certfile, "etcd-keyfile": self.keyfile}
-        yield from missing_files(files)
+        yield from missing_files(files | {"encryption-provider-config": self.encryption_provider_config})
+        if self.encryption_reload and not self.encryption_provider_config:
+            yield "--encryption-provider-config-automatic-reload must be set with --encryption-provider-config"
         if self.storage_media_type != "application/json":
             yield f'--storage-media-type "{self.storage_media_type}" invalid, allowed values: application/json'
         if self.compaction_interval < 0 or self.healthcheck_timeout <= 0:

@@ -9,7 +9,7 @@ _BOOLEANS = """
     audit-log-batch-throttle-enable audit-log-compress
     audit-log-truncate-enabled audit-webhook-batch-throttle-enable audit-webhook-truncate-enabled
     emulation-forward-compatible enable-bootstrap-token-auth enable-logs-handler
-    encryption-provider-config-automatic-reload log-json-split-stream log-text-split-stream
+    log-json-split-stream log-text-split-stream
     runtime-config-emulation-forward-compatible service-account-lookup
 """
 
@@ -28,7 +28,7 @@ _VALUES = """
     authorization-webhook-config-file authorization-webhook-version cert-dir coordinated-leadership-lease-duration
     coordinated-leadership-renew-deadline coordinated-leadership-retry-period debug-socket-path
     default-not-ready-toleration-seconds default-unreachable-toleration-seconds disabled-metrics
-    egress-selector-config-file emulated-version encryption-provider-config etcd-servers-overrides
+    egress-selector-config-file emulated-version etcd-servers-overrides
     kubelet-read-only-port kubernetes-service-node-port
     log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec min-compatibility-version
     oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim

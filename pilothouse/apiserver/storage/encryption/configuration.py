@@ -1,0 +1,94 @@
+"""An EncryptionConfiguration: which transformers write and read the objects of which resources."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pilothouse.apiserver.storage.encryption.kms.provider import KmsProvider
+from pilothouse.apiserver.storage.encryption.local import AesCbc, AesGcm, Identity, Secretbox
+from pilothouse.apiserver.storage.encryption.prefixed import Prefixed, PrefixTransformers
+from pilothouse.apiserver.storage.encryption.transformer import Transformer
+from pilothouse.apiserver.storage.encryption.validation import (
+    PROVIDERS,
+    parse_group_resource,
+    validate_configuration,
+)
+from pilothouse.machinery.codec.yaml import parse_yaml
+from pilothouse.machinery.errors import aggregate
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json
+
+_CIPHERS: dict[str, Callable[[bytes], Transformer]] = {"aesgcm": AesGcm, "aescbc": AesCbc, "secretbox": Secretbox}
+
+
+@dataclass(frozen=True, slots=True)
+class Encryption:
+    """What a file asks for. `providers` are those that must be asked whether they are well."""
+
+    transformers: dict[GroupResource, Transformer]
+    providers: tuple[KmsProvider, ...]
+
+    def of(self, resource: GroupResource) -> Transformer | None:
+        """What is said about the resource itself goes before its group, and that before everything."""
+        wildcards = (GroupResource(resource.group, "*"), GroupResource("*", "*"))
+        for candidate in (resource, *wildcards):
+            if (found := self.transformers.get(candidate)) is not None:
+                return found
+        return None
+
+
+def read_configuration(path: Path) -> Json:
+    """Raises OSError, and ValueError that names everything that is wrong."""
+    data = path.read_bytes()
+    if not data:
+        raise ValueError(f"encryption provider configuration file {quote(str(path))} is empty")
+    config = parse_yaml(data).value
+    if not isinstance(config, dict) or (config.get("apiVersion"), config.get("kind")) != (
+        "apiserver.config.k8s.io/v1",
+        "EncryptionConfiguration",
+    ):
+        raise ValueError(f"{path} is no EncryptionConfiguration of apiserver.config.k8s.io/v1")
+    if problems := [str(error) for error in validate_configuration(config)]:
+        raise ValueError(f"error while parsing file: {aggregate(problems)}")
+    return config
+
+
+def build_encryption(config: Json) -> Encryption:
+    """Raises ValueError for a resource that an earlier entry has taken already."""
+    by_resource: dict[GroupResource, list[Prefixed]] = {}
+    providers: list[KmsProvider] = []
+    for part in config["resources"]:
+        chain = [each for provider in part["providers"] for each in _prefixed(provider, providers)]
+        for name in part["resources"]:
+            resource = parse_group_resource(name)
+            _refuse_masked(resource, by_resource)
+            by_resource.setdefault(resource, []).extend(chain)
+    transformers = {resource: PrefixTransformers(chain) for resource, chain in by_resource.items()}
+    return Encryption(dict(transformers), tuple(providers))
+
+
+def _refuse_masked(resource: GroupResource, known: dict[GroupResource, list[Prefixed]]) -> None:
+    for earlier in (GroupResource(resource.group, "*"), GroupResource("*", "*")):
+        if earlier in known:
+            masked, by = (quote(f"{each.resource}.{each.group}") for each in (resource, earlier))
+            raise ValueError(f"resource {masked} is masked by earlier rule {by}")
+
+
+def _prefixed(provider: Json, providers: list[KmsProvider]) -> list[Prefixed]:
+    (name,) = (each for each in PROVIDERS if provider.get(each) is not None)
+    if name == "identity":
+        return [Prefixed(b"", Identity())]
+    if name == "kms":
+        kms = KmsProvider.of(provider[name])
+        providers.append(kms)
+        return [Prefixed(f"k8s:enc:kms:v2:{kms.name}:".encode(), kms.transformer)]
+    keys = [
+        Prefixed(f"{key['name']}:".encode(), _CIPHERS[name](base64.b64decode(key["secret"])))
+        for key in provider[name]["keys"]
+    ]
+    no_match = f"no matching key was found for the provided {'Secretbox' if name == 'secretbox' else 'AES'} transformer"
+    return [Prefixed(f"k8s:enc:{name}:v1:".encode(), PrefixTransformers(keys, no_match=no_match))]

@@ -1,0 +1,104 @@
+"""The encryption in force, which may follow its file: what a file says anew holds as soon as it is understood and its
+providers are well; until then, and when it makes no sense, the old one stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from pilothouse.apiserver.storage.encryption.configuration import Encryption, build_encryption, read_configuration
+from pilothouse.apiserver.storage.encryption.local import Identity
+from pilothouse.apiserver.storage.encryption.transformer import Plain, Transformer
+from pilothouse.machinery.names import GroupResource
+
+_log = logging.getLogger(__name__)
+
+_LOOK_EVERY = 60.0
+_IDENTITY = Identity()
+
+
+class CurrentEncryption:
+    def __init__(self, path: Path, *, reload: bool = False) -> None:
+        """Raises OSError, ValueError."""
+        self._path = path
+        self._reload = reload
+        self._config = read_configuration(path)
+        self._encryption = build_encryption(self._config)
+
+    def of(self, resource: GroupResource) -> Transformer | None:
+        return _Following(lambda: self._encryption, resource) if self._reload else self._encryption.of(resource)
+
+    async def start(self) -> None:
+        """Asks every provider once, so that the first write finds a key."""
+        await _check(self._encryption)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            async with asyncio.TaskGroup() as watching:
+                asking = [watching.create_task(provider.run()) for provider in self._encryption.providers]
+                await self._changed()
+                for task in asking:
+                    task.cancel()
+
+    async def close(self) -> None:
+        for provider in self._encryption.providers:
+            await provider.close()
+
+    @property
+    def has_providers(self) -> bool:
+        """Also when it may get some."""
+        return self._reload or bool(self._encryption.providers)
+
+    def problems(self) -> list[str]:
+        """What is wrong with the providers, by their names."""
+        return [f"{each.name}: {each.problem}" for each in self._encryption.providers if each.problem]
+
+    async def _changed(self) -> None:
+        """Returns when another encryption is in force."""
+        while True:
+            await asyncio.sleep(_LOOK_EVERY)
+            if self._reload and await self.look():
+                return
+
+    async def look(self) -> bool:
+        """Reads the file again; whether what it says now is in force, and was not before."""
+        try:
+            config = await asyncio.to_thread(read_configuration, self._path)
+            if config == self._config:
+                return False
+            encryption = build_encryption(config)
+        except (OSError, ValueError) as error:
+            _log.error("the encryption configuration stays as it was: %s", error)
+            return False
+        await _check(encryption)
+        if ill := [f"{each.name}: {each.problem}" for each in encryption.providers if each.problem]:
+            _log.error("the encryption configuration stays as it was: %s", "; ".join(ill))
+            return False
+        await self.close()
+        self._config, self._encryption = config, encryption
+        return True
+
+
+class _Following:
+    """What is in force for a resource, whenever it is asked."""
+
+    def __init__(self, encryption: Callable[[], Encryption], resource: GroupResource) -> None:
+        self._encryption = encryption
+        self._resource = resource
+
+    async def to_storage(self, value: bytes, key: bytes) -> bytes:
+        return await self._now().to_storage(value, key)
+
+    async def from_storage(self, stored: bytes, key: bytes) -> Plain:
+        return await self._now().from_storage(stored, key)
+
+    def _now(self) -> Transformer:
+        return self._encryption().of(self._resource) or _IDENTITY
+
+
+async def _check(encryption: Encryption) -> None:
+    await asyncio.gather(*(provider.check() for provider in encryption.providers))

@@ -1,0 +1,69 @@
+"""The messages of the KMS v2 plugin API and of what is stored, made from their field numbers."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+_STRING, _BYTES, _MESSAGE, _ENUM = 9, 12, 11, 14
+_OPTIONAL, _REPEATED = 1, 3
+
+_FIELDS: dict[str, list[tuple[str, int, int]]] = {
+    "StatusRequest": [],
+    "StatusResponse": [("version", 1, _STRING), ("healthz", 2, _STRING), ("key_id", 3, _STRING)],
+    "EncryptRequest": [("plaintext", 1, _BYTES), ("uid", 2, _STRING)],
+    "EncryptResponse": [("ciphertext", 1, _BYTES), ("key_id", 2, _STRING), ("annotations", 3, _MESSAGE)],
+    "DecryptRequest": [
+        ("ciphertext", 1, _BYTES),
+        ("uid", 2, _STRING),
+        ("key_id", 3, _STRING),
+        ("annotations", 4, _MESSAGE),
+    ],
+    "DecryptResponse": [("plaintext", 1, _BYTES)],
+    "EncryptedObject": [
+        ("encryptedData", 1, _BYTES),
+        ("keyID", 2, _STRING),
+        ("encryptedDEKSource", 3, _BYTES),
+        ("annotations", 4, _MESSAGE),
+        ("encryptedDEKSourceType", 5, _ENUM),
+    ],
+}
+
+
+@cache
+def message(name: str) -> Any:
+    """The class of the messages of this name."""
+    from google.protobuf import message_factory
+
+    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"v2.{name}"))
+
+
+@cache
+def _pool() -> Any:
+    from google.protobuf import descriptor_pb2, descriptor_pool
+
+    file = descriptor_pb2.FileDescriptorProto(name="pilothouse/kms.proto", package="v2", syntax="proto3")
+    kinds = file.enum_type.add(name="EncryptedDEKSourceType")
+    kinds.value.add(name="AES_GCM_KEY", number=0)
+    kinds.value.add(name="HKDF_SHA256_XNONCE_AES_GCM_SEED", number=1)
+    for name, fields in _FIELDS.items():
+        _describe(file.message_type.add(name=name), fields)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return pool
+
+
+def _describe(described: Any, fields: list[tuple[str, int, int]]) -> None:
+    for name, number, kind in fields:
+        field = described.field.add(name=name, number=number, type=kind, label=_OPTIONAL)
+        if kind == _ENUM:
+            field.type_name = ".v2.EncryptedDEKSourceType"
+        elif kind == _MESSAGE:
+            field.label, field.type_name = _REPEATED, f".v2.{described.name}.AnnotationsEntry"
+            _describe_map(described.nested_type.add(name="AnnotationsEntry"))
+
+
+def _describe_map(entry: Any) -> None:
+    entry.options.map_entry = True
+    entry.field.add(name="key", number=1, type=_STRING, label=_OPTIONAL)
+    entry.field.add(name="value", number=2, type=_BYTES, label=_OPTIONAL)

@@ -1,0 +1,101 @@
+"""A plugin that is asked now and then whether it is well, and gets a new key of ours encrypted when its own changed.
+
+Writes stop when it has not been well for three minutes: nobody may write with a key that was meanwhile revoked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Iterator
+
+from pilothouse.apiserver.storage.encryption.kms.envelope import EnvelopeTransformer, WriteKey, generate_write_key
+from pilothouse.apiserver.storage.encryption.kms.service import KmsService
+from pilothouse.apiserver.storage.encryption.transformer import Transformer
+from pilothouse.apiserver.storage.errors import TransformFailed
+from pilothouse.machinery.durations import parse_duration
+from pilothouse.machinery.objects import Json
+
+_log = logging.getLogger(__name__)
+
+_WELL_EVERY, _ILL_EVERY = 60.0, 10.0
+_WRITE_KEY_LASTS = 180.0
+_NANOSECONDS = 1e9
+
+
+class KmsProvider:
+    def __init__(self, name: str, service: KmsService) -> None:
+        self.name = name
+        self.transformer: Transformer = EnvelopeTransformer(service, newest=self._newest_key, usable=self._usable_key)
+        self.problem = "it has not been asked yet"
+        """Why it is not well; empty when it is."""
+        self._service = service
+        self._version = ""
+        self._key: WriteKey | None = None
+        self._expires = 0.0
+
+    @classmethod
+    def of(cls, config: Json) -> KmsProvider:
+        timeout = parse_duration(config.get("timeout") or "3s") / _NANOSECONDS
+        return cls(config["name"], KmsService(config["endpoint"], timeout=timeout))
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self.check()
+            await asyncio.sleep(_ILL_EVERY if self.problem else _WELL_EVERY)
+
+    async def check(self) -> None:
+        """Never raises: what is wrong is in `problem`."""
+        try:
+            status = await self._service.status()
+            problems = list(self._status_problems(status))
+            if not problems:
+                await self._rotate(status.key_id)
+        except TransformFailed as error:
+            problems = [str(error)]
+        self.problem = "; ".join(problems)
+        if problems:
+            _log.error("KMS provider %s is not healthy: %s", self.name, self.problem)
+
+    async def close(self) -> None:
+        await self._service.close()
+
+    def _status_problems(self, status: object) -> Iterator[str]:
+        version, healthz, key = (getattr(status, field) for field in ("version", "healthz", "key_id"))
+        if healthz != "ok":
+            yield f"got unexpected healthz status: {healthz}"
+        if version not in ("v2", "v2beta1"):
+            yield f"expected KMSv2 API version v2, got {version}"
+        elif version != (self._version or version):
+            same = f"KMSv2 API version should not change after the initial status response version {self._version}"
+            yield f"{same}, got {version}"
+        self._version = self._version or version
+        if not key:
+            yield "got invalid KMSv2 KeyID hash: keyID is empty"
+
+    async def _rotate(self, key_id: str) -> None:
+        if self._key is None or self._key.envelope.keyID != key_id:
+            made = await generate_write_key(self._service)
+            if made.envelope.keyID != key_id:
+                hashes = f"statusKeyIDHash={_hash(key_id)}, encryptKeyIDHash={_hash(made.envelope.keyID)}"
+                raise TransformFailed(f"failed to rotate DEK, {hashes}")
+            self._key = made
+        self._expires = asyncio.get_running_loop().time() + _WRITE_KEY_LASTS
+
+    def _newest_key(self) -> WriteKey:
+        if self._key is None:
+            raise TransformFailed(f"KMS provider {self.name} is not healthy: {self.problem}")
+        return self._key
+
+    def _usable_key(self) -> WriteKey:
+        key = self._newest_key()
+        if asyncio.get_running_loop().time() > self._expires:
+            raise TransformFailed(f"encryptedDEKSource with keyID hash {_hash(key.envelope.keyID)} expired")
+        return key
+
+
+def _hash(key_id: str) -> str:
+    """Key ids may say something about the plugin's keys, and stay out of logs."""
+    return f"sha256:{hashlib.sha256(key_id.encode()).hexdigest()}"
