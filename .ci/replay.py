@@ -17,6 +17,7 @@ FLAGS = (
     "--service-cluster-ip-range=10.0.0.0/16",
     "--disable-admission-plugins=ServiceAccount",
     "--secure-port=0",
+    "--controllers=-*",
 )
 
 

@@ -7,7 +7,8 @@ reported in `failed`.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pilothouse.client.rest.client import RESTClient
 from pilothouse.client.rest.errors import ConnectionFailed
@@ -56,7 +57,14 @@ class ServerResources:
     groups: tuple[APIGroup, ...]
     resources: tuple[APIResource, ...]
     """In the order of groups and versions."""
-    failed: tuple[GroupVersion, ...] = ()
+    failed: Mapping[GroupVersion, str] = field(default_factory=dict)
+    """Why a version that is listed could not be read."""
+
+    @property
+    def failure(self) -> str:
+        """What there is to say about those that could not be read, or nothing."""
+        told = ", ".join(f"{gv}: {why}" for gv, why in sorted(self.failed.items(), key=lambda item: str(item[0])))
+        return f"unable to retrieve the complete list of server APIs: {told}" if told else ""
 
     def preferred(self) -> list[APIResource]:
         """Each resource once, in the first version of its group that has it."""
@@ -84,7 +92,7 @@ class DiscoveryClient:
             self._found = ServerResources(
                 groups=tuple(group for part in parts for group in part.groups),
                 resources=tuple(resource for part in parts for resource in part.resources),
-                failed=tuple(failed for part in parts for failed in part.failed),
+                failed={**core.failed, **others.failed},
             )
         return self._found
 
@@ -100,14 +108,14 @@ class DiscoveryClient:
     async def _from_legacy(self, answer: Json) -> ServerResources:
         groups = _legacy_groups(answer)
         resources: list[APIResource] = []
-        failed: list[GroupVersion] = []
+        failed: dict[GroupVersion, str] = {}
         for gv in (GroupVersion(group.name, version) for group in groups for version in group.versions):
             try:
                 resources += await self._resources_of(gv)
             except (StatusError, ConnectionFailed) as error:
                 logger.warning("can not discover the resources of %s: %s", gv, error)
-                failed.append(gv)
-        return ServerResources(groups, tuple(resources), tuple(failed))
+                failed[gv] = str(error)
+        return ServerResources(groups, tuple(resources), failed)
 
     async def _resources_of(self, gv: GroupVersion) -> list[APIResource]:
         answer = await self._client.get_json(f"/apis/{gv}" if gv.group else f"/api/{gv}")
@@ -143,7 +151,7 @@ def _legacy_resource(gv: GroupVersion, entry: Json) -> APIResource:
 def _from_aggregated(answer: Json) -> ServerResources:
     groups: list[APIGroup] = []
     resources: list[APIResource] = []
-    failed: list[GroupVersion] = []
+    failed: dict[GroupVersion, str] = {}
     for group in answer.get("items") or ():
         name = group["metadata"].get("name") or ""
         versions = group.get("versions") or ()
@@ -151,10 +159,10 @@ def _from_aggregated(answer: Json) -> ServerResources:
         for version in versions:
             gv = GroupVersion(name, version["version"])
             if version.get("freshness") == "Stale":
-                failed.append(gv)
+                failed[gv] = f"stale GroupVersion discovery: {gv}"
             for entry in version.get("resources") or ():
                 resources += _aggregated_resources(gv, entry)
-    return ServerResources(tuple(groups), tuple(resources), tuple(failed))
+    return ServerResources(tuple(groups), tuple(resources), failed)
 
 
 def _aggregated_resources(gv: GroupVersion, entry: Json) -> list[APIResource]:

@@ -11,6 +11,7 @@ from pilothouse.aggregator.proxy.transports import Transports
 from pilothouse.aggregator.server import Aggregator, AggregatorConfig
 from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.controlplane.config import Config
+from pilothouse.controlplane.controllers import PROGRAM, install_controllers
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
 from pilothouse.extensions.server import ExtensionsServer
@@ -36,6 +37,7 @@ def create_server_chain(config: Config) -> Aggregator:
     )
     aggregator = Aggregator(aggregator_config, delegate=kube.generic)
     loopback.bind(aggregator.generic)
+    install_controllers(aggregator.generic, config.options, loopback.client_named(PROGRAM))
     return aggregator
 
 

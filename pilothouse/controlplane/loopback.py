@@ -14,16 +14,17 @@ from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.client.rest.client import RESTClient
 from pilothouse.client.rest.connect import loopback
 
-# Its first part is the name under which managedFields record what the server itself writes.
-_USER_AGENT = f"kube-apiserver/{GIT_VERSION}"
-
 
 class Loopback:
     def __init__(self, chain: ChainConfig) -> None:
         self._chain = chain
         self._bound = asyncio.Event()
         self._handler: Handler | None = None
-        self.client: RESTClient = loopback(AsgiApp(self), user_agent=_USER_AGENT, on_warning=_ignore)
+        self.client: RESTClient = self.client_named("kube-apiserver")
+
+    def client_named(self, program: str) -> RESTClient:
+        """One whose changes are recorded in managedFields under this name."""
+        return loopback(AsgiApp(self), user_agent=f"{program}/{GIT_VERSION}", on_warning=_ignore)
 
     def bind(self, api: Handler) -> None:
         """Calls go to this server from now on."""

@@ -34,7 +34,7 @@ async def test_names_are_mapped_through_the_servers_discovery(live: LiveServer):
     async with connect(live.config) as client:
         discovery = DiscoveryClient(client)
         found = await discovery.server_resources()
-        assert found.failed == ()
+        assert found.failed == {}
         assert found.groups[0].name == ""
         mapper = RESTMapper(discovery)
         assert (await mapper.mapping_for("cm")).resource == GroupVersionResource("", "v1", "configmaps")

@@ -101,7 +101,7 @@ async def test_aggregated_discovery_is_read_in_two_requests_and_kept():
     assert await discovery.server_resources() is found
     assert server.asked == ["/api", "/apis"]
     assert [group.name for group in found.groups] == ["", "apps", "events.k8s.io", "down.example.com"]
-    assert found.failed == (GroupVersion("down.example.com", "v1"),)
+    assert list(found.failed) == [GroupVersion("down.example.com", "v1")]
     pods = found.resources[0]
     assert pods.namespaced
     assert pods.short_names == ("po",)
@@ -116,7 +116,7 @@ async def test_aggregated_discovery_is_read_in_two_requests_and_kept():
 async def test_legacy_discovery_prefers_the_preferred_version_and_survives_a_group_that_is_down():
     found = await DiscoveryClient(client(Server(LEGACY))).server_resources()
     assert found.groups[1].versions == ("v1", "v1beta1")
-    assert found.failed == (GroupVersion("down.example.com", "v1"),)
+    assert list(found.failed) == [GroupVersion("down.example.com", "v1")]
     eviction = next(entry for entry in found.resources if entry.is_subresource)
     assert eviction.kind.group == "policy"
     preferred = [str(entry.resource) for entry in found.preferred() if entry.resource.group == "apps"]

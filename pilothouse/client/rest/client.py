@@ -93,9 +93,11 @@ class RESTClient:
         request = HttpRequest("GET", target(path, params), self._with_agent({"accept": "*/*"}), b"", self._timeout)
         return (await self._read(request)).decode("utf-8", "replace")
 
-    async def stream(self, path: str, params: Mapping[str, str], *, timeout: float | None = None) -> HttpResponse:
+    async def stream(
+        self, path: str, params: Mapping[str, str], *, accept: str = JSON, timeout: float | None = None
+    ) -> HttpResponse:
         """A successful answer whose body has not been read."""
-        request = HttpRequest("GET", target(path, params), self._with_agent({"accept": JSON}), b"", timeout)
+        request = HttpRequest("GET", target(path, params), self._with_agent({"accept": accept}), b"", timeout)
         return await self._with_retries(request, lambda: self._send(request))
 
     async def close(self) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pilothouse.client.rest.client import RESTClient
 
 PAGE_SIZE = 500
+JSON = "application/json"
 ALL = ListOptions()
 WRITE = WriteOptions()
 DELETE = DeleteOptions()
@@ -28,13 +29,27 @@ _GRACE = 30.0  # how long after its own time limit a watch may still be silent b
 
 
 class ResourceClient:
-    def __init__(self, client: RESTClient, resource: GroupVersionResource, *, namespace: str = "") -> None:
+    def __init__(
+        self,
+        client: RESTClient,
+        resource: GroupVersionResource,
+        *,
+        namespace: str = "",
+        metadata_only: bool = False,
+    ) -> None:
         self._client = client
         self.resource = resource
         self._namespace = namespace
+        self._metadata_only = metadata_only
+        self._accept_one = _accept("PartialObjectMetadata") if metadata_only else JSON
+        self._accept_list = _accept("PartialObjectMetadataList") if metadata_only else JSON
 
     def namespace(self, namespace: str) -> ResourceClient:
-        return ResourceClient(self._client, self.resource, namespace=namespace)
+        return ResourceClient(self._client, self.resource, namespace=namespace, metadata_only=self._metadata_only)
+
+    def metadata_only(self) -> ResourceClient:
+        """The same objects, but all that is ever read of them is their metadata, as a PartialObjectMetadata."""
+        return ResourceClient(self._client, self.resource, namespace=self._namespace, metadata_only=True)
 
     def path(self, name: str = "", subresource: str = "") -> str:
         gv = self.resource.group_version
@@ -47,11 +62,11 @@ class ResourceClient:
 
     async def get(self, name: str, *, subresource: str = "", resource_version: str = "") -> Json:
         params = {"resourceVersion": resource_version} if resource_version else None
-        return await self._client.get_json(self.path(_required(name), subresource), params)
+        return await self._client.get_json(self.path(_required(name), subresource), params, accept=self._accept_one)
 
     async def list(self, options: ListOptions = ALL) -> Json:
         """One page: a List object, whose metadata.continue says how to go on."""
-        return _with_types(await self._client.get_json(self.path(), options.params()))
+        return _with_types(await self._client.get_json(self.path(), options.params(), accept=self._accept_list))
 
     async def pages(self, options: ListOptions = ALL) -> AsyncIterator[Json]:
         """Page after page, 500 objects each unless the options say otherwise. Raises Expired when it took too long."""
@@ -72,7 +87,8 @@ class ResourceClient:
     async def watch(self, options: ListOptions = ALL) -> RestWatch:
         """Returns when the server has accepted the watch."""
         limit = None if options.timeout_seconds is None else options.timeout_seconds + _GRACE
-        return RestWatch(await self._client.stream(self.path(), {**options.params(), "watch": "true"}, timeout=limit))
+        params = {**options.params(), "watch": "true"}
+        return RestWatch(await self._client.stream(self.path(), params, accept=self._accept_one, timeout=limit))
 
     async def create(
         self,
@@ -84,7 +100,7 @@ class ResourceClient:
     ) -> Json:
         """With a subresource (binding, eviction, token) the name is that of the object it belongs to."""
         path = self.path(name, subresource)
-        return await self._client.request("POST", path, params=options.params(), body=obj)
+        return await self._client.request("POST", path, params=options.params(), body=obj, accept=self._accept_one)
 
     async def update(
         self,
@@ -94,7 +110,7 @@ class ResourceClient:
         subresource: str = "",
     ) -> Json:
         path = self.path(_required(name_of(obj)), subresource)
-        return await self._client.request("PUT", path, params=options.params(), body=obj)
+        return await self._client.request("PUT", path, params=options.params(), body=obj, accept=self._accept_one)
 
     async def update_status(self, obj: Json, options: WriteOptions = WRITE) -> Json:
         return await self.update(obj, options, subresource="status")
@@ -109,7 +125,14 @@ class ResourceClient:
         subresource: str = "",
     ) -> Json:
         path = self.path(_required(name), subresource)
-        return await self._client.request("PATCH", path, params=options.params(), body=patch, content_type=type_.value)
+        return await self._client.request(
+            "PATCH",
+            path,
+            params=options.params(),
+            body=patch,
+            content_type=type_.value,
+            accept=self._accept_one,
+        )
 
     async def apply(
         self, obj: Json, *, field_manager: str, force: bool = False, subresource: str = "", dry_run: bool = False
@@ -120,14 +143,22 @@ class ResourceClient:
 
     async def delete(self, name: str, options: DeleteOptions = DELETE) -> Json:
         """The object as it was, or a Status."""
-        return await self._client.request("DELETE", self.path(_required(name)), body=options.body())
+        return await self._client.request(
+            "DELETE", self.path(_required(name)), body=options.body(), accept=self._accept_one
+        )
 
     async def delete_collection(
         self,
         options: DeleteOptions = DELETE,
         selection: ListOptions = ALL,
     ) -> Json:
-        return await self._client.request("DELETE", self.path(), params=selection.params(), body=options.body())
+        return await self._client.request(
+            "DELETE", self.path(), params=selection.params(), body=options.body(), accept=self._accept_list
+        )
+
+
+def _accept(kind: str) -> str:
+    return f"{JSON};as={kind};g=meta.k8s.io;v=v1"
 
 
 def _required(name: str) -> str:

@@ -47,6 +47,7 @@ def complete(options: Options) -> CompletedOptions:
         authentication=replace(options.authentication, anonymous_auth=_anonymous(options, modes)),
         misc=replace(options.misc, service_cluster_ip_range=ranges),
         generic=replace(options.generic, advertise_address=_advertise_address(options)),
+        controllers=replace(options.controllers, leader_elect=_leader_elect(options)),
     )
 
 
@@ -57,6 +58,11 @@ def _anonymous(options: Options, modes: tuple[str, ...]) -> bool:
     if "anonymous-auth" in options.given:
         log.warning("AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false.")
     return False
+
+
+def _leader_elect(options: Options) -> bool:
+    """Only etcd can be shared with other servers, or with a kube-controller-manager of theirs."""
+    return options.controllers.leader_elect if "leader-elect" in options.given else bool(options.etcd.servers)
 
 
 def _advertise_address(options: Options) -> str:

@@ -17,6 +17,7 @@ from pilothouse.controlplane.options.aggregator import AggregatorOptions
 from pilothouse.controlplane.options.api_enablement import APIEnablementOptions
 from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.controlplane.options.authorization import AuthorizationOptions
+from pilothouse.controlplane.options.controllers import ControllerOptions
 from pilothouse.controlplane.options.etcd import EtcdOptions
 from pilothouse.controlplane.options.features import FeatureOptions
 from pilothouse.controlplane.options.generic import GenericOptions
@@ -43,6 +44,7 @@ SECTIONS: dict[str, type[Any]] = {
     "misc": MiscOptions,
     "aggregator": AggregatorOptions,
     "request_header": RequestHeaderOptions,
+    "controllers": ControllerOptions,
     "pilothouse": PilothouseOptions,
 }
 """By their name in Options, in the order of the help."""
@@ -64,6 +66,7 @@ class Options:
     misc: MiscOptions = field(default_factory=MiscOptions)
     aggregator: AggregatorOptions = field(default_factory=AggregatorOptions)
     request_header: RequestHeaderOptions = field(default_factory=RequestHeaderOptions)
+    controllers: ControllerOptions = field(default_factory=ControllerOptions)
     pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
     given: frozenset[str] = frozenset()
     """The names of the flags that the command line has."""

@@ -1,0 +1,50 @@
+"""The controllers that run inside the server, and which of them a `--controllers` list enables.
+
+Adding a controller is adding its line to CONTROLLERS. Its module must have `async def run(context: ControllerContext)`,
+which works until it is cancelled, or returns when there is nothing for it to do; the module is imported only when the controller starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+ALL, NONE = "*", "-*"
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerDescriptor:
+    """Names and aliases are kube-controller-manager's."""
+
+    name: str
+    module: str
+    alias: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name, self.alias) if self.alias else (self.name,)
+
+
+CONTROLLERS = (ControllerDescriptor("namespace-controller", "namespace.controller", "namespace"),)
+
+
+def enabled(choice: Sequence[str]) -> list[ControllerDescriptor]:
+    """`*` stands for all, `-*` for none, `foo` and `-foo` for one of them, which goes before the other two."""
+    return [each for each in CONTROLLERS if _is_enabled(each, choice)]
+
+
+def unknown(choice: Sequence[str]) -> Iterator[str]:
+    """The names in the list that no controller has."""
+    known = {name for each in CONTROLLERS for name in each.names}
+    for entry in choice:
+        name = entry.removeprefix("-")
+        if entry not in (ALL, NONE) and name not in known:
+            yield name
+
+
+def _is_enabled(descriptor: ControllerDescriptor, choice: Sequence[str]) -> bool:
+    for entry in choice:
+        if entry.removeprefix("-") in descriptor.names:
+            return not entry.startswith("-")
+    by_default = next((entry for entry in choice if entry in (ALL, NONE)), NONE)
+    return by_default == ALL

@@ -1,0 +1,1 @@
+"""Deletes what has lost its owners."""

@@ -1,0 +1,101 @@
+"""Deletes all objects of one resource in one namespace, and says what is left of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from pilothouse.client.discovery import APIResource
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.options import DeleteOptions
+from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.machinery.errors import MethodNotAllowed, NotFound
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import name_of
+
+PODS = GroupResource("", "pods")
+FINALIZER_ESTIMATE = 15
+"""Seconds that whoever owns a finalizer is assumed to need."""
+
+_DELETE = DeleteOptions(propagation_policy="Background")
+"""Nothing may be orphaned: all that is in the namespace goes."""
+_ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What is left after a deletion, and the seconds until it might be gone."""
+
+    estimate: int = 0
+    number: int = 0
+    finalizers: Counter[str] = field(default_factory=Counter)
+    problem: str = ""
+
+
+class Content:
+    def __init__(self, client: RESTClient, resource: APIResource, namespace: str) -> None:
+        self._namespace = namespace
+        self._resource = resource
+        self._objects = client.for_resource(resource.resource, namespace=namespace)
+        self._metadata: ResourceClient = self._objects.metadata_only()
+
+    async def delete(self, age: float) -> Remaining:
+        """`age` is how many seconds ago the namespace was deleted. Raises StatusError."""
+        estimate = await self._grace(age)
+        if not await self._delete_collection():
+            await self._delete_each()
+        return await self._remaining(estimate)
+
+    async def _grace(self, age: float) -> int:
+        """How long the pods may still take to end; nothing for other objects, and for pods that had their time."""
+        if self._resource.resource.group_resource != PODS:
+            return 0
+        longest = 0
+        async for page in self._objects.pages():
+            running = (pod for pod in page["items"] if (pod.get("status") or {}).get("phase") not in _ENDED)
+            graces = (pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in running)
+            longest = max(longest, *graces, 0)
+        return longest if age < longest else 0
+
+    async def _delete_collection(self) -> bool:
+        """False where the resource can not do it."""
+        if "deletecollection" not in self._resource.verbs:
+            return False
+        try:
+            await self._metadata.delete_collection(_DELETE)
+        except (MethodNotAllowed, NotFound):
+            return False
+        return True
+
+    async def _delete_each(self) -> None:
+        for name in await self._names():
+            try:
+                await self._metadata.delete(name, _DELETE)
+            except (MethodNotAllowed, NotFound):
+                continue
+
+    async def _names(self) -> list[str]:
+        if "list" not in self._resource.verbs:
+            return []
+        try:
+            return [name_of(item) async for page in self._metadata.pages() for item in page["items"]]
+        except (MethodNotAllowed, NotFound):
+            return []
+
+    async def _remaining(self, estimate: int) -> Remaining:
+        if "list" not in self._resource.verbs:
+            return Remaining(estimate)
+        number, finalizers = 0, Counter[str]()
+        try:
+            async for page in self._metadata.pages():
+                number += len(page["items"])
+                finalizers.update(name for item in page["items"] for name in item["metadata"].get("finalizers") or ())
+        except (MethodNotAllowed, NotFound):
+            return Remaining(estimate)
+        if not number:
+            return Remaining()
+        if not estimate and not finalizers:  # nothing holds them, so they should have gone
+            gvr = self._resource.resource
+            problem = f"unexpected items still remain in namespace: {self._namespace} for gvr: {gvr}"
+            return Remaining(0, number, problem=problem)
+        return Remaining(estimate or FINALIZER_ESTIMATE, number, finalizers)

@@ -1,0 +1,62 @@
+"""namespace-controller: empties namespaces that are being deleted, and lets them go."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.clock import Clock
+from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.workqueue.rate_limiters import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    MaxOfRateLimiter,
+    RateLimiter,
+)
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.namespace.deletion import NamespacedResourcesDeleter
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.machinery.objects import Json, metadata, name_of
+
+NAMESPACES = GroupVersionResource("", "v1", "namespaces")
+_RESYNC = 300.0
+_SOON = 0.25
+
+
+async def run(context: ControllerContext) -> None:
+    queue: RateLimitingQueue[str] = RateLimitingQueue(
+        "namespace", rate_limiter=_rate_limiter(context.clock), registry=context.registry, clock=context.clock
+    )
+    grace = context.config.namespace_deletion_grace_period
+
+    def enqueue(namespace: Json) -> None:
+        if metadata(namespace).get("deletionTimestamp"):
+            queue.add_after(name_of(namespace), grace)
+
+    informer = context.informer(NAMESPACES)
+    handler = ResourceEventHandlerFuncs(add=enqueue, update=lambda old, new: enqueue(new))
+    informer.add_event_handler(handler, resync_period=_RESYNC)
+    deleter = NamespacedResourcesDeleter(context.client, context.clock)
+
+    async def sync(name: str) -> Requeue | None:
+        namespace = informer.indexer.get_by_key(name)
+        if namespace is None or not metadata(namespace).get("deletionTimestamp"):
+            return None
+        estimate = await deleter.delete(name)
+        return Requeue(_wait(namespace, estimate, context.clock)) if estimate else None
+
+    workers = context.config.concurrent_namespace_syncs
+    await Controller("namespace", sync, caches=(informer,), workers=workers, queue=queue, clock=context.clock).run()
+
+
+def _wait(namespace: Json, estimate: int, clock: Clock) -> float:
+    """Half the estimate at most, as upstream waits, but sooner as long as the deletion is young."""
+    deleted_at = datetime.fromisoformat(metadata(namespace)["deletionTimestamp"]).timestamp()
+    age = max(0.0, clock.wall() - deleted_at)
+    return min(estimate // 2 + 1, max(_SOON, age / 2))
+
+
+def _rate_limiter(clock: Clock) -> RateLimiter:
+    """A namespace is tried again within a minute, whatever happens."""
+    return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(0.005, 60.0), BucketRateLimiter(10, 100, clock))

@@ -1,0 +1,137 @@
+"""The end of a namespace: its pods go first, then everything else in it, then its finalizer, and with that itself.
+
+What can be deleted is deleted, whatever happens to the rest. A resource of which discovery knows nothing, because its
+server does not answer, keeps the namespace alive, and the namespace's conditions say so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from pilothouse.client.clock import Clock
+from pilothouse.client.discovery import APIResource, DiscoveryClient
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.controllers.namespace.conditions import Progress, discovery_failed, update_conditions
+from pilothouse.controllers.namespace.content import PODS, Content, Remaining
+from pilothouse.machinery.errors import Conflict, NotFound, StatusError, aggregate
+from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
+
+_FINALIZER = "kubernetes"
+_RESOURCES_AT_ONCE = 8
+
+
+class DeletionFailed(Exception):
+    """Not everything could be deleted; it is tried again."""
+
+
+class NamespacedResourcesDeleter:
+    def __init__(self, client: RESTClient, clock: Clock) -> None:
+        self._client = client
+        self._namespaces = client.resource("v1", "namespaces")
+        self._clock = clock
+
+    async def delete(self, name: str) -> int:
+        """The seconds until it is worth while to look again, 0 if all is done. Raises StatusError, DeletionFailed."""
+        try:
+            namespace = await self._changed(await self._namespaces.get(name), self._say_terminating)
+            if not metadata(namespace).get("deletionTimestamp") or not _finalizers(namespace):
+                return 0
+            estimate = await self._delete_all_content(namespace)
+            if not estimate:
+                await self._changed(namespace, self._finalize)
+        except NotFound:
+            return 0
+        return estimate
+
+    async def _changed(self, namespace: Json, change: Callable[[Json], Awaitable[Json]]) -> Json:
+        """The namespace after the change, which is tried on the newest state as long as others write, too."""
+        while True:
+            try:
+                return await change(namespace)
+            except Conflict:
+                newest = await self._namespaces.get(name_of(namespace))
+                if uid_of(newest) != uid_of(namespace):
+                    raise DeletionFailed("namespace uid has changed across retries") from None
+                namespace = newest
+
+    async def _say_terminating(self, namespace: Json) -> Json:
+        status = namespace.get("status") or {}
+        if not metadata(namespace).get("deletionTimestamp") or status.get("phase") == "Terminating":
+            return namespace
+        return await self._namespaces.update_status({**namespace, "status": {**status, "phase": "Terminating"}})
+
+    async def _finalize(self, namespace: Json) -> Json:
+        kept = sorted({each for each in _finalizers(namespace) if each != _FINALIZER})
+        wanted = {**namespace, "spec": {**namespace["spec"], "finalizers": kept}}
+        return await self._namespaces.update(wanted, subresource="finalize")
+
+    async def _delete_all_content(self, namespace: Json) -> int:
+        """Raises DeletionFailed."""
+        progress = Progress()
+        resources = await self._discover(progress)
+        pods = [each for each in resources if each.resource.group_resource == PODS]
+        others = [each for each in resources if each.resource.group_resource != PODS]
+        estimate = await self._delete_content(namespace, pods, progress)
+        if not progress.remaining:
+            estimate = max(estimate, await self._delete_content(namespace, others, progress))
+        await self._report(namespace, progress)
+        failures = [*([progress.discovery_failure.message] if progress.discovery_failure else ()), *progress.errors]
+        if failures:
+            raise DeletionFailed(aggregate(failures))
+        return estimate
+
+    async def _discover(self, progress: Progress) -> list[APIResource]:
+        """What can be deleted in namespaces. A failure is not the end: what is known can be deleted."""
+        try:
+            found = await DiscoveryClient(self._client).server_resources()
+        except (StatusError, ConnectionFailed, InvalidResponse) as error:
+            progress.discovery_failure = discovery_failed(str(error), 0)
+            return []
+        if found.failure:
+            progress.discovery_failure = discovery_failed(found.failure, len(found.failed))
+        deletable = (each for each in found.preferred() if each.namespaced and "delete" in each.verbs)
+        return [each for each in deletable if not each.is_subresource]
+
+    async def _delete_content(self, namespace: Json, resources: list[APIResource], progress: Progress) -> int:
+        """The longest of the resources' estimates."""
+        age = self._clock.wall() - _deleted_at(namespace)
+        turn = asyncio.Semaphore(_RESOURCES_AT_ONCE)
+
+        async def delete(resource: APIResource) -> int:
+            async with turn:
+                remaining = await self._delete_resource(Content(self._client, resource, name_of(namespace)), age)
+            if remaining.problem:
+                progress.errors.append(remaining.problem)
+            if remaining.number:
+                progress.remaining[resource.resource] = remaining.number
+                progress.finalizers.update(remaining.finalizers)
+            return remaining.estimate
+
+        return max(await asyncio.gather(*(delete(each) for each in resources)), default=0)
+
+    async def _delete_resource(self, content: Content, age: float) -> Remaining:
+        try:
+            return await content.delete(age)
+        except (StatusError, ConnectionFailed, InvalidResponse) as error:
+            return Remaining(problem=str(error))
+
+    async def _report(self, namespace: Json, progress: Progress) -> None:
+        """A namespace that changed meanwhile is told of in the next attempt."""
+        updated = update_conditions(namespace, progress.said(), self._clock.wall())
+        if updated is None:
+            return
+        try:
+            namespace.update(await self._namespaces.update_status(updated))
+        except Conflict:
+            return
+
+
+def _finalizers(namespace: Json) -> list[str]:
+    return (namespace.get("spec") or {}).get("finalizers") or []
+
+
+def _deleted_at(namespace: Json) -> float:
+    return datetime.fromisoformat(metadata(namespace)["deletionTimestamp"]).timestamp()

@@ -1,0 +1,102 @@
+"""The controllers of this server: started once it is ready, so that they never delay it, and stopped before it is."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import uuid
+from typing import TYPE_CHECKING
+
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.server.server import GenericAPIServer
+from pilothouse.client.clock import cancelled
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.controllers.descriptors import enabled
+from pilothouse.controlplane.options.completion import CompletedOptions
+
+if TYPE_CHECKING:
+    from pilothouse.controllers.manager import ControllerManager, Election
+
+PROGRAM = "kube-controller-manager"
+"""The name under which managedFields record what they change."""
+
+
+_SHARED_STORE_GRACE, _OWN_STORE_GRACE = 5.0, 0.5
+"""Before a namespace is emptied: other servers learn of its end with a delay; here only requests in flight do not."""
+
+
+def install_controllers(server: GenericAPIServer, options: CompletedOptions, client: RESTClient) -> None:
+    """Nothing is added to a server that runs no controller."""
+    if enabled(options.controllers.controllers):
+        controllers = _Controllers(server, options, client)
+        server.add_post_start_hook("start-pilothouse-controllers", controllers.start)
+        server.add_pre_shutdown_hook("stop-pilothouse-controllers", controllers.stop)
+
+
+class _Controllers:
+    def __init__(self, server: GenericAPIServer, options: CompletedOptions, client: RESTClient) -> None:
+        self._ready = server.lifecycle.has_been_ready
+        self._options = options.controllers
+        self._shared_store = bool(options.etcd.servers)
+        self._client = client
+        self._started = False
+        self._stop, self._stopped = asyncio.Event(), asyncio.Event()
+
+    async def start(self, context: HookContext) -> None:
+        self._started = True
+        context.spawn(self._run(), name="controllers")
+
+    async def stop(self) -> None:
+        """While requests are still answered: what was begun is ended, and the lease given back."""
+        self._stop.set()
+        if self._started:
+            await self._stopped.wait()
+
+    async def _run(self) -> None:
+        managing = asyncio.ensure_future(self._manage())
+        try:
+            await self._stop.wait()
+        finally:
+            await cancelled(managing)
+            self._stopped.set()
+
+    async def _manage(self) -> None:
+        await self._ready.wait()
+        await self._manager().run()
+
+    def _manager(self) -> ControllerManager:
+        from pilothouse.controllers.context import ControllerConfig
+        from pilothouse.controllers.manager import ControllerManager
+
+        options = self._options
+        config = ControllerConfig(
+            concurrent_namespace_syncs=options.concurrent_namespace_syncs,
+            namespace_deletion_grace_period=_SHARED_STORE_GRACE if self._shared_store else _OWN_STORE_GRACE,
+            concurrent_gc_syncs=options.concurrent_gc_syncs,
+        )
+        return ControllerManager(
+            self._client,
+            enabled(options.controllers),
+            registry=REGISTRY,
+            config=config,
+            election=self._election(),
+        )
+
+    def _election(self) -> Election | None:
+        from pilothouse.client.leaderelection.elector import ElectionTimes
+        from pilothouse.controllers.manager import Election
+
+        options = self._options
+        if not options.leader_elect:
+            return None
+        return Election(
+            identity=f"{socket.gethostname()}_{uuid.uuid4()}",
+            namespace=options.lease_namespace,
+            name=options.lease_name,
+            times=ElectionTimes(
+                lease_duration=options.lease_duration,
+                renew_deadline=options.renew_deadline,
+                retry_period=options.retry_period,
+            ),
+        )

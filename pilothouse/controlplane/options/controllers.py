@@ -1,0 +1,68 @@
+"""Controllers: kube-controller-manager's flags for those that run inside this server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pilothouse.controllers.descriptors import ALL, CONTROLLERS, unknown
+from pilothouse.controlplane.flags.declare import flag
+from pilothouse.controlplane.flags.values import BOOL, DURATION, INT, STRING, STRINGS
+
+
+@dataclass(frozen=True)
+class ControllerOptions:
+    title: ClassVar[str] = "controllers"
+
+    controllers: tuple[str, ...] = flag(
+        "controllers",
+        STRINGS,
+        (ALL,),
+        "The controllers to run: '*' for all, '-*' for none, 'foo' for foo, '-foo' for all that '*' stands for but foo."
+        f" There are: {', '.join(each.name for each in CONTROLLERS)}.",
+    )
+    concurrent_gc_syncs: int = flag(
+        "concurrent-gc-syncs", INT, 20, "How many objects the garbage collector works on at once."
+    )
+    concurrent_namespace_syncs: int = flag(
+        "concurrent-namespace-syncs", INT, 10, "How many namespaces are emptied at once."
+    )
+    leader_elect: bool = flag(
+        "leader-elect",
+        BOOL,
+        False,
+        "Run the controllers only while holding a lease. True by default with --etcd-servers, and else false.",
+    )
+    lease_duration: float = flag(
+        "leader-elect-lease-duration", DURATION, 15.0, "How long others wait for a leader that no longer renews."
+    )
+    renew_deadline: float = flag(
+        "leader-elect-renew-deadline", DURATION, 10.0, "How long a leader that can not renew goes on."
+    )
+    retry_period: float = flag(
+        "leader-elect-retry-period", DURATION, 2.0, "How long to wait between attempts to get or renew the lease."
+    )
+    lease_name: str = flag("leader-elect-resource-name", STRING, "kube-controller-manager", "The name of the lease.")
+    lease_namespace: str = flag("leader-elect-resource-namespace", STRING, "kube-system", "The namespace of the lease.")
+
+    def validate(self) -> Iterator[str]:
+        for name in unknown(self.controllers):
+            yield f'"{name}" is not in the list of known controllers'
+        for name, number in (("gc", self.concurrent_gc_syncs), ("namespace", self.concurrent_namespace_syncs)):
+            if number < 1:
+                yield f"concurrent-{name}-syncs must be greater than 0, but got {number}"
+        if self.leader_elect:
+            yield from self._validate_times()
+
+    def _validate_times(self) -> Iterator[str]:
+        from pilothouse.client.leaderelection.elector import ElectionTimes
+
+        try:
+            ElectionTimes(
+                lease_duration=self.lease_duration,
+                renew_deadline=self.renew_deadline,
+                retry_period=self.retry_period,
+            )
+        except ValueError as error:
+            yield str(error)

@@ -1,0 +1,69 @@
+"""The controllers of several servers on one store: one of them runs, and another takes over when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
+from controllers_on_a_server import ControlledServer, controlled_server, running
+from prometheus_client import CollectorRegistry
+
+from pilothouse.client.leaderelection.elector import ElectionTimes
+from pilothouse.client.rest.options import ListOptions
+from pilothouse.controllers.descriptors import enabled
+from pilothouse.controllers.manager import ControllerManager, Election
+
+TIMES = ElectionTimes(lease_duration=2.0, renew_deadline=1.0, retry_period=0.05)
+
+
+@pytest_asyncio.fixture
+async def server(tmp_path: Path) -> AsyncIterator[ControlledServer]:
+    async with controlled_server(tmp_path) as server:
+        yield server
+
+
+def candidate(server: ControlledServer, identity: str) -> ControllerManager:
+    return ControllerManager(
+        server.client,
+        enabled(["namespace"]),
+        registry=CollectorRegistry(),
+        config=server.config,
+        election=Election(identity=identity, times=TIMES),
+    )
+
+
+async def until_leader(server: ControlledServer, identity: str) -> None:
+    leases = server.client.resource("coordination.k8s.io/v1", "leases", namespace="kube-system")
+    watch = await leases.watch(ListOptions(field_selector="metadata.name=kube-controller-manager", timeout_seconds=20))
+    async with watch:
+        async for event in watch:
+            if event.object["spec"].get("holderIdentity") == identity:
+                return
+    raise AssertionError(f"{identity} never led")
+
+
+async def test_the_next_candidate_takes_over_when_the_leader_stops_and_finishes_its_work(server: ControlledServer):
+    async with running(candidate(server, "second")) as second:
+        await until_leader(server, "second")
+        async with running(candidate(server, "first")):
+            await server.create_namespace("one")
+            await server.delete_namespace("one")
+            second.cancel()
+            await until_leader(server, "first")
+            await server.until_namespace_gone("one")
+
+
+async def test_a_controller_that_fails_is_started_again(server: ControlledServer, monkeypatch):
+    started: asyncio.Queue[int] = asyncio.Queue()
+
+    async def run(context: object) -> None:
+        started.put_nowait(1)
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("pilothouse.controllers.namespace.controller.run", run)
+    manager = ControllerManager(server.client, enabled(["namespace"]), registry=CollectorRegistry())
+    async with running(manager):
+        await started.get()
+        await started.get()

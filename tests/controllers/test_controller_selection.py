@@ -1,0 +1,71 @@
+"""Which controllers a `--controllers` list enables."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from pilothouse.controllers.descriptors import CONTROLLERS, ControllerDescriptor, enabled, unknown
+from pilothouse.controllers.manager import load
+from pilothouse.controlplane.options.completion import InvalidOptions, complete
+from pilothouse.controlplane.options.options import Options
+
+EVERYTHING = {each.name for each in CONTROLLERS}
+
+
+def chosen(*choice: str) -> set[str]:
+    return {each.name for each in enabled(choice)}
+
+
+def test_a_star_enables_all_and_a_minus_star_none():
+    assert chosen("*") == EVERYTHING
+    assert chosen("-*") == set()
+
+
+def test_a_single_controller_is_taken_out_or_put_in_by_its_name_or_its_old_one():
+    assert chosen("*", "-namespace-controller") == EVERYTHING - {"namespace-controller"}
+    assert chosen("*", "-namespace") == EVERYTHING - {"namespace-controller"}
+    assert chosen("namespace") == {"namespace-controller"}
+    assert chosen("-*", "namespace-controller") == {"namespace-controller"}
+
+
+def test_the_first_word_about_a_controller_counts():
+    assert chosen("namespace", "-namespace-controller") == {"namespace-controller"}
+    assert chosen("-namespace-controller", "namespace") == set()
+
+
+def test_no_star_and_no_name_enables_nothing():
+    assert chosen("-namespace") == set()
+
+
+def test_names_that_nobody_has_are_refused_without_their_minus():
+    assert list(unknown(["*", "-*", "namespace", "-foo", "bar-controller"])) == ["foo", "bar-controller"]
+    with pytest.raises(InvalidOptions) as refused:
+        complete(Options.parse(["--controllers=*,-foo"])).validate()
+    assert str(refused.value) == '"foo" is not in the list of known controllers'
+
+
+@pytest.mark.parametrize("descriptor", CONTROLLERS, ids=lambda descriptor: descriptor.name)
+def test_every_controller_of_the_table_can_run(descriptor: ControllerDescriptor):
+    assert inspect.iscoroutinefunction(load(descriptor))
+
+
+def test_names_and_aliases_are_unique_and_in_order():
+    names = [name for each in CONTROLLERS for name in each.names]
+    assert len(names) == len(set(names))
+    assert [each.name for each in CONTROLLERS] == sorted(EVERYTHING)
+
+
+def test_the_leader_is_elected_where_the_store_can_be_shared():
+    assert not complete(Options.parse([])).controllers.leader_elect
+    assert complete(Options.parse(["--etcd-servers=http://127.0.0.1:2379"])).controllers.leader_elect
+    assert complete(Options.parse(["--leader-elect"])).controllers.leader_elect
+    given = ["--etcd-servers=http://127.0.0.1:2379", "--leader-elect=false"]
+    assert not complete(Options.parse(given)).controllers.leader_elect
+
+
+def test_times_that_make_no_sense_are_refused():
+    line = ["--leader-elect", "--leader-elect-lease-duration=5s"]
+    with pytest.raises(InvalidOptions, match="lease_duration must be greater than renew_deadline"):
+        complete(Options.parse(line)).validate()

@@ -1,0 +1,70 @@
+"""Controllers on a whole server in this process: aggregator, kube and extensions on a real embedded store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from in_process import in_process_server
+
+from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.serving.asgi import AsgiApp
+from pilothouse.client.clock import cancelled
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.connect import loopback
+from pilothouse.client.rest.options import DeleteOptions, ListOptions
+from pilothouse.controllers.context import ControllerConfig
+from pilothouse.controllers.manager import ControllerManager
+from pilothouse.machinery.objects import Json, name_of
+
+_PATIENCE = 20
+
+
+@dataclass(frozen=True)
+class ControlledServer:
+    """Its namespaces are emptied at once."""
+
+    client: RESTClient
+    config: ControllerConfig = field(default_factory=lambda: ControllerConfig(namespace_deletion_grace_period=0.0))
+
+    async def create_namespace(self, name: str, **fields: Any) -> Json:
+        return await self.client.resource("v1", "namespaces").create({"metadata": {"name": name}, **fields})
+
+    async def delete_namespace(self, name: str, options: DeleteOptions | None = None) -> None:
+        await self.client.resource("v1", "namespaces").delete(name, options or DeleteOptions())
+
+    async def until_namespace_gone(self, name: str) -> None:
+        namespaces = self.client.resource("v1", "namespaces")
+        listing = await namespaces.list()
+        if name not in map(name_of, listing["items"]):
+            return
+        since = listing["metadata"]["resourceVersion"]
+        async with await namespaces.watch(ListOptions(resource_version=since, timeout_seconds=_PATIENCE)) as watch:
+            async for event in watch:
+                if event.type == "DELETED" and name_of(event.object) == name:
+                    return
+        raise AssertionError(f"{name} is still there: {await namespaces.get(name)}")
+
+
+@asynccontextmanager
+async def controlled_server(folder: Path) -> AsyncIterator[ControlledServer]:
+    """No controller runs yet."""
+    async with in_process_server(folder, extensions=True) as server:
+        yield ControlledServer(client_of(server.handler))
+
+
+def client_of(handler: Handler) -> RESTClient:
+    return loopback(AsgiApp(handler), headers={"authorization": "Bearer in-process"})
+
+
+@asynccontextmanager
+async def running(manager: ControllerManager) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(manager.run())
+    try:
+        yield task
+    finally:
+        await cancelled(task)
