@@ -1,7 +1,8 @@
 """The controllers that run inside the server, and which of them a `--controllers` list enables.
 
 Adding a controller is adding its line to CONTROLLERS. Its module must have `async def run(context: ControllerContext)`,
-which works until it is cancelled, or returns when there is nothing for it to do; the module is imported only when the controller starts.
+which works until it is cancelled, or returns when there is nothing for it to do. The module is imported only when the
+controller starts.
 """
 
 from __future__ import annotations
