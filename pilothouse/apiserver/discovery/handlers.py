@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import orjson
 
@@ -18,35 +18,46 @@ from pilothouse.apiserver.discovery.groups import (
 from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
 from pilothouse.apiserver.discovery.resources import resource_list
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
-from pilothouse.apiserver.endpoints.negotiation import negotiate_output, parse_accept
+from pilothouse.apiserver.endpoints.negotiation import matches, negotiate_output, parse_accept
 from pilothouse.apiserver.endpoints.response import encoded
 from pilothouse.apiserver.endpoints.routes import method_not_allowed
-from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN
+from pilothouse.apiserver.endpoints.serializers.interface import Serializer
+from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, JSON
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.machinery.objects import Json
 
-_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_KIND = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
+_PARAMETERS = "".join(f";{key}={value}" for key, value in _KIND.items())
 
 
 class AggregatedDocument:
-    """One aggregated discovery document with its ETag."""
+    """One aggregated discovery document. All its forms have the same ETag."""
 
     def __init__(self, make: Callable[[], Json]) -> None:
         self._make = make
+        self._forms: dict[str, bytes] = {}
 
     @cached_property
-    def body(self) -> bytes:
-        return orjson.dumps(self._make(), option=orjson.OPT_APPEND_NEWLINE)
+    def _json(self) -> bytes:
+        return JSON.encode(self._make())
 
     @cached_property
     def etag(self) -> str:
-        return f'"{hashlib.sha512(self.body).hexdigest().upper()}"'
+        return f'"{hashlib.sha512(self._json).hexdigest().upper()}"'
 
-    def answer(self, request: Request) -> Response:
-        headers = [(b"etag", self.etag.encode()), (b"vary", b"Accept")]
+    def body(self, serializer: Serializer) -> bytes:
+        if serializer is JSON:
+            return self._json
+        if serializer.media_type not in self._forms:
+            self._forms[serializer.media_type] = serializer.encode(orjson.loads(self._json))
+        return self._forms[serializer.media_type]
+
+    def answer(self, request: Request, serializer: Serializer) -> Response:
+        headers = [(b"etag", self.etag.encode()), (b"vary", b"Accept"), (b"cache-control", b"public")]
         if request.header(b"if-none-match") == self.etag:
             return Response(304, b"", headers)
-        return Response(200, self.body, [(b"content-type", _AGGREGATED.encode()), *headers])
+        media_type = f"{serializer.media_type}{_PARAMETERS}".encode()
+        return Response(200, self.body(serializer), [(b"content-type", media_type), *headers])
 
 
 def with_aggregated(plain: Handler, aggregated: Callable[[], AggregatedDocument]) -> Handler:
@@ -55,21 +66,21 @@ def with_aggregated(plain: Handler, aggregated: Callable[[], AggregatedDocument]
     async def discover(request: Request) -> Response:
         if request.method != "GET":
             raise method_not_allowed()
-        if _wants_aggregated(request.header(b"accept")):
-            return aggregated().answer(request)
+        serializer = aggregated_form(request.header(b"accept"))
+        if serializer is not None:
+            return aggregated().answer(request, serializer)
         response = await plain(request)
         return response.with_header(b"vary", b"Accept")
 
     return discover
 
 
-def _wants_aggregated(accept: str) -> bool:
-    if "apidiscovery" not in accept:
-        return False
-    wanted = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
-    return any(
-        clause.subtype == "json" and wanted.items() <= dict(clause.params).items() for clause in parse_accept(accept)
-    )
+@lru_cache(maxsize=256)
+def aggregated_form(accept: str) -> Serializer | None:
+    """The media type for the aggregated form, or None when nobody asks for it. It goes before the plain forms,
+    wherever it stands among them."""
+    clauses = [clause for clause in parse_accept(accept) if _KIND.items() <= dict(clause.params).items()]
+    return next((form for clause in clauses for form in BUILT_IN if matches(clause, form)), None)
 
 
 def document_handler(make: Callable[[], Json]) -> Handler:

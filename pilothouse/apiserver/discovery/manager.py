@@ -47,8 +47,15 @@ class GroupManager:
         """Groups that are asked for whenever somebody looks; as long as one has not changed it is the same object."""
         self._sources.append(source)
 
+    def own(self) -> tuple[GroupDocuments, ...]:
+        return (*self._groups.values(), *(group for source in self._sources for group in source()))
+
+    def by_server(self) -> tuple[tuple[GroupDocuments, ...], ...]:
+        """What each server has itself, in the order that a request passes them."""
+        return (self.own(), *(self._delegate.by_server() if self._delegate else ()))
+
     def groups(self) -> tuple[GroupDocuments, ...]:
-        own = [*self._groups.values(), *(group for source in self._sources for group in source())]
+        own = self.own()
         below = self._delegate.groups() if self._delegate else ()
         known = {group.name for group in own}
         return (*own, *(group for group in below if group.name not in known))

@@ -84,14 +84,14 @@ def _negotiate(header: str, serializers: Serializers, transforms: bool) -> Outpu
         return Output(serializers[0])
     for clause in parse_accept(header):
         for serializer in serializers:
-            if _matches(clause, serializer):
+            if matches(clause, serializer):
                 output = _accept(clause, serializer, transforms)
                 if output is not None:
                     return output
     return None
 
 
-def _matches(clause: Clause, serializer: Serializer) -> bool:
+def matches(clause: Clause, serializer: Serializer) -> bool:
     main, _, sub = serializer.media_type.partition("/")
     return (
         clause.type in (main, "*") and (clause.subtype in (sub, "*")) and (clause.type != "*" or clause.subtype == "*")

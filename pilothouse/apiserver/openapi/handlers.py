@@ -6,11 +6,13 @@ import asyncio
 import time
 from collections.abc import Iterable
 from email.utils import formatdate
+from typing import Protocol
 
 from pilothouse.apiserver.endpoints.negotiation import parse_accept
 from pilothouse.apiserver.http import Handler, Headers, Request, Response
 from pilothouse.apiserver.openapi.document import Document
-from pilothouse.apiserver.openapi.service import OpenAPIService, v3_url
+from pilothouse.apiserver.openapi.lazy import Lazy
+from pilothouse.apiserver.openapi.service import v3_url
 from pilothouse.apiserver.server.mux import PathRecorderMux
 
 JSON = "application/json"
@@ -23,13 +25,35 @@ _V3_PREFIX = "/openapi/v3/"
 _YEAR = 365 * 86400
 
 
-def install_openapi(mux: PathRecorderMux, service: OpenAPIService) -> None:
+class MergedDocuments(Protocol):
+    """The documents that tell of everything."""
+
+    @property
+    def v2(self) -> Lazy[Document]: ...
+
+    @property
+    def v2_protobuf(self) -> Lazy[Document]: ...
+
+    @property
+    def v3_index(self) -> Lazy[Document]: ...
+
+
+class OpenAPIDocuments(Protocol):
+    """What these endpoints show: an OpenAPIService, or something that knows of more."""
+
+    def merged(self) -> MergedDocuments: ...
+
+    async def v3(self, path: str) -> Document | None:
+        """None where there is no such document."""
+
+
+def install_openapi(mux: PathRecorderMux, service: OpenAPIDocuments) -> None:
     mux.handle("/openapi/v2", _v2(service))
     mux.handle("/openapi/v3", _v3_index(service))
     mux.handle_prefix(_V3_PREFIX, _v3(service))
 
 
-def _v2(service: OpenAPIService) -> Handler:
+def _v2(service: OpenAPIDocuments) -> Handler:
     async def answer(request: Request) -> Response:
         media_type = _negotiate(request, _V2_TYPES)
         if media_type is None:
@@ -41,14 +65,14 @@ def _v2(service: OpenAPIService) -> Handler:
     return answer
 
 
-def _v3_index(service: OpenAPIService) -> Handler:
+def _v3_index(service: OpenAPIDocuments) -> Handler:
     async def answer(request: Request) -> Response:
         return await _serve(request, await service.merged().v3_index.get(), JSON)
 
     return answer
 
 
-def _v3(service: OpenAPIService) -> Handler:
+def _v3(service: OpenAPIDocuments) -> Handler:
     async def answer(request: Request) -> Response:
         path = request.path.removeprefix(_V3_PREFIX)
         document = await service.v3(path)

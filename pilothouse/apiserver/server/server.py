@@ -13,7 +13,7 @@ from typing import TypeAlias
 from pilothouse.apiserver.discovery.manager import GroupManager
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.openapi.containers import server_version_container
-from pilothouse.apiserver.openapi.handlers import install_openapi
+from pilothouse.apiserver.openapi.handlers import OpenAPIDocuments, install_openapi
 from pilothouse.apiserver.openapi.service import OpenAPIService
 from pilothouse.apiserver.server.checks import LOG, LOOPBACK, PING, shutdown_check
 from pilothouse.apiserver.server.health import HealthCheck, install_health
@@ -47,6 +47,8 @@ class GenericAPIServer:
         self.mux = PathRecorderMux(name, delegate)
         self.handler: Handler = self.mux
         self.openapi: OpenAPIService = OpenAPIService(self.next.openapi if self.next else None)
+        self.openapi_documents: OpenAPIDocuments = self.openapi
+        """What /openapi shows."""
         self.discovery: GroupManager = GroupManager(self.next.discovery if self.next else None)
         self._shared_checks = [PING, LOG, LOOPBACK, *health_checks]
         self._own_checks: list[HealthCheck] = []
@@ -115,7 +117,7 @@ class GenericAPIServer:
         install_version(self.mux)
         install_metrics(self.mux)
         self.openapi.update(server_version_container())
-        install_openapi(self.mux, self.openapi)
+        install_openapi(self.mux, self.openapi_documents)
         ready = self.lifecycle.has_been_ready.signal
         install_health(self.mux, self.health_checks(), grace=livez_grace_period, ready=ready)
         self._close()

@@ -1,0 +1,40 @@
+"""The document of all groups, made again when somebody asks for it and something has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pilothouse.aggregator.discovery.merging import PriorityOf, RankedVersion, local_versions, merged_groups
+from pilothouse.aggregator.discovery.metrics import AGGREGATIONS
+from pilothouse.apiserver.discovery.groups import group_discovery_list
+from pilothouse.apiserver.discovery.handlers import AggregatedDocument
+from pilothouse.apiserver.discovery.manager import GroupDocuments
+from pilothouse.machinery.objects import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the document is made from. What has not changed is the same object, so comparing two of these is cheap."""
+
+    servers: tuple[tuple[GroupDocuments, ...], ...] = ()
+    remote: tuple[RankedVersion, ...] = ()
+
+
+class Documents:
+    def __init__(self, priority_of: PriorityOf) -> None:
+        self._priority_of = priority_of
+        self._known = Known()
+        self._document = self._made_from(self._known)
+
+    def of(self, known: Known) -> AggregatedDocument:
+        if known != self._known:
+            self._known, self._document = known, self._made_from(known)
+        return self._document
+
+    def _made_from(self, known: Known) -> AggregatedDocument:
+        def make() -> Json:
+            AGGREGATIONS.inc()
+            versions = (*known.remote, *local_versions(known.servers, self._priority_of))
+            return group_discovery_list(merged_groups(versions))
+
+        return AggregatedDocument(make)

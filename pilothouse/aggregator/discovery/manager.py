@@ -1,0 +1,154 @@
+"""The discoveryManager: keeps one document of all groups, and answers from memory only.
+
+Guarantees: an APIService is in the document from the moment it is added until it is removed. What its server says is
+asked for in the background; as long as the server does not say anything, what it last said is shown as Stale.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+from pilothouse.aggregator.discovery.document import Documents, Known
+from pilothouse.aggregator.discovery.merging import Priority, PriorityOf, RankedVersion
+from pilothouse.aggregator.discovery.service import TICKS, ServiceDiscovery
+from pilothouse.aggregator.download import TIMEOUT, DownloadFailed
+from pilothouse.apiserver.discovery.handlers import AggregatedDocument
+from pilothouse.apiserver.discovery.manager import GroupManager
+from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.logs import v
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json, name_of
+
+log = logging.getLogger(__name__)
+
+REFRESH_INTERVAL = 60.0
+_FIRST_RETRY = 0.5
+_WORKERS = 50
+"""Each may wait for a server that does not answer; the others must not have to wait for it."""
+
+_NAME = "discovery-manager"
+_DEFAULT_PORT = 443
+_CURRENT, _STALE = "Current", "Stale"
+
+
+@dataclass(slots=True, eq=False)
+class Backend:
+    """An APIService with what is shown of it. One that changes is another backend."""
+
+    handler: Handler
+    service: ServiceDiscovery
+    shown: RankedVersion
+    changed_at: int = field(default_factory=lambda: next(TICKS))
+    """Whatever was asked before this does not count."""
+    tried: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class DiscoveryManager:
+    _backends: dict[str, Backend]  # by the names of the APIServices
+    _services: dict[tuple[str, str, int], ServiceDiscovery]  # by namespace, name and port; those in use only
+
+    def __init__(
+        self, local: GroupManager, priority_of: PriorityOf, *, timeout: float = TIMEOUT, clock: Clock = REAL_CLOCK
+    ) -> None:
+        self._local = local
+        self._timeout = timeout
+        self._backends = {}
+        self._services = {}
+        self._failures = ItemExponentialFailureRateLimiter(_FIRST_RETRY, REFRESH_INTERVAL)
+        queue: RateLimitingQueue[str] = RateLimitingQueue(_NAME, registry=REGISTRY, clock=clock)
+        self._controller = Controller(_NAME, self._sync, workers=_WORKERS, queue=queue, clock=clock)
+        self._documents = Documents(priority_of)
+
+    def add_api_service(self, handler: Handler, api_service: Json) -> None:
+        """One that is new, or has changed. Those that are served here are known without asking."""
+        name, spec = name_of(api_service), api_service["spec"]
+        if spec.get("service") is None:
+            self.remove_api_service(name)
+            return
+        known = self._backends.get(name)
+        before = known.shown.discovery if known else {"version": spec["version"], "freshness": _STALE}
+        shown = _same_or(known, _ranked(spec, before))
+        self._backends[name] = Backend(handler, self._service(spec["service"]), shown)
+        self._forget_unused()
+        self._controller.queue.add(name)
+
+    def remove_api_service(self, name: str) -> None:
+        """One that is not there is no error."""
+        if self._backends.pop(name, None) is not None:
+            self._failures.forget(name)
+            self._forget_unused()
+
+    def document(self) -> AggregatedDocument:
+        """Of all groups, as they are known now."""
+        remote = tuple(backend.shown for backend in self._backends.values())
+        return self._documents.of(Known(self._local.by_server(), remote))
+
+    async def run(self) -> None:
+        await self._controller.run()
+
+    async def wait_tried(self) -> None:
+        """Until every server that is known now has been asked once, with whatever success."""
+        for backend in list(self._backends.values()):
+            await backend.tried.wait()
+
+    def _service(self, reference: Json) -> ServiceDiscovery:
+        key = _service_key(reference)
+        return self._services.get(key) or self._services.setdefault(key, ServiceDiscovery(timeout=self._timeout))
+
+    def _forget_unused(self) -> None:
+        used = {id(backend.service) for backend in self._backends.values()}
+        self._services = {key: service for key, service in self._services.items() if id(service) in used}
+
+    async def _sync(self, name: str) -> Requeue | None:
+        backend = self._backends.get(name)
+        if backend is None:
+            return None
+        try:
+            after = await self._refresh(name, backend)
+        finally:
+            backend.tried.set()
+        return Requeue(after) if self._backends.get(name) is backend else None
+
+    async def _refresh(self, name: str, backend: Backend) -> float:
+        """Answers when to ask again."""
+        group_version = backend.shown.group_version
+        try:
+            said = await backend.service.versions(backend.handler, group_version, since=backend.changed_at)
+        except DownloadFailed as failure:
+            log.log(v(3), "discovery of %s failed: %s", name, failure)
+            _show(backend, {**backend.shown.discovery, "freshness": _STALE})
+            after = self._failures.when(name)
+        else:
+            _show(backend, {**said.get(group_version, {"version": group_version.version}), "freshness": _CURRENT})
+            self._failures.forget(name)
+            after = REFRESH_INTERVAL
+        backend.changed_at = next(TICKS)
+        return after
+
+
+def _show(backend: Backend, discovery: Json) -> None:
+    """What says the same stays the same object, so that the document need not be made again."""
+    if discovery != backend.shown.discovery:
+        backend.shown = RankedVersion(backend.shown.group_version, backend.shown.priority, discovery)
+
+
+def _same_or(known: Backend | None, new: RankedVersion) -> RankedVersion:
+    if known and (known.shown.group_version, known.shown.priority) == (new.group_version, new.priority):
+        return known.shown
+    return new
+
+
+def _ranked(spec: Json, discovery: Json) -> RankedVersion:
+    priority = Priority(spec.get("groupPriorityMinimum") or 0, spec.get("versionPriority") or 0)
+    return RankedVersion(GroupVersion(spec.get("group") or "", spec["version"]), priority, discovery)
+
+
+def _service_key(reference: Json) -> tuple[str, str, int]:
+    return reference.get("namespace") or "", reference.get("name") or "", reference.get("port") or _DEFAULT_PORT

@@ -1,0 +1,80 @@
+"""The merged document: which server's word counts for a group version, and the order that groups and versions have.
+
+Where several servers have the same group version, the one that requests for it go to is shown: one behind an
+APIService before the aggregator, the aggregator before kube, kube before the extensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pilothouse.apiserver.discovery.manager import GroupDocuments
+from pilothouse.machinery.kube_versions import PreferenceKey, preference
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Priority:
+    """`group` is the least that this version asks for its group: the highest of all its versions counts."""
+
+    group: int
+    version: int
+
+
+CUSTOM_RESOURCES = Priority(1000, 100)
+"""What versions get that nothing else is known about."""
+
+APIREGISTRATION = GroupVersion("apiregistration.k8s.io", "v1")
+_ABOVE_ALL = Priority(20001, 0)
+"""APIServices ask for 20000 at most: who manages them comes first."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedVersion:
+    """One version as the document shows it."""
+
+    group_version: GroupVersion
+    priority: Priority
+    discovery: Json
+
+    @property
+    def order(self) -> tuple[int, PreferenceKey]:
+        return -self.priority.version, preference(self.group_version.version)
+
+
+PriorityOf: TypeAlias = Callable[[GroupVersion], Priority | None]
+
+
+def local_versions(servers: Iterable[Sequence[GroupDocuments]], priority_of: PriorityOf) -> Iterator[RankedVersion]:
+    """Those of the servers of the chain, which are given in the order that a request passes them."""
+    for server in servers:
+        for group in server:
+            for version in group.discovery["versions"]:
+                group_version = GroupVersion(group.name, version["version"])
+                yield RankedVersion(group_version, _local_priority(group_version, priority_of), version)
+
+
+def _local_priority(group_version: GroupVersion, priority_of: PriorityOf) -> Priority:
+    if group_version == APIREGISTRATION:
+        return _ABOVE_ALL
+    return priority_of(group_version) or CUSTOM_RESOURCES
+
+
+def merged_groups(versions: Iterable[RankedVersion]) -> list[Json]:
+    """The items of the document. Of two with the same group version the first counts."""
+    groups: dict[str, dict[str, RankedVersion]] = {}
+    for each in versions:
+        groups.setdefault(each.group_version.group, {}).setdefault(each.group_version.version, each)
+    return [_group(name, groups[name]) for name in sorted(groups, key=lambda name: _order(name, groups[name]))]
+
+
+def _order(name: str, versions: Mapping[str, RankedVersion]) -> tuple[int, str]:
+    return -max(each.priority.group for each in versions.values()), name
+
+
+def _group(name: str, versions: Mapping[str, RankedVersion]) -> Json:
+    ordered = sorted(versions.values(), key=lambda each: each.order)
+    return {"metadata": {"name": name}, "versions": [each.discovery for each in ordered]}

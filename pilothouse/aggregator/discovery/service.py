@@ -1,0 +1,85 @@
+"""What one Service says about the group versions that it serves. Many APIServices can name the same Service:
+whoever wants to know after it was asked gets the answer, good or bad, that was given then."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Iterator
+
+from pilothouse.aggregator.discovery.decoding import Malformed, Versions, decode_group_list, decode_resource_list
+from pilothouse.aggregator.download import TIMEOUT, Answer, Download, DownloadFailed
+from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
+from pilothouse.apiserver.endpoints.negotiation import parse_accept
+from pilothouse.apiserver.http import Handler
+from pilothouse.machinery.names import GroupVersion
+
+_USER = User("system:kube-aggregator", groups=(SYSTEM_PRIVILEGED_GROUP,))
+_LEGACY_USER = User("system:kube-aggregator")
+_KINDS = [{"g": "apidiscovery.k8s.io", "v": version, "as": "APIGroupDiscoveryList"} for version in ("v2", "v2beta1")]
+_ACCEPT = ",".join(f"application/json;g={kind['g']};v={kind['v']};as={kind['as']}" for kind in _KINDS)
+
+TICKS: Iterator[int] = itertools.count(1)
+"""Moments, in the order in which they came: they tell what was asked before a change and what after it."""
+
+
+class ServiceDiscovery:
+    _asked_at: int  # the tick at which the newest question was put; whoever wants one that is newer asks again
+    _outcome: Versions | DownloadFailed | None  # None where the server knows no aggregated discovery
+    _known: Versions  # what the server last said, for when it says that nothing has changed
+    _etag: str
+
+    def __init__(self, *, timeout: float = TIMEOUT) -> None:
+        self._timeout = timeout
+        self._lock = asyncio.Lock()
+        self._asked_at = 0
+        self._outcome = None
+        self._known = {}
+        self._etag = ""
+
+    async def versions(self, handler: Handler, group_version: GroupVersion, *, since: int) -> Versions:
+        """As it was after the tick. Raises DownloadFailed."""
+        async with self._lock:
+            if self._asked_at <= since:
+                self._asked_at = next(TICKS)
+                self._outcome = await self._ask(handler)
+        if isinstance(self._outcome, DownloadFailed):
+            raise self._outcome
+        if self._outcome is None:
+            return await self._legacy(handler, group_version)
+        return self._outcome
+
+    async def _ask(self, handler: Handler) -> Versions | DownloadFailed | None:
+        wanted = Download("/apis", _USER, accept=_ACCEPT, etag=self._etag, timeout=self._timeout)
+        try:
+            return await self._read(await wanted.get(handler))
+        except DownloadFailed as failure:
+            return failure
+        except Malformed as error:
+            return DownloadFailed(f"/apis: {error}")
+
+    async def _read(self, answer: Answer) -> Versions | None:
+        if answer.status == 304 and self._etag:
+            return self._known
+        if answer.status == 503:
+            raise DownloadFailed("/apis: the service is unavailable")
+        if answer.status != 200 or not _is_aggregated(answer.content_type):
+            return None
+        self._known = await asyncio.to_thread(decode_group_list, answer.body)
+        self._etag = answer.etag
+        return self._known
+
+    async def _legacy(self, handler: Handler, group_version: GroupVersion) -> Versions:
+        path = f"/apis/{group_version}"
+        answer = await Download(path, _LEGACY_USER, timeout=self._timeout).get(handler)
+        if answer.status != 200:
+            raise DownloadFailed(f"{path}: status {answer.status}")
+        try:
+            return await asyncio.to_thread(decode_resource_list, answer.body, group_version)
+        except Malformed as error:
+            raise DownloadFailed(f"{path}: {error}") from None
+
+
+def _is_aggregated(content_type: str) -> bool:
+    clauses = parse_accept(content_type)
+    return any(kind.items() <= dict(clause.params).items() for clause in clauses for kind in _KINDS)

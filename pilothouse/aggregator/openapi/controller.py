@@ -1,0 +1,79 @@
+"""The openAPIAggregationController, for either version: asks each APIService's server every minute what it publishes.
+
+One that fails is asked again later each time, up to an hour; a change of its APIService has it asked at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from pilothouse.aggregator.download import DownloadFailed
+from pilothouse.aggregator.openapi.remote import RemoteService
+from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.logs import v
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.machinery.objects import Json, name_of
+
+log = logging.getLogger(__name__)
+
+V2_NAME, V3_NAME = "open_api_aggregation_controller", "open_api_v3_aggregation_controller"
+SUCCESSFUL_UPDATE_DELAY = 60.0
+FAILED_UPDATE_MAX_DELAY = 3600.0
+FIRST_DELAY = 1.0
+_WORKERS = 25
+"""Each may wait for a server that does not answer; the others must not have to wait for it."""
+
+
+class Aggregator(Protocol):
+    """Keeps what the servers publish."""
+
+    def put(self, service: RemoteService) -> None: ...
+
+    def remove(self, name: str) -> None: ...
+
+    async def update(self, name: str) -> bool:
+        """False for a name that is not there. Raises DownloadFailed."""
+
+
+class AggregationController:
+    def __init__(self, name: str, aggregator: Aggregator, *, clock: Clock = REAL_CLOCK) -> None:
+        self._aggregator = aggregator
+        self._known: set[str] = set()
+        self._failures = ItemExponentialFailureRateLimiter(SUCCESSFUL_UPDATE_DELAY, FAILED_UPDATE_MAX_DELAY)
+        queue: RateLimitingQueue[str] = RateLimitingQueue(name, registry=REGISTRY, clock=clock)
+        self._controller = Controller(name, self._sync, workers=_WORKERS, queue=queue, clock=clock)
+
+    def add_api_service(self, handler: Handler, api_service: Json) -> None:
+        """One that is new, or has changed. Those that are served here are known without asking."""
+        name = name_of(api_service)
+        if api_service["spec"].get("service") is None:
+            self.remove_api_service(name)
+            return
+        self._aggregator.put(RemoteService.of(handler, api_service))
+        if name not in self._known or self._failures.num_requeues(name):
+            self._failures.forget(name)
+            self._controller.queue.add_after(name, FIRST_DELAY)
+        self._known.add(name)
+
+    def remove_api_service(self, name: str) -> None:
+        """One that is not there is no error."""
+        self._aggregator.remove(name)
+        self._known.discard(name)
+        self._failures.forget(name)
+
+    async def run(self) -> None:
+        await self._controller.run()
+
+    async def _sync(self, name: str) -> Requeue | None:
+        try:
+            found = await self._aggregator.update(name)
+        except DownloadFailed as failure:
+            log.log(v(2), "loading the OpenAPI documents of %s failed: %s", name, failure)
+            return Requeue(self._failures.when(name))
+        self._failures.forget(name)
+        return Requeue(SUCCESSFUL_UPDATE_DELAY) if found else None

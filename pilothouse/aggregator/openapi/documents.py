@@ -1,0 +1,104 @@
+"""What /openapi shows: the documents of the three servers, merged with those of the servers behind APIServices.
+
+Everything is made when it is first asked for after a change, from what is in memory. Without APIServices that name a
+Service, the documents are those of the three servers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from functools import cached_property
+
+import orjson
+
+from pilothouse.aggregator.openapi.merging import merge
+from pilothouse.aggregator.openapi.spec import Spec
+from pilothouse.aggregator.openapi.v2_aggregator import SpecAggregator
+from pilothouse.aggregator.openapi.v3_aggregator import SpecProxier
+from pilothouse.apiserver.openapi.document import Document
+from pilothouse.apiserver.openapi.lazy import Lazy
+from pilothouse.apiserver.openapi.service import Merged, OpenAPIService, v3_url
+
+log = logging.getLogger(__name__)
+
+
+class AggregatedOpenAPI:
+    """Implements OpenAPIDocuments."""
+
+    def __init__(self, local: OpenAPIService, v2: SpecAggregator, v3: SpecProxier) -> None:
+        self._local = local
+        self._v2 = v2
+        self._v3 = v3
+        self._merged = AggregatedDocuments(Sources(local.merged(), (), {}))
+
+    def merged(self) -> AggregatedDocuments:
+        sources = Sources(self._local.merged(), self._v2.documents(), self._remote_v3())
+        if self._merged.sources != sources:
+            self._merged = AggregatedDocuments(sources)
+        return self._merged
+
+    async def v3(self, path: str) -> Document | None:
+        return self._remote_v3().get(path) or await self._local.v3(path)
+
+    def _remote_v3(self) -> dict[str, Document]:
+        of_groups = self._v3.of_groups()
+        local = self._local.entries() if of_groups else {}
+        return {path: document for path, document in of_groups.items() if path not in local} | self._v3.own()
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Unequal when anything in the documents has changed. `v3` is the remote ones by path."""
+
+    local: Merged
+    v2: tuple[Document, ...]
+    v3: dict[str, Document]
+
+
+class AggregatedDocuments:
+    """The documents that tell of everything, as long as the sources are these."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+
+    @cached_property
+    def v2(self) -> Lazy[Document]:
+        return Lazy(self._make_v2) if self.sources.v2 else self.sources.local.v2
+
+    @cached_property
+    def v2_protobuf(self) -> Lazy[Document]:
+        return Lazy(self._make_v2_protobuf) if self.sources.v2 else self.sources.local.v2_protobuf
+
+    @cached_property
+    def v3_index(self) -> Lazy[Document]:
+        return Lazy(self._make_v3_index) if self.sources.v3 else self.sources.local.v3_index
+
+    async def _make_v2(self) -> Document:
+        return await asyncio.to_thread(merge_documents, await self.sources.local.v2.get(), self.sources.v2)
+
+    async def _make_v2_protobuf(self) -> Document:
+        return await asyncio.to_thread(_as_protobuf, await self.v2.get())
+
+    async def _make_v3_index(self) -> Document:
+        index = orjson.loads((await self.sources.local.v3_index.get()).plain())
+        urls = {path: {"serverRelativeURL": v3_url(path, each)} for path, each in self.sources.v3.items()}
+        return Document.of(orjson.dumps({"paths": dict(sorted((index["paths"] | urls).items()))}))
+
+
+def merge_documents(local: Document, remote: tuple[Document, ...]) -> Document:
+    """One that cannot be merged is left out."""
+    merged = Spec.parse(local.plain())
+    for document in remote:
+        try:
+            merged = merge(merged, Spec.parse(document.plain()))
+        except Exception:
+            log.exception("an OpenAPI document of an aggregated server cannot be merged")
+    return Document.of(merged.encode())
+
+
+def _as_protobuf(document: Document) -> Document:
+    from pilothouse.apiserver.openapi.gnostic.document import encode_document
+
+    return Document.of(encode_document(orjson.loads(document.plain())), etag=document.etag)

@@ -1,0 +1,59 @@
+"""An APIService as the OpenAPI controllers see it: which group version, how important, and how to reach its server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.http import Handler
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json, name_of
+
+USER = User("system:aggregator")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RemoteService:
+    name: str
+    group_version: GroupVersion
+    group_priority: int
+    version_priority: int
+    handler: Handler
+
+    @classmethod
+    def of(cls, handler: Handler, api_service: Json) -> RemoteService:
+        spec = api_service["spec"]
+        return cls(
+            name_of(api_service),
+            GroupVersion(spec.get("group") or "", spec["version"]),
+            group_priority=spec.get("groupPriorityMinimum") or 0,
+            version_priority=spec.get("versionPriority") or 0,
+            handler=handler,
+        )
+
+
+R = TypeVar("R", bound="Ranked")
+
+
+@dataclass(slots=True, eq=False)
+class Ranked:
+    """Something that belongs to an APIService and stands where that stands."""
+
+    service: RemoteService
+
+
+def by_priority(values: Iterable[R]) -> list[R]:
+    """The most important group first, in it the most important version. The order of the values given is nothing."""
+    values = list(values)
+    groups: dict[str, int] = {}
+    for value in values:
+        group = value.service.group_version.group
+        groups[group] = max(groups.get(group, 0), value.service.group_priority)
+
+    def order(value: R) -> tuple[int, str, int, str]:
+        service, group = value.service, value.service.group_version.group
+        return -groups[group], group, -service.version_priority, service.name
+
+    return sorted(values, key=order)

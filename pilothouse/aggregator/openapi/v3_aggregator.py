@@ -1,0 +1,152 @@
+"""The specProxier: the OpenAPI v3 documents of each APIService's server, fetched when its index says that they changed.
+
+An APIService brings the document of its own group version, which goes before one of that path here, as requests do,
+and the document of its group where nobody here has one. A server without version 3 has its version 2 converted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from pilothouse.aggregator.download import TIMEOUT, Answer, Download, DownloadFailed
+from pilothouse.aggregator.openapi.conversion import as_v3
+from pilothouse.aggregator.openapi.remote import USER, Ranked, RemoteService, by_priority
+from pilothouse.aggregator.openapi.spec import Spec
+from pilothouse.aggregator.openapi.v2_download import DownloadedSpec, download_v2
+from pilothouse.apiserver.openapi.document import Document
+from pilothouse.machinery.objects import Json
+
+_ROOT = "/openapi/v3"
+_PLAIN_TAG = re.compile(r"[A-Za-z0-9_-]{1,256}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DownloadedDocument:
+    document: Document
+    url: str
+    """Where the server's index said that it is; another one means that it has changed."""
+
+
+@dataclass(slots=True, eq=False)
+class RemoteDocuments(Ranked):
+    by_path: dict[str, DownloadedDocument] = field(default_factory=dict)
+    v2: DownloadedSpec | None = None
+
+
+class SpecProxier:
+    _services: dict[str, RemoteDocuments]  # by the names of the APIServices
+
+    def __init__(self, *, timeout: float = TIMEOUT) -> None:
+        self._timeout = timeout
+        self._services = {}
+
+    def put(self, service: RemoteService) -> None:
+        """Adds it, or puts it in the place of the one of the same name."""
+        known = self._services.get(service.name)
+        kept = RemoteDocuments(service, known.by_path, known.v2) if known else RemoteDocuments(service)
+        self._services[service.name] = kept
+
+    def remove(self, name: str) -> None:
+        """One that is not there is no error."""
+        self._services.pop(name, None)
+
+    async def update(self, name: str) -> bool:
+        """Downloads the documents that have changed. False for a name that is not there. Raises DownloadFailed."""
+        known = self._services.get(name)
+        if known is None:
+            return False
+        answer = await self._get(known, _ROOT)
+        if answer.status == 404:
+            await self._convert(known)
+        else:
+            known.by_path = await self._follow(known, await _parsed(answer))
+        return True
+
+    def own(self) -> dict[str, Document]:
+        """By path, the documents of the APIServices' own group versions."""
+        return {
+            path: known.by_path[path].document
+            for known in by_priority(self._services.values())
+            if (path := _own_path(known.service)) in known.by_path
+        }
+
+    def of_groups(self) -> dict[str, Document]:
+        """By path, the documents of their groups; where several have one, that of the most important version."""
+        found: dict[str, Document] = {}
+        for known in by_priority(self._services.values()):
+            path = _group_path(known.service)
+            if path in known.by_path:
+                found.setdefault(path, known.by_path[path].document)
+        return found
+
+    async def _follow(self, known: RemoteDocuments, index: Json) -> dict[str, DownloadedDocument]:
+        """What the index says that there is, as far as the APIService stands for it."""
+        found: dict[str, DownloadedDocument] = {}
+        for path in (_own_path(known.service), _group_path(known.service)):
+            url = _url(index, path)
+            if url is None:
+                continue
+            there = known.by_path.get(path)
+            unchanged = there is not None and there.url == url and "?" in url
+            found[path] = there if there and unchanged else await self._document(known, path, url)
+        return found
+
+    async def _document(self, known: RemoteDocuments, path: str, url: str) -> DownloadedDocument:
+        answer = await self._get(known, f"{_ROOT}/{path}")
+        await _parsed(answer)
+        tag = answer.etag.removeprefix("W/").strip('"')
+        etag = tag if _PLAIN_TAG.fullmatch(tag) else ""
+        there = known.by_path.get(path)
+        if there and there.document.etag == etag:
+            return DownloadedDocument(there.document, url)
+        return DownloadedDocument(await asyncio.to_thread(Document.of, answer.body, etag=etag), url)
+
+    async def _convert(self, known: RemoteDocuments) -> None:
+        downloaded = await download_v2(known.service, known.v2, timeout=self._timeout)
+        if downloaded is known.v2:
+            return
+        try:
+            document = await asyncio.to_thread(_converted, downloaded.document)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise DownloadFailed(f"/openapi/v2 cannot be converted: {error!r}") from None
+        known.v2, known.by_path = downloaded, {_own_path(known.service): DownloadedDocument(document, "")}
+
+    async def _get(self, known: RemoteDocuments, path: str) -> Answer:
+        return await Download(path, USER, timeout=self._timeout).get(known.service.handler)
+
+
+def _own_path(service: RemoteService) -> str:
+    return f"apis/{service.group_version}"
+
+
+def _group_path(service: RemoteService) -> str:
+    return f"apis/{service.group_version.group}"
+
+
+async def _parsed(answer: Answer) -> Json:
+    """Raises DownloadFailed for anything but an object: clients get it as it is."""
+    if answer.status != 200:
+        raise DownloadFailed(f"{_ROOT}: status {answer.status}")
+    try:
+        document: Any = await asyncio.to_thread(orjson.loads, answer.body)
+    except orjson.JSONDecodeError as error:
+        raise DownloadFailed(f"{_ROOT}: not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise DownloadFailed(f"{_ROOT}: not a JSON object")
+    return document
+
+
+def _url(index: Json, path: str) -> str | None:
+    paths = index.get("paths")
+    entry = paths.get(path) if isinstance(paths, dict) else None
+    url = entry.get("serverRelativeURL") if isinstance(entry, dict) else None
+    return url if isinstance(url, str) else None
+
+
+def _converted(document: Document) -> Document:
+    return Document.of(as_v3(Spec.parse(document.plain())))
