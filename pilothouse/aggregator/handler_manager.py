@@ -7,7 +7,7 @@ from typing import Protocol
 from pilothouse.aggregator.apiservice.order import group_version_of, name_to_group_version
 from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
 from pilothouse.aggregator.apiservices import APIServices
-from pilothouse.aggregator.discovery import api_group_handler
+from pilothouse.aggregator.discovery.groups import api_group_handler
 from pilothouse.aggregator.proxy.handler import ProxyConfig, ProxyHandler
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.mux import PathRecorderMux

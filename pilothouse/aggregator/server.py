@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 
+from pilothouse.aggregator.aggregation import Aggregation
 from pilothouse.aggregator.api_services_to_register import Priorities, api_services_to_register
 from pilothouse.aggregator.apiservice.storage import APIServiceStore
 from pilothouse.aggregator.apiservice_registration import APIServiceRegistrationController
@@ -18,11 +19,11 @@ from pilothouse.aggregator.availability.remote import RemoteAvailableController
 from pilothouse.aggregator.availability.services import Services
 from pilothouse.aggregator.availability.status import AvailabilityStatus
 from pilothouse.aggregator.crd_registration import CRDRegistrationController, CustomResourceDefinitions
-from pilothouse.aggregator.discovery import apis_handler
+from pilothouse.aggregator.discovery.groups import apis_handler
 from pilothouse.aggregator.handler_manager import ProxyHandlers
 from pilothouse.aggregator.proxy.handler import ProxyConfig
 from pilothouse.apiserver.admission.chain import AdmissionChain
-from pilothouse.apiserver.discovery.handlers import groups_handler
+from pilothouse.apiserver.discovery.handlers import with_aggregated
 from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.apiserver.endpoints.api_groups import install_api_group
 from pilothouse.apiserver.endpoints.install import Installer
@@ -56,10 +57,13 @@ class Aggregator:
         self.api_services = APIServices(self._store)
         self.handlers = ProxyHandlers(self.generic.mux, self.api_services, delegate, proxy=config.proxy)
         self.registration = APIServiceRegistrationController(self.api_services, self.handlers)
+        self.aggregation = Aggregation(self.generic, config.priorities)
+        self.aggregation.follow(self.handlers)
         self._install_api()
         self._add_controllers()
         self._add_availability()
         self._add_auto_registration(delegate)
+        self.aggregation.add_openapi_hooks(self.generic)
         self.generic.add_drained(self._stop)
 
     def prepare_run(self, *, livez_grace_period: float = 0.0) -> PreparedAPIServer:
@@ -72,12 +76,13 @@ class Aggregator:
         self.generic.discovery.put(GroupDocuments.of(group))
         self.generic.openapi.update(group_list_container())
         plain = apis_handler(self.api_services)
-        self.generic.mux.handle("/apis", groups_handler(self.generic.discovery, plain))
+        self.generic.mux.handle("/apis", with_aggregated(plain, self.aggregation.discovery.document))
         self.generic.mux.handle("/apis/", plain, listed=False)
 
     def _add_controllers(self) -> None:
         self.generic.add_post_start_hook("start-kube-aggregator-informers", self._start_informers)
         self.generic.add_post_start_hook("apiservice-registration-controller", self._start_registration)
+        self.aggregation.add_discovery_hook(self.generic, self.registration)
 
     def _add_availability(self) -> None:
         """Before either of them has looked at an APIService, its status is what the last server left."""

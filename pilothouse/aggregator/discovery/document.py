@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pilothouse.aggregator.discovery.merging import PriorityOf, RankedVersion, local_versions, merged_groups
+from pilothouse.aggregator.api_services_to_register import Priorities
+from pilothouse.aggregator.discovery.merging import RankedVersion, local_versions, merged_groups
 from pilothouse.aggregator.discovery.metrics import AGGREGATIONS
 from pilothouse.apiserver.discovery.groups import group_discovery_list
 from pilothouse.apiserver.discovery.handlers import AggregatedDocument
@@ -21,8 +22,8 @@ class Known:
 
 
 class Documents:
-    def __init__(self, priority_of: PriorityOf) -> None:
-        self._priority_of = priority_of
+    def __init__(self, priorities: Priorities) -> None:
+        self._priorities = priorities
         self._known = Known()
         self._document = self._made_from(self._known)
 
@@ -34,7 +35,7 @@ class Documents:
     def _made_from(self, known: Known) -> AggregatedDocument:
         def make() -> Json:
             AGGREGATIONS.inc()
-            versions = (*known.remote, *local_versions(known.servers, self._priority_of))
+            versions = (*known.remote, *local_versions(known.servers, self._priorities))
             return group_discovery_list(merged_groups(versions))
 
         return AggregatedDocument(make)

@@ -10,8 +10,10 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 
+from pilothouse.aggregator.api_services_to_register import Priorities, Priority
+from pilothouse.aggregator.apiservice.order import group_version_of
 from pilothouse.aggregator.discovery.document import Documents, Known
-from pilothouse.aggregator.discovery.merging import Priority, PriorityOf, RankedVersion
+from pilothouse.aggregator.discovery.merging import RankedVersion
 from pilothouse.aggregator.discovery.service import TICKS, ServiceDiscovery
 from pilothouse.aggregator.download import TIMEOUT, DownloadFailed
 from pilothouse.apiserver.discovery.handlers import AggregatedDocument
@@ -23,7 +25,6 @@ from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.client.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
-from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, name_of
 
 log = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ class DiscoveryManager:
     _services: dict[tuple[str, str, int], ServiceDiscovery]  # by namespace, name and port; those in use only
 
     def __init__(
-        self, local: GroupManager, priority_of: PriorityOf, *, timeout: float = TIMEOUT, clock: Clock = REAL_CLOCK
+        self, local: GroupManager, priorities: Priorities, *, timeout: float = TIMEOUT, clock: Clock = REAL_CLOCK
     ) -> None:
         self._local = local
         self._timeout = timeout
@@ -64,7 +65,7 @@ class DiscoveryManager:
         self._failures = ItemExponentialFailureRateLimiter(_FIRST_RETRY, REFRESH_INTERVAL)
         queue: RateLimitingQueue[str] = RateLimitingQueue(_NAME, registry=REGISTRY, clock=clock)
         self._controller = Controller(_NAME, self._sync, workers=_WORKERS, queue=queue, clock=clock)
-        self._documents = Documents(priority_of)
+        self._documents = Documents(priorities)
 
     def add_api_service(self, handler: Handler, api_service: Json) -> None:
         """One that is new, or has changed. Those that are served here are known without asking."""
@@ -74,7 +75,7 @@ class DiscoveryManager:
             return
         known = self._backends.get(name)
         before = known.shown.discovery if known else {"version": spec["version"], "freshness": _STALE}
-        shown = _same_or(known, _ranked(spec, before))
+        shown = _same_or(known, _ranked(api_service, before))
         self._backends[name] = Backend(handler, self._service(spec["service"]), shown)
         self._forget_unused()
         self._controller.queue.add(name)
@@ -145,9 +146,10 @@ def _same_or(known: Backend | None, new: RankedVersion) -> RankedVersion:
     return new
 
 
-def _ranked(spec: Json, discovery: Json) -> RankedVersion:
+def _ranked(api_service: Json, discovery: Json) -> RankedVersion:
+    spec = api_service["spec"]
     priority = Priority(spec.get("groupPriorityMinimum") or 0, spec.get("versionPriority") or 0)
-    return RankedVersion(GroupVersion(spec.get("group") or "", spec["version"]), priority, discovery)
+    return RankedVersion(group_version_of(api_service), priority, discovery)
 
 
 def _service_key(reference: Json) -> tuple[str, str, int]:

@@ -6,28 +6,19 @@ APIService before the aggregator, the aggregator before kube, kube before the ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
+from pilothouse.aggregator.api_services_to_register import Priorities, Priority
+from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
 from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.machinery.kube_versions import PreferenceKey, preference
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 
-
-@dataclass(frozen=True, slots=True)
-class Priority:
-    """`group` is the least that this version asks for its group: the highest of all its versions counts."""
-
-    group: int
-    version: int
-
-
 CUSTOM_RESOURCES = Priority(1000, 100)
 """What versions get that nothing else is known about."""
 
-APIREGISTRATION = GroupVersion("apiregistration.k8s.io", "v1")
 _ABOVE_ALL = Priority(20001, 0)
 """APIServices ask for 20000 at most: who manages them comes first."""
 
@@ -45,22 +36,19 @@ class RankedVersion:
         return -self.priority.version, preference(self.group_version.version)
 
 
-PriorityOf: TypeAlias = Callable[[GroupVersion], Priority | None]
-
-
-def local_versions(servers: Iterable[Sequence[GroupDocuments]], priority_of: PriorityOf) -> Iterator[RankedVersion]:
+def local_versions(servers: Iterable[Sequence[GroupDocuments]], priorities: Priorities) -> Iterator[RankedVersion]:
     """Those of the servers of the chain, which are given in the order that a request passes them."""
     for server in servers:
         for group in server:
             for version in group.discovery["versions"]:
                 group_version = GroupVersion(group.name, version["version"])
-                yield RankedVersion(group_version, _local_priority(group_version, priority_of), version)
+                yield RankedVersion(group_version, _local_priority(group_version, priorities), version)
 
 
-def _local_priority(group_version: GroupVersion, priority_of: PriorityOf) -> Priority:
-    if group_version == APIREGISTRATION:
+def _local_priority(group_version: GroupVersion, priorities: Priorities) -> Priority:
+    if group_version == GROUP_VERSION:
         return _ABOVE_ALL
-    return priority_of(group_version) or CUSTOM_RESOURCES
+    return priorities.get(group_version) or CUSTOM_RESOURCES
 
 
 def merged_groups(versions: Iterable[RankedVersion]) -> list[Json]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from pilothouse.aggregator.apiservice.order import group_version_of
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Handler
 from pilothouse.machinery.names import GroupVersion
@@ -27,7 +28,7 @@ class RemoteService:
         spec = api_service["spec"]
         return cls(
             name_of(api_service),
-            GroupVersion(spec.get("group") or "", spec["version"]),
+            group_version_of(api_service),
             group_priority=spec.get("groupPriorityMinimum") or 0,
             version_priority=spec.get("versionPriority") or 0,
             handler=handler,

@@ -112,11 +112,7 @@ def legacy_root_handler(group: APIGroup, address: Callable[[], str]) -> Handler:
 
 def root_handler(manager: GroupManager) -> Handler:
     """/apis: the groups that there are at the moment of the request."""
-    return groups_handler(manager, document_handler(lambda: api_group_list(group.entry for group in manager.groups())))
-
-
-def groups_handler(manager: GroupManager, plain: Handler) -> Handler:
-    """/apis, where something else knows the list of groups and their order."""
+    plain = document_handler(lambda: api_group_list(group.entry for group in manager.groups()))
     shown = AggregatedDocument(lambda: group_discovery_list([]))
     known: tuple[GroupDocuments, ...] | None = None
 

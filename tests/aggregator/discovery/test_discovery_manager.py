@@ -46,7 +46,7 @@ class Aggregation:
 async def aggregation() -> AsyncIterator[Aggregation]:
     local, clock = GroupManager(), FakeClock()
     local.put(CONFIG)
-    manager = DiscoveryManager(local, lambda group_version: None, timeout=0.2, clock=clock)
+    manager = DiscoveryManager(local, {}, timeout=0.2, clock=clock)
     running = asyncio.create_task(manager.run())
     yield Aggregation(manager, clock)
     running.cancel()

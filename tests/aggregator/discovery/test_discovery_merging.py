@@ -7,13 +7,9 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.aggregator.discovery.merging import (
-    APIREGISTRATION,
-    Priority,
-    RankedVersion,
-    local_versions,
-    merged_groups,
-)
+from pilothouse.aggregator.api_services_to_register import Priority
+from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
+from pilothouse.aggregator.discovery.merging import RankedVersion, local_versions, merged_groups
 from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.machinery.names import GroupVersion
 
@@ -66,14 +62,14 @@ def test_versions_stand_by_priority_and_then_as_kubernetes_prefers_them() -> Non
 def test_the_first_server_that_has_a_version_is_shown_and_the_group_has_the_versions_of_all() -> None:
     servers = [[local("a.io", "v1")], [local("a.io", "v1", "v2")]]
     servers[1][0].discovery["versions"][0]["second"] = True
-    (group,) = merged_groups(local_versions(servers, lambda group_version: None))
+    (group,) = merged_groups(local_versions(servers, {}))
     assert group["versions"] == [{"version": "v2"}, {"version": "v1"}]
 
 
 def test_who_manages_apiservices_comes_first_and_custom_resources_where_nothing_is_known() -> None:
     table = {GroupVersion("apps", "v1"): Priority(17800, 15)}
-    servers = [[local(APIREGISTRATION.group, "v1")], [local("apps", "v1")], [local("a.io", "v1")]]
-    versions = list(local_versions(servers, table.get))
+    servers = [[local(GROUP_VERSION.group, "v1")], [local("apps", "v1")], [local("a.io", "v1")]]
+    versions = list(local_versions(servers, table))
     assert order(*versions, ranked("z.io", "v1", 20000)) == [
         "apiregistration.k8s.io/v1",
         "z.io/v1",

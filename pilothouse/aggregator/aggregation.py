@@ -1,0 +1,54 @@
+"""What the servers behind APIServices publish, made part of what this server publishes: discovery and OpenAPI."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from pilothouse.aggregator.api_services_to_register import Priorities
+from pilothouse.aggregator.apiservice_registration import APIServiceRegistrationController
+from pilothouse.aggregator.discovery.manager import DiscoveryManager
+from pilothouse.aggregator.handler_manager import ProxyHandlers
+from pilothouse.aggregator.openapi.controller import V2_NAME, V3_NAME, AggregationController
+from pilothouse.aggregator.openapi.documents import AggregatedOpenAPI
+from pilothouse.aggregator.openapi.v2_aggregator import SpecAggregator
+from pilothouse.aggregator.openapi.v3_aggregator import SpecProxier
+from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.server.server import GenericAPIServer
+
+_FIRST_ANSWERS_WITHIN = 1.0
+"""Seconds that a start waits for the servers that there are, so that their discovery is not Stale at first."""
+
+
+class Aggregation:
+    def __init__(self, generic: GenericAPIServer, priorities: Priorities) -> None:
+        v2, v3 = SpecAggregator(), SpecProxier()
+        self.discovery = DiscoveryManager(generic.discovery, priorities)
+        self.openapi = AggregationController(V2_NAME, v2)
+        self.openapi_v3 = AggregationController(V3_NAME, v3)
+        generic.openapi_documents = AggregatedOpenAPI(generic.openapi, v2, v3)
+
+    def follow(self, handlers: ProxyHandlers) -> None:
+        """Hears of every APIService from now on."""
+        for controller in (self.openapi, self.openapi_v3, self.discovery):
+            handlers.add_controller(controller)
+
+    def add_discovery_hook(self, generic: GenericAPIServer, registration: APIServiceRegistrationController) -> None:
+        async def start(context: HookContext) -> None:
+            """Finished when every APIService is in the document, though what is in it may be Stale."""
+            await registration.handlers_synced.wait()
+            context.spawn(self.discovery.run(), name="apiservice-discovery-controller")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.discovery.wait_tried(), _FIRST_ANSWERS_WITHIN)
+
+        generic.add_post_start_hook("apiservice-discovery-controller", start)
+
+    def add_openapi_hooks(self, generic: GenericAPIServer) -> None:
+        async def start_v2(context: HookContext) -> None:
+            context.spawn(self.openapi.run(), name="apiservice-openapi-controller")
+
+        async def start_v3(context: HookContext) -> None:
+            context.spawn(self.openapi_v3.run(), name="apiservice-openapiv3-controller")
+
+        generic.add_post_start_hook("apiservice-openapi-controller", start_v2)
+        generic.add_post_start_hook("apiservice-openapiv3-controller", start_v3)
