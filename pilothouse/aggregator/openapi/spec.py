@@ -101,7 +101,9 @@ def references(value: Any) -> set[Reference]:
 
 
 def _section(whole: Json, name: str) -> Section:
-    section = whole.get(name) or {}
+    section = whole.get(name)
+    if section is None:
+        return {}
     if not isinstance(section, dict) or not all(isinstance(value, dict) for value in section.values()):
         raise MalformedSpec(f"{name} is no map of objects")
     return section
