@@ -27,6 +27,9 @@ from pilothouse.machinery.times import now
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
+_SHOWN_STORAGE_VERSION = "v1beta1"
+"""Upstream still stores definitions in this version, and clients compare the hash that tells of it."""
+
 _DECODER = TypedDecoder(CUSTOM_RESOURCE_DEFINITIONS.kind, EXTENSIONS)
 # Upstream stores definitions in their older form, and clients know the hash of that; ours are stored as v1.
 _SHOWN_STORAGE_VERSION = "v1beta1"
