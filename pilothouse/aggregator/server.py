@@ -27,7 +27,6 @@ from pilothouse.apiserver.discovery.handlers import with_aggregated
 from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.apiserver.endpoints.api_groups import install_api_group
 from pilothouse.apiserver.endpoints.install import Installer
-from pilothouse.apiserver.openapi.containers import group_list_container
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer, PreparedAPIServer
@@ -74,7 +73,6 @@ class Aggregator:
         installer = Installer(self.config.admission, generic.authorizer, generic.min_request_timeout)
         install_api_group(self.generic, group, installer)
         self.generic.discovery.put(GroupDocuments.of(group))
-        self.generic.openapi.update(group_list_container())
         plain = apis_handler(self.api_services)
         self.generic.mux.handle("/apis", with_aggregated(plain, self.aggregation.discovery.document))
         self.generic.mux.handle("/apis/", plain, listed=False)
