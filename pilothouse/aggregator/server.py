@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pilothouse.aggregator.aggregation import Aggregation
 from pilothouse.aggregator.api_services_to_register import Priorities, api_services_to_register
 from pilothouse.aggregator.apiservice.storage import APIServiceStore
+from pilothouse.aggregator.apiservice.strategy import API_SERVICES, GROUP_VERSION
 from pilothouse.aggregator.apiservice_registration import APIServiceRegistrationController
 from pilothouse.aggregator.apiservices import APIServices
 from pilothouse.aggregator.autoregister import AutoRegisterController
@@ -50,6 +51,9 @@ class AggregatorConfig:
 
 class Aggregator:
     def __init__(self, config: AggregatorConfig, *, delegate: GenericAPIServer) -> None:
+        """Raises ValueError when APIServices are turned off: without them nothing can be found."""
+        if not config.generic.resources.resource_enabled(GROUP_VERSION.resource(API_SERVICES.names.plural)):
+            raise ValueError(f"API group/version {GROUP_VERSION} must be enabled")
         self.config = config
         self.generic = config.generic.new_server("kube-aggregator", delegate)
         self._store = APIServiceStore(config.generic.store, root=config.generic.key_prefix)

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from custom_resources import definition, events, install, version
+from custom_resources import definition, events, eventually, install, version
 from in_process import InProcessServer, in_process_server
+from serving_process import refused
 
 from pilothouse.aggregator.api_services_to_register import make_api_service
 from pilothouse.aggregator.autoregister import AutoRegisterController
@@ -59,6 +60,23 @@ async def test_the_history_of_a_restart_has_no_write_to_an_api_service_that_was_
     await watch.aclose()
     await store.close()
     assert written == [f"{prefix}v1.late.example.com"]
+
+
+async def test_a_built_in_version_that_is_no_longer_served_loses_its_api_service_when_the_server_starts(
+    tmp_path: Path,
+) -> None:
+    async with in_process_server(tmp_path, aggregator=True) as server:
+        assert (await server("GET", f"{API_SERVICES}/v1.policy")).status == 200
+    async with in_process_server(tmp_path, aggregator=True, runtime_config={"policy/v1": "false"}) as server:
+        await eventually(server, 404, "GET", f"{API_SERVICES}/v1.policy")
+        assert (await server("GET", "/apis/policy/v1")).status == 404
+    async with in_process_server(tmp_path, aggregator=True) as server:
+        assert (await server("GET", f"{API_SERVICES}/v1.policy")).status == 200
+
+
+def test_a_server_without_api_services_does_not_start(tmp_path: Path) -> None:
+    outcome = refused(f"--data-dir={tmp_path}", "--secure-port=0", "--runtime-config=apiregistration.k8s.io/v1=false")
+    assert outcome.stderr == "Error: API group/version apiregistration.k8s.io/v1 must be enabled\n"
 
 
 async def watch_until(watch: Watch, revision: int) -> AsyncIterator[Batch]:
