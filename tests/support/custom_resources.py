@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -14,7 +15,7 @@ from pilothouse.machinery.objects import Json
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 
-_TRIES = 1000
+_PATIENCE = 10.0
 
 SPEC: Json = {
     "type": "object",
@@ -72,7 +73,8 @@ async def eventually(
     server: InProcessServer, wanted: int, method: str, target: str, body: Json | None = None
 ) -> Answer:
     """The answer as soon as it has the wanted status: what watches a definition acts a moment after it has changed."""
-    for _ in range(_TRIES):
+    give_up = time.monotonic() + _PATIENCE
+    while time.monotonic() < give_up:
         answer = await server(method, target, body)
         if answer.status == wanted:
             return answer
