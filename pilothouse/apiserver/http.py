@@ -59,6 +59,9 @@ class Request:
             self._query = parse_qs(self.query_string, keep_blank_values=True) if self.query_string else {}
         return self._query
 
+    def set_query(self, query_string: str) -> None:
+        self.query_string, self._query = query_string, None
+
     @property
     def annotations(self) -> Annotations:
         """What is said about the request in the audit log."""

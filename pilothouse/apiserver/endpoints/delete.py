@@ -12,7 +12,7 @@ from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.interface import CollectionDeleter, GracefulDeleter, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json
 
 
 def delete_handler(storage: GracefulDeleter, scope: RequestScope) -> Handler:
@@ -49,7 +49,7 @@ def _validator(request: Request, scope: RequestScope, options: DeleteOptions) ->
         attributes = scope.attributes(
             request,
             Operation.DELETE,
-            name=request.info.name or name_of(old),
+            name=request.info.name,
             old=old,
             options=admission_options("DeleteOptions", options.raw),
             dry_run=options.dry_run,

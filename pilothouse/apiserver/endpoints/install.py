@@ -116,7 +116,8 @@ def _form(served: ServedResource, resource: GroupVersionResource) -> ServedForm:
     default = served.default or no_default
 
     def read(value: Any) -> Json:
-        obj = served.decoder.normalise(value).obj
+        # The options of a CONNECT are in no schema: they come from the query and go back there.
+        obj: Json = value if isinstance(served.storage, Connecter) else served.decoder.normalise(value).obj
         default(obj)
         return obj
 

@@ -14,10 +14,11 @@ from pilothouse.kube.core.pods.validation.claims import NO_FIELD
 from pilothouse.kube.validation.fields import NEGATIVE
 from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.field import Errors, forbidden, invalid, root
-from pilothouse.machinery.names import GroupKind, GroupResource
+from pilothouse.machinery.names import GroupKind, GroupResource, GroupVersionKind
 from pilothouse.machinery.times import format_time, parse_time
 
 _POD_LOG = GroupResource("", "pods/log")
+_OPTIONS = GroupVersionKind("", "v1", "PodLogOptions")
 _TEXT = [(b"content-type", b"text/plain")]
 
 
@@ -77,6 +78,8 @@ class LogOptions:
 class LogStorage:
     locations: PodLocations
     methods: frozenset[str] = frozenset({"GET"})
+    get_options: GroupVersionKind = _OPTIONS
+    media_types: tuple[str, ...] = ("text/plain",)
 
     async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response:
         options = LogOptions.of(request)
