@@ -14,9 +14,9 @@ from typing import Protocol
 
 from pilothouse.aggregator.apiservice.strategy import API_SERVICES, GROUP_VERSION
 from pilothouse.aggregator.autoregister_decisions import (
-    CONTINUOUSLY,
-    MANAGED_LABEL,
-    ON_START,
+    AUTO_REGISTER_MANAGED_LABEL,
+    MANAGE_CONTINUOUSLY,
+    MANAGE_ON_START,
     Act,
     Current,
     current_state,
@@ -70,16 +70,16 @@ class _Found:
 class AutoRegisterController:
     """Is an AutoAPIServiceRegistration."""
 
-    _to_sync: dict[str, Json]
+    _api_services_to_sync: dict[str, Json]
     _synced_successfully: set[str]
-    _at_start: frozenset[str]  # the APIServices that existed when the controller started
+    _api_services_at_start: frozenset[str]  # the APIServices that existed when the controller started
 
     def __init__(self, api_services: Lister, client: RESTClient) -> None:
         self._api_services = api_services
         self._client = client.for_resource(GROUP_VERSION.resource(API_SERVICES.names.plural))
-        self._to_sync = {}
+        self._api_services_to_sync = {}
         self._synced_successfully = set()
-        self._at_start = frozenset()
+        self._api_services_at_start = frozenset()
         self._controller: Controller[str] = Controller(
             _NAME, self.check_api_service, workers=_WORKERS, queue=RateLimitingQueue(_NAME, registry=REGISTRY)
         )
@@ -91,13 +91,13 @@ class AutoRegisterController:
         api_services.listen(self._enqueue)
 
     def add_api_service_to_sync_on_start(self, api_service: Json) -> None:
-        self._add(api_service, ON_START)
+        self._add(api_service, MANAGE_ON_START)
 
     def add_api_service_to_sync(self, api_service: Json) -> None:
-        self._add(api_service, CONTINUOUSLY)
+        self._add(api_service, MANAGE_CONTINUOUSLY)
 
     def remove_api_service_to_sync(self, name: str) -> None:
-        self._to_sync.pop(name, None)
+        self._api_services_to_sync.pop(name, None)
         self._controller.queue.add(name)
 
     async def run(self, *, after: InitialSync) -> None:
@@ -109,10 +109,10 @@ class AutoRegisterController:
     async def wait_for_start(self) -> None:
         """Returns when it is known which APIServices there are. These are the ones that were present at the start."""
         await self._api_services.wait_synced()
-        self._at_start = frozenset(map(name_of, self._api_services.all()))
+        self._api_services_at_start = frozenset(map(name_of, self._api_services.all()))
 
     async def check_api_service(self, name: str) -> None:
-        found, wanted = self._look_up(name), self._to_sync.get(name)
+        found, wanted = self._look_up(name), self._api_services_to_sync.get(name)
         decision = decide(found.state, desired_state(wanted))
         if decision.act is Act.FAIL and found.error is not None:
             raise found.error
@@ -125,12 +125,12 @@ class AutoRegisterController:
             current = self._api_services.get(name)
         except Exception as error:
             return _Found(Current.LOOKUP_ERROR, {}, error)
-        return _Found(current_state(current, present_at_start=name in self._at_start), current or {})
+        return _Found(current_state(current, present_at_start=name in self._api_services_at_start), current or {})
 
     def _add(self, api_service: Json, how: str) -> None:
         wanted = deepcopy(api_service)
-        metadata(wanted).setdefault("labels", {})[MANAGED_LABEL] = how
-        self._to_sync[name_of(wanted)] = wanted
+        metadata(wanted).setdefault("labels", {})[AUTO_REGISTER_MANAGED_LABEL] = how
+        self._api_services_to_sync[name_of(wanted)] = wanted
         self._controller.queue.add(name_of(wanted))
 
     def _enqueue(self, api_services: list[Json]) -> None:

@@ -7,9 +7,9 @@ from enum import Enum
 
 from pilothouse.machinery.objects import Json, labels_of
 
-MANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged"
-ON_START = "onstart"
-CONTINUOUSLY = "true"
+AUTO_REGISTER_MANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged"
+MANAGE_ON_START = "onstart"
+MANAGE_CONTINUOUSLY = "true"
 
 
 class Current(Enum):
@@ -71,18 +71,16 @@ def decide(current: Current, desired: Desired) -> Decision:
 def current_state(api_service: Json | None, *, present_at_start: bool) -> Current:
     if api_service is None:
         return Current.NOT_FOUND
-    match labels_of(api_service).get(MANAGED_LABEL):
-        case "onstart" if present_at_start:
-            return Current.SYNC_ON_START_PRESENT_AT_START
-        case "onstart":
-            return Current.SYNC_ON_START_NOT_PRESENT_AT_START
-        case "true":
-            return Current.SYNC_ALWAYS
-        case _:
-            return Current.NO_SYNC
+    label = labels_of(api_service).get(AUTO_REGISTER_MANAGED_LABEL)
+    if label == MANAGE_CONTINUOUSLY:
+        return Current.SYNC_ALWAYS
+    if label != MANAGE_ON_START:
+        return Current.NO_SYNC
+    return Current.SYNC_ON_START_PRESENT_AT_START if present_at_start else Current.SYNC_ON_START_NOT_PRESENT_AT_START
 
 
 def desired_state(api_service: Json | None) -> Desired:
     if api_service is None:
         return Desired.NOT_FOUND
-    return Desired.SYNC_ON_START if labels_of(api_service)[MANAGED_LABEL] == ON_START else Desired.SYNC_ALWAYS
+    label = labels_of(api_service)[AUTO_REGISTER_MANAGED_LABEL]
+    return Desired.SYNC_ON_START if label == MANAGE_ON_START else Desired.SYNC_ALWAYS

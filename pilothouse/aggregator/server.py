@@ -63,8 +63,10 @@ class Aggregator:
         self.aggregation = Aggregation(self.generic, config.priorities)
         self.aggregation.follow(self.handlers)
         self._install_api()
-        self._add_controllers()
+        self.generic.add_post_start_hook("start-kube-aggregator-informers", self._start_informers)
         self._add_availability()
+        self.generic.add_post_start_hook("apiservice-registration-controller", self._start_registration)
+        self.aggregation.add_discovery_hook(self.generic, self.registration)
         self._add_auto_registration(delegate)
         self.aggregation.add_openapi_hooks(self.generic)
         self.generic.add_drained(self._stop)
@@ -80,11 +82,6 @@ class Aggregator:
         plain = apis_handler(self.api_services)
         self.generic.mux.handle("/apis", with_aggregated(plain, self.aggregation.discovery.document))
         self.generic.mux.handle("/apis/", plain, listed=False)
-
-    def _add_controllers(self) -> None:
-        self.generic.add_post_start_hook("start-kube-aggregator-informers", self._start_informers)
-        self.generic.add_post_start_hook("apiservice-registration-controller", self._start_registration)
-        self.aggregation.add_discovery_hook(self.generic, self.registration)
 
     def _add_availability(self) -> None:
         """Before either of them has looked at an APIService, its status is what the last server left."""

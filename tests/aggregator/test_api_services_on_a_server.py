@@ -154,3 +154,13 @@ async def test_the_table_shows_who_serves_and_whether_it_is_available(server: In
     cells = {row["cells"][0]: row["cells"][1:3] for row in table["rows"]}
     assert cells["v1.apps"] == ["Local", "True"]
     assert cells["v1.remote.example.com"] == ["default/ext", "Unknown"]
+
+
+async def test_documents_of_groups_are_given_whatever_the_method_and_those_of_versions_are_not(
+    server: InProcessServer,
+) -> None:
+    for method in ("HEAD", "POST", "DELETE"):
+        assert (await server(method, "/apis")).status == 200
+        assert (await server(method, "/apis/apps")).status == 200
+        assert (await server(method, "/apis/apps/v1")).status == 405
+        assert (await server(method, "/api")).status == 405

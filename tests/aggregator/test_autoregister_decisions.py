@@ -11,7 +11,7 @@ import pytest
 
 from pilothouse.aggregator.api_services_to_register import Priority, make_api_service
 from pilothouse.aggregator.autoregister import AutoRegisterController
-from pilothouse.aggregator.autoregister_decisions import MANAGED_LABEL
+from pilothouse.aggregator.autoregister_decisions import AUTO_REGISTER_MANAGED_LABEL
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.client.rest.connect import loopback
@@ -43,7 +43,8 @@ CELLS = [
 
 def current(label: str = "", priority: Priority = OTHER) -> Json:
     made = make_api_service(GROUP_VERSION, priority)
-    made["metadata"] |= {"uid": "u1", "resourceVersion": "7", "labels": {MANAGED_LABEL: label} if label else {}}
+    labels = {AUTO_REGISTER_MANAGED_LABEL: label} if label else {}
+    made["metadata"] |= {"uid": "u1", "resourceVersion": "7", "labels": labels}
     return made
 
 

@@ -12,7 +12,7 @@ from serving_process import refused
 
 from pilothouse.aggregator.api_services_to_register import make_api_service
 from pilothouse.aggregator.autoregister import AutoRegisterController
-from pilothouse.aggregator.autoregister_decisions import MANAGED_LABEL
+from pilothouse.aggregator.autoregister_decisions import AUTO_REGISTER_MANAGED_LABEL
 from pilothouse.aggregator.crd_registration import PRIORITY, CRDRegistrationController
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.asgi import AsgiApp
@@ -129,7 +129,7 @@ class Registered:
 
 def left_behind(group: str) -> Json:
     api_service = make_api_service(GroupVersion(group, "v1"), PRIORITY)
-    api_service["metadata"] |= {"uid": group, "labels": {MANAGED_LABEL: "true"}}
+    api_service["metadata"] |= {"uid": group, "labels": {AUTO_REGISTER_MANAGED_LABEL: "true"}}
     return api_service
 
 

@@ -57,6 +57,23 @@ def test_a_ready_server_passes_every_check(running: ServeProcess) -> None:
     assert lines[-2:] == ["[+]shutdown ok", "readyz check passed"]
 
 
+def test_the_aggregators_hooks_and_its_check_come_in_upstreams_order(running: ServeProcess) -> None:
+    _, body = running.get("/readyz?verbose")
+    shown = [line.removeprefix("[+]").removesuffix(" ok") for line in body.decode().splitlines()]
+    first = shown.index("poststarthook/start-kube-aggregator-informers")
+    assert shown[first : first + 9] == [
+        "poststarthook/start-kube-aggregator-informers",
+        "poststarthook/apiservice-status-local-available-controller",
+        "poststarthook/apiservice-status-remote-available-controller",
+        "poststarthook/apiservice-registration-controller",
+        "poststarthook/apiservice-discovery-controller",
+        "poststarthook/kube-apiserver-autoregistration",
+        "autoregister-completion",
+        "poststarthook/apiservice-openapi-controller",
+        "poststarthook/apiservice-openapiv3-controller",
+    ]
+
+
 def test_the_index_lists_the_paths(running: ServeProcess) -> None:
     status, body = running.get("/")
     assert status == 200

@@ -8,7 +8,7 @@ from pilothouse.aggregator.apiservice.order import group_of, sorted_by_group_and
 from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
 from pilothouse.aggregator.apiservices import APIServices
 from pilothouse.apiserver.discovery.groups import api_group_list
-from pilothouse.apiserver.discovery.handlers import document_handler
+from pilothouse.apiserver.discovery.handlers import any_method
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
@@ -16,12 +16,12 @@ from pilothouse.machinery.objects import Json
 
 def apis_handler(api_services: APIServices) -> Handler:
     """The list of groups. That of the APIServices themselves comes first, without having one."""
-    return document_handler(lambda: api_group_list(_groups(api_services.all())))
+    return any_method(lambda: api_group_list(_groups(api_services.all())))
 
 
 def api_group_handler(api_services: APIServices, group: str, delegate: Handler) -> Handler:
     """One group; when its last APIService has gone, whatever the delegate says of it."""
-    known = document_handler(lambda: {"kind": "APIGroup", "apiVersion": "v1", **_group(api_services.of_group(group))})
+    known = any_method(lambda: {"kind": "APIGroup", "apiVersion": "v1", **_group(api_services.of_group(group))})
 
     async def discover(request: Request) -> Response:
         return await (known if api_services.of_group(group) else delegate)(request)

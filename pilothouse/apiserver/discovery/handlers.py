@@ -60,12 +60,19 @@ class AggregatedDocument:
         return Response(200, self.body(serializer), [(b"content-type", media_type), *headers])
 
 
+def get_only(handler: Handler) -> Handler:
+    async def discover(request: Request) -> Response:
+        if request.method != "GET":
+            raise method_not_allowed()
+        return await handler(request)
+
+    return discover
+
+
 def with_aggregated(plain: Handler, aggregated: Callable[[], AggregatedDocument]) -> Handler:
     """Clients that know the aggregated form ask for it in their Accept header."""
 
     async def discover(request: Request) -> Response:
-        if request.method != "GET":
-            raise method_not_allowed()
         serializer = aggregated_form(request.header(b"accept"))
         if serializer is not None:
             return aggregated().answer(request, serializer)
@@ -85,10 +92,13 @@ def aggregated_form(accept: str) -> Serializer | None:
 
 def document_handler(make: Callable[[], Json]) -> Handler:
     """A discovery document in whatever media type the client wants."""
+    return get_only(any_method(make))
+
+
+def any_method(make: Callable[[], Json]) -> Handler:
+    """The same, without regard to the method, as the aggregator has it."""
 
     async def discover(request: Request) -> Response:
-        if request.method != "GET":
-            raise method_not_allowed()
         return encoded(request, negotiate_output(request, BUILT_IN, transforms=False), make())
 
     return discover
@@ -107,7 +117,7 @@ def group_handler(group: APIGroup) -> Handler:
 def legacy_root_handler(group: APIGroup, address: Callable[[], str]) -> Handler:
     plain = document_handler(lambda: api_versions(group, address()))
     document = AggregatedDocument(lambda: group_discovery_list([group_discovery(group)]))
-    return with_aggregated(plain, lambda: document)
+    return get_only(with_aggregated(plain, lambda: document))
 
 
 def root_handler(manager: GroupManager) -> Handler:
@@ -123,4 +133,4 @@ def root_handler(manager: GroupManager) -> Handler:
             known, shown = groups, AggregatedDocument(lambda: group_discovery_list(g.discovery for g in groups))
         return shown
 
-    return with_aggregated(plain, aggregated)
+    return get_only(with_aggregated(plain, aggregated))
