@@ -1,0 +1,83 @@
+"""Policies and bindings as they are used: selectors are compiled when one is read, expressions when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from pilothouse.apiserver.admission.matching.criteria import MatchCriteria
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.selectors.errors import InvalidSelector
+
+E = TypeVar("E")
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """Which requests; or what is wrong with the selection."""
+
+    match: MatchCriteria | None = None
+    problem: str = ""
+
+    @classmethod
+    def of(cls, resources: Json) -> Criteria:
+        try:
+            return cls(MatchCriteria.of_match_resources(resources))
+        except InvalidSelector as error:
+            return cls(problem=str(error))
+
+
+class Policy(Generic[E]):
+    """`compile` makes of the policy what it does to a request."""
+
+    def __init__(self, obj: Json, compile: Callable[[Json], E]) -> None:
+        self.obj = obj
+        self.name = name_of(obj)
+        self._compile = compile
+        spec = obj.get("spec") or {}
+        self.fails_open = spec.get("failurePolicy") == "Ignore"
+        self.criteria = Criteria.of(spec.get("matchConstraints") or {})
+        self.param_kind = _param_kind(spec.get("paramKind"))
+
+    @cached_property
+    def evaluator(self) -> E:
+        return self._compile(self.obj)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    name: str
+    policy_name: str
+    criteria: Criteria | None
+    """None: whatever the policy is about."""
+    param_ref: Json | None = None
+    actions: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, obj: Json) -> Binding:
+        spec = obj.get("spec") or {}
+        resources = spec.get("matchResources")
+        return cls(
+            name_of(obj),
+            spec.get("policyName") or "",
+            None if resources is None else Criteria.of(resources),
+            spec.get("paramRef"),
+            tuple(spec.get("validationActions") or ()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Hook(Generic[E]):
+    """A policy that somebody bound."""
+
+    policy: Policy[E]
+    bindings: Sequence[Binding]
+
+
+def _param_kind(kind: Json | None) -> GroupVersionKind | None:
+    if kind is None:
+        return None
+    return GroupVersion.parse(kind.get("apiVersion") or "").kind(kind.get("kind") or "")

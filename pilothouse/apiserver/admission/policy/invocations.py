@@ -1,0 +1,88 @@
+"""From the policies that hold to those that are about a request: one invocation for each binding and parameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pilothouse.apiserver.admission.interface import Attributes
+from pilothouse.apiserver.admission.matching.matcher import Match, Matcher
+from pilothouse.apiserver.admission.policy.hooks import Binding, Criteria, Hook, Policy
+from pilothouse.apiserver.admission.policy.params import (
+    ConfigurationError,
+    ParamReader,
+    ParamResource,
+    collect_params,
+)
+from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.objects import Json
+
+E = TypeVar("E")
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation(Generic[E]):
+    policy: Policy[E]
+    binding: Binding
+    match: Match
+    param: Json | None
+
+
+@dataclass(frozen=True, slots=True)
+class Misconfigured(Generic[E]):
+    """What the failure policy decides about."""
+
+    policy: Policy[E]
+    binding: Binding | None
+    message: str
+
+
+class Invocations(Generic[E]):
+    def __init__(self, matcher: Matcher, params: ParamReader) -> None:
+        self.matcher = matcher
+        self._params = params
+
+    async def of(self, hook: Hook[E], attributes: Attributes) -> list[Invocation[E] | Misconfigured[E]]:
+        """In the order of the bindings; empty where the policy is not about the request."""
+        try:
+            match = await self._match(attributes, hook.policy.criteria)
+            if match is None:
+                return []
+            resource = await self._param_resource(hook.policy)
+        except (ConfigurationError, StatusError) as error:
+            return [Misconfigured(hook.policy, None, f"failed to configure policy: {error}")]
+        found: list[Invocation[E] | Misconfigured[E]] = []
+        for binding in hook.bindings:
+            try:
+                params = await self._params_of(binding, resource, attributes)
+            except (ConfigurationError, StatusError) as error:
+                found.append(Misconfigured(hook.policy, binding, f"failed to configure binding: {error}"))
+            else:
+                found += [Invocation(hook.policy, binding, match, param) for param in params]
+        return found
+
+    async def _match(self, attributes: Attributes, criteria: Criteria) -> Match | None:
+        if criteria.match is None:
+            raise ConfigurationError(criteria.problem)
+        return await self.matcher.matches(attributes, criteria.match)
+
+    async def _param_resource(self, policy: Policy[E]) -> ParamResource | None:
+        if policy.param_kind is None:
+            return None
+        resource = await self._params.resource(policy.param_kind)
+        if resource is None:
+            raise ConfigurationError(f"failed to find resource referenced by paramKind: '{policy.param_kind}'")
+        return resource
+
+    async def _params_of(
+        self, binding: Binding, resource: ParamResource | None, attributes: Attributes
+    ) -> list[Json | None]:
+        if binding.criteria is not None and await self._match(attributes, binding.criteria) is None:
+            return []
+        return [*await collect_params(self._params, resource, binding.param_ref, attributes.namespace)]
+
+    async def namespace_of(self, attributes: Attributes) -> Json | None:
+        """The namespace that a request is in. A namespace is in none."""
+        if not attributes.namespace or (attributes.kind.group, attributes.kind.kind) == ("", "Namespace"):
+            return None
+        return await self.matcher.get_namespace(attributes.namespace)

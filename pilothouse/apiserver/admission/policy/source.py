@@ -1,0 +1,72 @@
+"""The policies that hold at the moment. A policy without a binding, and a binding without a policy, do nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+from pilothouse.apiserver.admission.interface import Attributes
+from pilothouse.apiserver.admission.policy.hooks import Binding, Hook, Policy
+from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.storage.cacher.errors import NotReady
+
+E = TypeVar("E")
+T_co = TypeVar("T_co", covariant=True)
+
+_POLICY_RESOURCES = frozenset(
+    ("admissionregistration.k8s.io", f"{how}admission{what}")
+    for how in ("validating", "mutating")
+    for what in ("policies", "policybindings")
+)
+_REVIEWS = frozenset(
+    (
+        ("authentication.k8s.io", "selfsubjectreviews"),
+        ("authentication.k8s.io", "tokenreviews"),
+        ("authorization.k8s.io", "localsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectrulesreviews"),
+        ("authorization.k8s.io", "subjectaccessreviews"),
+    )
+)
+_EXCLUDED = _POLICY_RESOURCES | _REVIEWS
+"""No policy has a say in what policies are, so that a wrong one can be taken back; nor in who may do what."""
+
+
+class Objects(Protocol[T_co]):
+    """Everything that is stored of one resource; the same sequence as long as nothing changes."""
+
+    async def all(self) -> Sequence[T_co]:
+        """Raises NotReady."""
+
+
+class PolicySource(Generic[E]):
+    _policies: Sequence[Policy[E]]  # what the hooks were made from
+    _bindings: Sequence[Binding]
+
+    def __init__(self, policies: Objects[Policy[E]], bindings: Objects[Binding]) -> None:
+        self._stored_policies, self._stored_bindings = policies, bindings
+        self._policies, self._bindings = (), ()
+        self._hooks: Sequence[Hook[E]] = ()
+
+    async def hooks(self, attributes: Attributes) -> Sequence[Hook[E]]:
+        """By the names of the policies, and each with its bindings by their names. Raises Forbidden while nobody
+        knows yet."""
+        resource = attributes.resource
+        if (resource.group, resource.resource) in _EXCLUDED:
+            return ()
+        try:
+            policies, bindings = await self._stored_policies.all(), await self._stored_bindings.all()
+        except NotReady:
+            raise refused(attributes, "not yet ready to handle request") from None
+        if policies is not self._policies or bindings is not self._bindings:
+            self._hooks = _hooks(policies, bindings)
+            self._policies, self._bindings = policies, bindings
+        return self._hooks
+
+
+def _hooks(policies: Sequence[Policy[E]], bindings: Sequence[Binding]) -> Sequence[Hook[E]]:
+    bound: dict[str, list[Binding]] = defaultdict(list)
+    for binding in bindings:
+        bound[binding.policy_name].append(binding)
+    return [Hook(policy, bound[policy.name]) for policy in policies if policy.name in bound]

@@ -1,0 +1,1 @@
+"""ValidatingAdmissionPolicy: expressions that must be true of what is written."""
