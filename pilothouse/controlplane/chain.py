@@ -23,7 +23,7 @@ def create_server_chain(config: Config) -> Aggregator:
     loopback = Loopback(config.chain)
     nobody = not_found(config.generic.lifecycle.mux_and_discovery_complete)
     extensions = ExtensionsServer(config.generic, delegate=nobody)
-    kube = KubeServer(config.kube, delegate=extensions.generic)
+    kube = KubeServer(config.kube, delegate=extensions.generic, client=loopback.client)
     # Admission is the same for custom resources; what it asks about is stored by the kube server.
     extensions.admission.plugins = kube.admission.plugins
     aggregator_config = AggregatorConfig(

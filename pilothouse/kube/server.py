@@ -18,6 +18,7 @@ from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.webhook.client import WebhookClients
+from pilothouse.client.rest.client import RESTClient
 from pilothouse.kube.admission.plugins import PluginParts, admission_plugins
 from pilothouse.kube.bootstrap.address import PublicAddress, kubernetes_service_ip
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
@@ -71,7 +72,8 @@ class KubeConfig:
 class KubeServer:
     """Installs every group, and keeps the watch caches of their resources running."""
 
-    def __init__(self, config: KubeConfig, *, delegate: Handler) -> None:
+    def __init__(self, config: KubeConfig, *, delegate: Handler, client: RESTClient | None = None) -> None:
+        """`client`: to the whole chain of servers."""
         self.config = config
         self.generic = config.generic.new_server("kube-apiserver", delegate)
         self.registries = config.open_registries()
@@ -79,7 +81,7 @@ class KubeServer:
         provider = LegacyRESTStorageProvider(self._service_network, connections, config.service_accounts)
         legacy = provider.open(self.registries)
         CAPABILITIES.allow_privileged = config.allow_privileged
-        self.admission = AdmissionChain(self._plugins(legacy))
+        self.admission = AdmissionChain(self._plugins(legacy, client))
         installer = Installer(self.admission, config.generic.authorizer, config.generic.min_request_timeout)
         self._install_legacy_api(legacy, installer)
         self._install_apis(installer)
@@ -87,11 +89,11 @@ class KubeServer:
         self._keep_caches()
         self._bootstrap(legacy).install(self.generic)
 
-    def _plugins(self, legacy: LegacyRESTStorage) -> list[Plugin]:
+    def _plugins(self, legacy: LegacyRESTStorage, client: RESTClient | None) -> list[Plugin]:
         generic = self.config.generic
         webhooks = WebhookClients(generic.services)
         self.generic.add_drained(webhooks.close)
-        parts = PluginParts(self.registries, legacy, generic.authorizer, self.generic.discovery, webhooks)
+        parts = PluginParts(self.registries, legacy, generic.authorizer, self.generic.discovery, webhooks, client)
         return admission_plugins(parts, generic.admission_plugins)
 
     @property

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pilothouse.apiserver.admission.interface import Plugin
 from pilothouse.apiserver.admission.matching.matcher import Matcher
 from pilothouse.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from pilothouse.apiserver.admission.policy.validating.plugin import ValidatingAdmissionPolicy
 from pilothouse.apiserver.admission.webhook.calling import WebhookClient
 from pilothouse.apiserver.admission.webhook.mutating import MutatingAdmissionWebhook
 from pilothouse.apiserver.admission.webhook.source import WebhookSource
@@ -19,6 +20,7 @@ from pilothouse.apiserver.discovery.groups import group_discovery
 from pilothouse.apiserver.discovery.manager import GroupManager
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.client.rest.client import RESTClient
 from pilothouse.kube.admission.always import AlwaysAdmit, AlwaysDeny
 from pilothouse.kube.admission.always_pull_images import AlwaysPullImages
 from pilothouse.kube.admission.certificates import (
@@ -44,6 +46,7 @@ from pilothouse.kube.admission.pod_toleration_restriction import PodTolerationRe
 from pilothouse.kube.admission.pod_topology_labels import PodTopologyLabels
 from pilothouse.kube.admission.podsecurity.configuration import Configuration as PodSecurityConfiguration
 from pilothouse.kube.admission.podsecurity.plugin import PodSecurity
+from pilothouse.kube.admission.policy_params import PolicyParams
 from pilothouse.kube.admission.priority import Priority
 from pilothouse.kube.admission.priority_classes import StoredPriorityClasses
 from pilothouse.kube.admission.resource_quota import ResourceQuota
@@ -51,6 +54,8 @@ from pilothouse.kube.admission.runtime_class import RuntimeClass
 from pilothouse.kube.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from pilothouse.kube.admission.stored_objects import StoredObjects
 from pilothouse.kube.admission.stored_quotas import StoredQuotas
+from pilothouse.kube.admissionregistration.policy_bindings import VALIDATING_ADMISSION_POLICY_BINDINGS
+from pilothouse.kube.admissionregistration.validating_policies import VALIDATING_ADMISSION_POLICIES
 from pilothouse.kube.admissionregistration.webhook_configurations import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
@@ -78,8 +83,14 @@ class PluginParts:
     authorizer: Authorizer
     discovery: GroupManager
     webhooks: WebhookClient
+    client: RESTClient | None
+    """To the whole server, if there is one: the parameters of policies may be of any resource."""
     configurations: Mapping[str, Json] = field(default_factory=dict)
     """By the name of the plugin."""
+
+    @property
+    def params(self) -> PolicyParams:
+        return PolicyParams(self.registries, self.client)
 
     @property
     def matcher(self) -> Matcher:
@@ -140,6 +151,13 @@ PLUGINS: dict[str, _Make] = {
         parts.matcher,
         parts.authorizer,
         parts.webhooks,
+    ),
+    "ValidatingAdmissionPolicy": lambda parts: ValidatingAdmissionPolicy(
+        policies=parts.registries.open(VALIDATING_ADMISSION_POLICIES),
+        bindings=parts.registries.open(VALIDATING_ADMISSION_POLICY_BINDINGS),
+        matcher=parts.matcher,
+        params=parts.params,
+        authorizer=parts.authorizer,
     ),
     "ValidatingAdmissionWebhook": lambda parts: ValidatingAdmissionWebhook(
         WebhookSource(parts.registries.open(VALIDATING_WEBHOOK_CONFIGURATIONS)),
