@@ -135,10 +135,12 @@ async def in_process_server(
     generic = GenericConfig(store, admission_plugins=admission_plugins, resources=resources)
     nobody = not_found(generic.lifecycle.mux_and_discovery_complete)
     below = ExtensionsServer(generic, delegate=nobody) if extensions or aggregator else None
-    kube = KubeServer(_config(generic, folder), delegate=below.generic if below else nobody)
+    loopback = Loopback(ChainConfig(UnionAuthenticator([]), AlwaysAllow()))
+    client = loopback.client if aggregator else None
+    kube = KubeServer(_config(generic, folder), delegate=below.generic if below else nobody, client=client)
     if below is not None:
         below.admission.plugins = kube.admission.plugins
-    outermost = _aggregator(generic, kube, below).generic if below and aggregator else kube.generic
+    outermost = _aggregator(generic, kube, below, loopback).generic if below and aggregator else kube.generic
     generic.lifecycle.mux_and_discovery_complete.signal()
     context = HookContext()
     await run_post_start_hooks(outermost.post_start_hooks(), context)
@@ -158,8 +160,9 @@ async def _until_ready(server: GenericAPIServer) -> None:
         await asyncio.sleep(0.005)
 
 
-def _aggregator(generic: GenericConfig, kube: KubeServer, extensions: ExtensionsServer) -> Aggregator:
-    loopback = Loopback(ChainConfig(UnionAuthenticator([]), AlwaysAllow()))
+def _aggregator(
+    generic: GenericConfig, kube: KubeServer, extensions: ExtensionsServer, loopback: Loopback
+) -> Aggregator:
     config = AggregatorConfig(
         generic,
         client=loopback.client,

@@ -44,7 +44,7 @@ def compiled_variable(compiler: AdmissionCompiler, name: str, source: str, decla
 
 
 def _checked(source: str, kind: str, program: object, types: Sequence[str]) -> Expression:
-    if types and kind not in types and kind != "dyn":
+    if types and kind not in types:
         wanted = types[0] if len(types) == 1 else f"one of [{' '.join(types)}]"
         return Expression(source, problem=f"must evaluate to {wanted} but got {kind}")
     return Expression(source, Program(program))
