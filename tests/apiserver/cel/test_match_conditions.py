@@ -62,10 +62,10 @@ async def test_a_false_condition_decides_even_when_others_fail() -> None:
 
 async def test_a_failure_beside_true_conditions_fails_the_match_and_says_why() -> None:
     with pytest.raises(MatchFailed) as failed:
-        await conditions("object.b == 1", "true", "object.c").matches(variables())
+        await conditions("object.b == 1", "true", "object.c == 2").matches(variables())
     assert str(failed.value) == (
         "[expression 'object.b == 1' resulted in error: no such key: b, "
-        "expression 'object.c' resulted in error: no such key: c]"
+        "expression 'object.c == 2' resulted in error: no such key: c]"
     )
 
 
