@@ -12,6 +12,7 @@ from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.client.controller.runner import Controller
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.extensions.controllers.api_approval import APIApprovalController
@@ -37,7 +38,8 @@ class ExtensionsServer:
         self.admission = admission or AdmissionChain()
         self.definition_store = DefinitionStore(config.store, root=config.key_prefix)
         self.definitions = Definitions(self.definition_store)
-        self.custom_resources = CustomResources(config, self.admission, delegate=delegate)
+        self.webhooks = WebhookClients(config.services)
+        self.custom_resources = CustomResources(config, self.admission, self.webhooks, delegate=delegate)
         self.publisher = OpenAPIPublisher(self.generic.openapi, self.definitions.of_group)
         self.discovery = CustomResourceDiscovery(self.generic.discovery, self.definitions.of_group, delegate=delegate)
         self._install(Installer(self.admission, config.authorizer, config.min_request_timeout))
@@ -105,6 +107,7 @@ class ExtensionsServer:
     async def _stop(self) -> None:
         await self.custom_resources.stop()
         await self.definition_store.cacher.stop()
+        await self.webhooks.close()
 
 
 def _controller(name: str, sync: Callable[[str], Awaitable[None]], *, workers: int = 1) -> Controller[str]:

@@ -21,8 +21,9 @@ from pilothouse.apiserver.registry.interface import Watcher
 from pilothouse.apiserver.registry.options import ListOptions
 from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
 from pilothouse.apiserver.storage.cacher.watcher import Watcher as CacheWatcher
+from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.tallies import Labels
-from pilothouse.machinery.errors import Expired
+from pilothouse.machinery.errors import Expired, InternalError
 from pilothouse.machinery.objects import Json, metadata
 
 
@@ -41,7 +42,7 @@ async def watch_response(
     except Expired as error:
         return Response(200, _only(serializer.event("ERROR", serializer.encode(error.status))), headers)
     labels = (scope.resource.group, scope.resource.version, scope.resource.resource)
-    return Response(200, _stream(watcher, encode, timeout, labels), headers)
+    return Response(200, _stream(watcher, encode, serializer, timeout=timeout, labels=labels), headers)
 
 
 def _timeout(scope: RequestScope, options: ListOptions) -> float:
@@ -56,8 +57,14 @@ async def _only(frame: bytes) -> AsyncIterator[bytes]:
 
 
 async def _stream(
-    watcher: CacheWatcher, encode: Callable[[WatchEvent], bytes], timeout: float, labels: Labels
+    watcher: CacheWatcher,
+    encode: Callable[[WatchEvent], bytes],
+    serializer: Serializer,
+    *,
+    timeout: float,
+    labels: Labels,
 ) -> AsyncIterator[bytes]:
+    """An object that cannot be read ends the watch with an ERROR event."""
     expiry = asyncio.get_running_loop().call_later(timeout, watcher.close)
     try:
         async for event in watcher:
@@ -67,6 +74,8 @@ async def _stream(
                 WATCH_EVENTS.inc(labels)
                 WATCH_EVENT_SIZES.observe(labels, len(frame))
             yield b"".join(frames)
+    except Undecodable as error:
+        yield serializer.event("ERROR", serializer.encode(InternalError.of(str(error)).status))
     finally:
         expiry.cancel()
         watcher.abandon()

@@ -54,6 +54,8 @@ def translated(resource: GroupResource, name: str = "") -> Iterator[None]:
         raise InternalError.of(str(error)) from error
     except storage.TooLarge:
         raise StatusError("etcdserver: request is too large") from None
+    except storage.Undecodable as error:
+        raise StatusError(str(error)) from None
     except storage.Unavailable as error:
         # What the store says may name hosts and files, which is nothing for clients.
         _log.error("%s %s: %s", resource, name, error)

@@ -115,7 +115,7 @@ class RegistryStore:
 
     def with_strategy(self, strategy: Strategy) -> RegistryStore:
         """The same objects under other rules: how a status subresource is made."""
-        view = RegistryStore.__new__(RegistryStore)
+        view = type(self).__new__(type(self))
         view.__dict__.update(self.__dict__)
         view.strategy = strategy
         return view

@@ -45,6 +45,10 @@ class TransformFailed(StorageError):
     """A value can not be brought into the form in which it is stored, or back from it: no key, or the wrong one."""
 
 
+class Undecodable(StorageError):
+    """What is stored cannot be turned into what is to be shown, or the other way round. The text is for clients."""
+
+
 class Unavailable(StorageError):
     """The store cannot be reached or cannot write now. Whether a write that failed with this took effect is unknown
     only when `uncertain` is true; otherwise it did not."""

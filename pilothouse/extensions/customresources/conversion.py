@@ -1,41 +1,47 @@
-"""Between the versions of a custom resource. Without a webhook an object only changes its apiVersion, and loses what
-the other version does not know."""
+"""Between the versions of a custom resource, for whoever knows both. Without a webhook an object only changes its
+apiVersion, and loses what the other version does not know."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import orjson
+
 from pilothouse.extensions.customresources.model import CustomResource, Version
-from pilothouse.machinery.errors import InternalError
 from pilothouse.machinery.objects import Json
 
+Convert = Callable[[Json, str], Json]
+"""An object to an API version."""
 
-def from_stored(resource: CustomResource, version: Version) -> Callable[[Json], Json] | None:
+
+def relabelled(obj: Json, api_version: str) -> Json:
+    return {**obj, "apiVersion": api_version}
+
+
+def from_stored(
+    resource: CustomResource, version: Version, convert: Convert = relabelled
+) -> Callable[[Json], Json] | None:
     """None where the version is the stored one."""
     if version.storage:
         return None
     api_version = resource.kind(version.name).api_version
 
-    def convert(obj: Json) -> Json:
-        _check_convertible(resource)
-        obj["apiVersion"] = api_version
-        resource.schemas.of(version.name).prune(obj, drop_invalid=True)
-        return obj
+    def from_stored_version(obj: Json) -> Json:
+        converted = convert(obj, api_version)
+        resource.schemas.of(version.name).prune(converted, drop_invalid=True)
+        return converted
 
-    return convert
+    return from_stored_version
 
 
-def to_stored(resource: CustomResource, version: Version) -> Callable[[Json], Json] | None:
+def to_stored(
+    resource: CustomResource, version: Version, convert: Convert = relabelled
+) -> Callable[[Json], Json] | None:
     """What only this version knows is still there, so that it can be validated; the strategy drops it in the end."""
     if version.storage:
         return None
     api_version = resource.kind(resource.storage_version.name).api_version
-
-    def convert(obj: Json) -> Json:
-        _check_convertible(resource)
-        return {**obj, "apiVersion": api_version}
-
-    return convert
+    return lambda obj: convert(obj, api_version)
 
 
 def on_read(resource: CustomResource) -> Callable[[Json], None]:
@@ -43,19 +49,23 @@ def on_read(resource: CustomResource) -> Callable[[Json], None]:
     current = resource.kind(resource.storage_version.name).api_version
 
     def read(obj: Json) -> None:
-        written = str(obj["apiVersion"]).rpartition("/")[2]
-        schema = resource.schemas.of(written)
-        schema.prune(obj, drop_invalid=True)
-        schema.default(obj)
-        obj["metadata"].setdefault("generation", 1)
+        _renew(resource, obj)
         if obj["apiVersion"] != current:
-            _check_convertible(resource)
             obj["apiVersion"] = current
             resource.schemas.of(resource.storage_version.name).prune(obj, drop_invalid=True)
 
     return read
 
 
-def _check_convertible(resource: CustomResource) -> None:
-    if resource.converts_by_webhook:
-        raise InternalError.of(f"conversion webhooks are not supported: {resource.plural}.{resource.group}")
+def as_written(resource: CustomResource, value: bytes) -> Json:
+    """What the store has, in the version in which it was written, as that version's schema is now."""
+    obj: Json = orjson.loads(value)
+    _renew(resource, obj)
+    return obj
+
+
+def _renew(resource: CustomResource, obj: Json) -> None:
+    schema = resource.schemas.of(str(obj["apiVersion"]).rpartition("/")[2])
+    schema.prune(obj, drop_invalid=True)
+    schema.default(obj)
+    obj["metadata"].setdefault("generation", 1)

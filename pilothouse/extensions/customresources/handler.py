@@ -13,11 +13,13 @@ from pilothouse.apiserver.endpoints.negotiation import unsupported_media_type
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.apiserver.server.config import GenericConfig
+from pilothouse.apiserver.webhook.client import WebhookClients
+from pilothouse.extensions.conversion.converter import WebhookConverter
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED, TERMINATING
 from pilothouse.extensions.customresources.admission import TerminatingAdmission
 from pilothouse.extensions.customresources.model import CustomResource
-from pilothouse.extensions.customresources.served import open_registry
-from pilothouse.extensions.customresources.serving import Serving, SharedRegistry, storage_shape
+from pilothouse.extensions.customresources.served import open_converting_registry, open_registry
+from pilothouse.extensions.customresources.serving import Serving, SharedRegistries, SharedRegistry, storage_shape
 from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.errors import MethodNotAllowed, NotFound
 from pilothouse.machinery.objects import Json, name_of, uid_of
@@ -28,8 +30,11 @@ _ACROSS_NAMESPACES = ("list", "watch")
 class CustomResources:
     """Is itself a handler."""
 
-    def __init__(self, config: GenericConfig, admission: AdmissionChain, *, delegate: Handler) -> None:
+    def __init__(
+        self, config: GenericConfig, admission: AdmissionChain, webhooks: WebhookClients, *, delegate: Handler
+    ) -> None:
         self._config = config
+        self._webhooks = webhooks
         self._admission = admission
         self._delegate = delegate
         self._serving: dict[str, Serving] = {}
@@ -44,7 +49,7 @@ class CustomResources:
             return await self._delegate(request)
         serving.begin()
         try:
-            await serving.shared.start()
+            await serving.shared.of(info.version).start()
             return await self._answer(serving, request)
         finally:
             serving.end()
@@ -66,9 +71,9 @@ class CustomResources:
         return await handler(request)
 
     def registry(self, name: str) -> SharedRegistry | None:
-        """Of the definition of this name, when it is served."""
+        """Of the stored version of the definition of this name, when it is served."""
         serving = self._serving.get(name)
-        return serving.shared if serving else None
+        return serving.shared.of(serving.resource.storage_version.name) if serving else None
 
     def update(self, definition: Json) -> None:
         """The definition is new, or has changed."""
@@ -109,11 +114,21 @@ class CustomResources:
         if old is not None and old.shared.shape == shape:
             shared = old.shared
         else:
-            store, root = self._config.store, self._config.key_prefix
-            shared = SharedRegistry(lambda: open_registry(resource, store, root=root), shape)
+            shared = self._registries(resource, shape)
         self._serving[name] = Serving(resource, shared, self._installer(name))
         if old is not None:
             self._retire(old, shared=shared is old.shared)
+
+    def _registries(self, resource: CustomResource, shape: bytes) -> SharedRegistries:
+        store, root = self._config.store, self._config.key_prefix
+        if not resource.converts_by_webhook:
+            return SharedRegistries(lambda _: open_registry(resource, store, root=root), shape, by_version=False)
+        converter = WebhookConverter(resource.definition, self._webhooks)
+        return SharedRegistries(
+            lambda version: open_converting_registry(resource, version, store, converter=converter, root=root),
+            shape,
+            by_version=True,
+        )
 
     def _installer(self, name: str) -> Installer:
         admission = TerminatingAdmission(self._admission, lambda: name in self._terminating)

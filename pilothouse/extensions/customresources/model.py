@@ -98,6 +98,13 @@ class CustomResource:
     def converts_by_webhook(self) -> bool:
         return (self.spec.get("conversion") or {}).get("strategy") == "Webhook"
 
+    def stored_in(self, version: str) -> CustomResource:
+        """As it would be if this version were the stored one."""
+        versions = [said | {"storage": said["name"] == version} for said in self.spec["versions"]]
+        view = CustomResource(self.definition | {"spec": self.spec | {"versions": versions}})
+        view.__dict__["schemas"] = self.schemas  # each is compiled once for all views
+        return view
+
     def kind(self, version: str) -> GroupVersionKind:
         return GroupVersion(self.group, version).kind(self.names.kind)
 

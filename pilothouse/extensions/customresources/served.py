@@ -14,8 +14,12 @@ from pilothouse.apiserver.registry.scale import SCALE
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.extensions.conversion.converter import WebhookConverter
+from pilothouse.extensions.conversion.forms import Forms
+from pilothouse.extensions.conversion.registry import ConvertingRegistry
+from pilothouse.extensions.conversion.store import ConvertingStore
 from pilothouse.extensions.customresources.columns import columns_of, scale_columns
-from pilothouse.extensions.customresources.conversion import from_stored, on_read, to_stored
+from pilothouse.extensions.customresources.conversion import Convert, from_stored, on_read, relabelled, to_stored
 from pilothouse.extensions.customresources.decoder import CustomResourceDecoder
 from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.extensions.customresources.scale import CustomResourceScaleStore
@@ -26,8 +30,20 @@ from pilothouse.machinery.names import GroupVersion
 
 
 def open_registry(resource: CustomResource, store: Store, *, root: str) -> RegistryStore:
+    return RegistryStore(_declared(resource), store, root=root, on_read=on_read(resource))
+
+
+def open_converting_registry(
+    resource: CustomResource, version: str, store: Store, *, converter: WebhookConverter, root: str
+) -> RegistryStore:
+    """Of one version: to those who use it, that is the stored one."""
+    converting = ConvertingStore(store, Forms(resource, version, converter))
+    return ConvertingRegistry(_declared(resource.stored_in(version)), converting, converter, root=root)
+
+
+def _declared(resource: CustomResource) -> Resource:
     version = resource.storage_version
-    declared = Resource(
+    return Resource(
         names=resource.names,
         strategy=CustomResourceStrategy(resource, version),
         group=resource.group,
@@ -35,18 +51,20 @@ def open_registry(resource: CustomResource, store: Store, *, root: str) -> Regis
         fields=fields_function(resource),
         storage_path=f"{resource.group}/{resource.plural}",
     )
-    return RegistryStore(declared, store, root=root, on_read=on_read(resource))
 
 
-def api_versions(resource: CustomResource, registry: RegistryStore) -> list[APIVersion]:
+def api_versions(resource: CustomResource, registry: RegistryStore, convert: Convert = relabelled) -> list[APIVersion]:
     """Versions that are neither served nor stored have no endpoints."""
     used = [version for version in resource.versions.values() if version.served or version.storage]
     return [
-        APIVersion(GroupVersion(resource.group, version.name), _served(resource, version, registry)) for version in used
+        APIVersion(GroupVersion(resource.group, version.name), _served(resource, version, registry, convert))
+        for version in used
     ]
 
 
-def _served(resource: CustomResource, version: Version, registry: RegistryStore) -> list[ServedResource]:
+def _served(
+    resource: CustomResource, version: Version, registry: RegistryStore, convert: Convert
+) -> list[ServedResource]:
     own = registry.with_strategy(CustomResourceStrategy(resource, version))
     main = ServedResource(
         names=resource.names,
@@ -57,8 +75,8 @@ def _served(resource: CustomResource, version: Version, registry: RegistryStore)
         storage_version=resource.storage_version.name,
         storage_path=registry.keys.prefix,
         default=lambda obj: resource.schemas.of(version.name).default(obj),
-        to_stored=to_stored(resource, version),
-        from_stored=from_stored(resource, version),
+        to_stored=to_stored(resource, version, convert),
+        from_stored=from_stored(resource, version, convert),
         convert_field=supported_fields(labels_of_version(resource, version)),
         columns=columns_of(version),
         serializers=UNSTRUCTURED,

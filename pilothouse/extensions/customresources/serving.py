@@ -1,4 +1,4 @@
-"""One definition as it is served: its registry, and the routes of its versions, made when they are first needed.
+"""One definition as it is served: its registries, and the routes of its versions, made when they are first needed.
 
 When the definition changes, another Serving takes its place. The old one answers the requests that it has begun;
 the watches end only where the new one stores or reads objects in another way.
@@ -17,6 +17,7 @@ from pilothouse.apiserver.endpoints.groups import APIVersion
 from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.endpoints.routes import ResourceRoutes
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.extensions.conversion.on_demand import converted
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.customresources.served import api_versions
 
@@ -24,8 +25,7 @@ from pilothouse.extensions.customresources.served import api_versions
 class SharedRegistry:
     """A registry that is opened, and whose watch cache is filled, when the first request comes."""
 
-    def __init__(self, open_registry: Callable[[], RegistryStore], shape: bytes) -> None:
-        self.shape = shape
+    def __init__(self, open_registry: Callable[[], RegistryStore]) -> None:
         self._open = open_registry
         self._started = False
 
@@ -44,22 +44,37 @@ class SharedRegistry:
             await self.registry.cacher.stop()
 
 
+class SharedRegistries:
+    """Of one definition. Versions share a registry, unless a webhook converts between them."""
+
+    def __init__(self, open_registry: Callable[[str], RegistryStore], shape: bytes, *, by_version: bool) -> None:
+        """`open_registry` is given the version, or "" for all of them."""
+        self.shape = shape
+        self._open = open_registry
+        self._by_version = by_version
+        self._registries: dict[str, SharedRegistry] = {}
+
+    def of(self, version: str) -> SharedRegistry:
+        key = version if self._by_version else ""
+        if key not in self._registries:
+            self._registries[key] = SharedRegistry(lambda: self._open(key))
+        return self._registries[key]
+
+    async def stop(self) -> None:
+        for registry in self._registries.values():
+            await registry.stop()
+
+
 class Serving:
-    def __init__(self, resource: CustomResource, shared: SharedRegistry, installer: Installer) -> None:
+    def __init__(self, resource: CustomResource, shared: SharedRegistries, installer: Installer) -> None:
         self.resource = resource
         self.shared = shared
         self._installer = installer
+        self._versions: dict[str, list[APIVersion]] = {}
         self._routes: dict[tuple[str, str], ResourceRoutes | None] = {}
         self._in_flight = 0
         self._idle = asyncio.Event()
         self._idle.set()
-
-    @cached_property
-    def _versions(self) -> list[APIVersion]:
-        versions = api_versions(self.resource, self.shared.registry)
-        for version in versions:
-            self._installer.register(version)
-        return versions
 
     def routes(self, version: str, subresource: str) -> ResourceRoutes | None:
         """None where there is no such subresource."""
@@ -69,11 +84,23 @@ class Serving:
         return self._routes[key]
 
     def _make(self, name: str, subresource: str) -> ResourceRoutes | None:
-        for version in self._versions:
+        versions = self._versions_seen_from(name)
+        for version in versions:
             for served in version.resources:
                 if version.group_version.version == name and served.subresource == subresource:
-                    return self._installer.routes(version, served, self._versions)
+                    return self._installer.routes(version, served, versions)
         return None
+
+    def _versions_seen_from(self, name: str) -> list[APIVersion]:
+        """All versions, with the ways between them and the form in which the registry of this one has the objects."""
+        key = name if self.resource.converts_by_webhook else ""
+        if key not in self._versions:
+            registry = self.shared.of(name).registry
+            if key:
+                self._versions[key] = api_versions(self.resource.stored_in(name), registry, converted)
+            else:
+                self._versions[key] = api_versions(self.resource, registry)
+        return self._versions[key]
 
     def begin(self) -> None:
         self._in_flight += 1

@@ -24,7 +24,7 @@ from pilothouse.apiserver.storage.cacher.reflector import Reflector
 from pilothouse.apiserver.storage.cacher.state import State
 from pilothouse.apiserver.storage.cacher.watcher import Start, Watcher, WatchOptions
 from pilothouse.apiserver.storage.cacher.window import Window, WindowLimits
-from pilothouse.apiserver.storage.errors import Unavailable
+from pilothouse.apiserver.storage.errors import Unavailable, Undecodable
 from pilothouse.apiserver.storage.interface import Revision, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.machinery.names import GroupResource
@@ -126,7 +126,7 @@ class Cacher:
             return await self._list_at(selection, at)
         if not_older_than is not None:
             await self._require(not_older_than)
-        elif not await self._is_current():
+        elif not await self._can_be_current():
             page = await self._direct.list(selection)
             self._metrics.consistent_list(fallback=True)
             return page
@@ -214,6 +214,14 @@ class Cacher:
         revision = await self._store.current_revision()
         await self._readiness.wait(patience=READY_PATIENCE)
         return await self._freshness.consistent(revision)
+
+    async def _can_be_current(self) -> bool:
+        """As `_is_current`; False also where the cache cannot be filled because some object cannot be read: the store
+        knows whether that is still so, and whether the list has it at all."""
+        try:
+            return await self._is_current()
+        except Undecodable:
+            return False
 
     async def _require(self, revision: Revision) -> None:
         """Returns when the cache is ready and has reached the revision. Raises NotReady, TooLargeRevision."""

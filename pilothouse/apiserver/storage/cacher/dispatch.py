@@ -64,10 +64,10 @@ class Watchers:
                 if not watcher.offer(views):
                     self._metrics.terminated.inc()
 
-    def end_all(self) -> None:
+    def end_all(self, error: Exception | None = None) -> None:
         for watchers in tuple(self._by_scope.values()):
             for watcher in tuple(watchers):
-                watcher.close()
+                watcher.close(error)
 
     def _scopes(self, change: Change) -> Iterator[str]:
         namespace = change.key[: change.key.rindex("/") + 1]

@@ -12,6 +12,7 @@ from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.cacher.readiness import Readiness
 from pilothouse.apiserver.storage.cacher.state import State
 from pilothouse.apiserver.storage.cacher.window import Window
+from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.storage.interface import Entry, Event, Revision
 
 
@@ -52,7 +53,8 @@ class Feed:
         self.metrics.reached(revision)
 
     def lost(self, error: Exception) -> None:
-        """Watchers end, and their clients come back with the revision they have seen: nothing is skipped."""
+        """Watchers end, and their clients come back with the revision they have seen: nothing is skipped. They are
+        told of objects that cannot be read."""
         self.readiness.lose(error)
         self.freshness.lose()
-        self.watchers.end_all()
+        self.watchers.end_all(error if isinstance(error, Undecodable) else None)

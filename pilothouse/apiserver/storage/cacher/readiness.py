@@ -7,6 +7,7 @@ from math import exp
 
 from pilothouse.apiserver.storage.cacher.clock import Clock, resolve, wait_for
 from pilothouse.apiserver.storage.cacher.errors import NotReady
+from pilothouse.apiserver.storage.errors import StorageError, Undecodable
 
 _LONGEST_RETRY = 30
 
@@ -42,11 +43,12 @@ class Readiness:
             resolve(future)
 
     async def wait(self, *, patience: float | None) -> None:
-        """Returns as soon as the cache is ready. Raises NotReady when that takes longer than `patience` seconds."""
+        """Returns as soon as the cache is ready. Raises NotReady when that takes longer than `patience` seconds, and
+        Undecodable when it is known that the objects cannot be read."""
         started = self._clock.time()
         while not self.ready:
             left = None if patience is None else started + patience - self._clock.time()
-            if self._stopped or (left is not None and left <= 0):
+            if self._stopped or isinstance(self._cause, Undecodable) or (left is not None and left <= 0):
                 raise self._refusal()
             await self._change(left)
 
@@ -63,7 +65,10 @@ class Readiness:
         finally:
             self._waiting.discard(future)
 
-    def _refusal(self) -> NotReady:
-        """The longer the cache is down, the later clients should come back."""
+    def _refusal(self) -> StorageError:
+        """The longer the cache is down, the later clients should come back. An object that cannot be read is no
+        matter of time."""
+        if isinstance(self._cause, Undecodable):
+            return Undecodable(str(self._cause))
         downtime = self._clock.time() - self._since
         return NotReady(self._cause, retry_after=int(min(_LONGEST_RETRY, exp(0.06 * min(downtime, 100)))))

@@ -1,0 +1,123 @@
+"""The webhook of one definition as a function on objects: many go in one review, none is changed in other ways than
+a webhook may, and either all are converted or none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import uuid4
+
+from pilothouse.apiserver.storage.errors import Undecodable
+from pilothouse.apiserver.webhook.client import WebhookClients
+from pilothouse.apiserver.webhook.failures import WebhookCallFailed
+from pilothouse.extensions.conversion.metrics import CRD_LATENCY, Failure, observe
+from pilothouse.extensions.conversion.restoring import InvalidMetadata, NotTheSame, check_identity, restore_metadata
+from pilothouse.extensions.conversion.review import Malformed, converted_objects, new_review, review_version
+from pilothouse.machinery.objects import Json
+
+TIMEOUT = 30.0
+MAX_OBJECTS = 500
+"""In one review, so that a list of many objects is converted within the time that a webhook has."""
+
+
+class ConversionFailed(Undecodable):
+    """The text is the one that upstream gives."""
+
+    def __init__(self, text: str, failure: Failure) -> None:
+        super().__init__(text)
+        self.failure = failure
+
+
+class WebhookConverter:
+    def __init__(self, definition: Json, clients: WebhookClients, *, timeout: float = TIMEOUT) -> None:
+        self._name: str = definition["metadata"]["name"]
+        spec = definition["spec"]
+        webhook = spec["conversion"]["webhook"]
+        self._config: Json = webhook["clientConfig"]
+        self._review_versions: list[str] = webhook["conversionReviewVersions"]
+        self._versions = {f"{spec['group']}/{version['name']}" for version in spec["versions"]}
+        self._clients = clients
+        self._timeout = timeout
+
+    async def convert(self, objects: Sequence[Json], desired: str) -> list[Json]:
+        """The objects in the desired API version, which none of them has yet. Raises Undecodable."""
+        for obj in objects:
+            if obj["apiVersion"] not in self._versions:
+                raise Undecodable(f"request to convert CR from an invalid group/version: {obj['apiVersion']}")
+        converted: list[Json] = []
+        for part in _parts(objects):
+            converted += await self._observed(part, desired)
+        return converted
+
+    async def _observed(self, objects: Sequence[Json], desired: str) -> list[Json]:
+        started, failure = time.monotonic(), Failure.CALL
+        succeeded = False
+        try:
+            converted = await self._convert(objects, desired)
+            succeeded = True
+            return converted
+        except ConversionFailed as error:
+            failure = error.failure
+            raise
+        finally:
+            elapsed = time.monotonic() - started
+            observe(elapsed, None if succeeded else failure)
+            versions = (_version(objects[0]["apiVersion"]), _version(desired))
+            CRD_LATENCY.labels(self._name, *versions, str(succeeded).lower()).observe(elapsed)
+
+    async def _convert(self, objects: Sequence[Json], desired: str) -> list[Json]:
+        kind = f"{objects[0]['apiVersion']}, Kind={objects[0]['kind']}"
+        answered = await self._ask(objects, desired, kind)
+        if len(answered) != len(objects):
+            text = f"conversion webhook for {kind} returned {len(answered)} objects, expected {len(objects)}"
+            raise ConversionFailed(text, Failure.PARTIAL_RESPONSE)
+        for position, (original, converted) in enumerate(zip(objects, answered, strict=True)):
+            problem = _problem(original, converted, desired, position=position if len(objects) > 1 else None)
+            if problem:
+                raise ConversionFailed(f"conversion webhook for {kind} returned {problem}", Failure.INVALID_OBJECT)
+        return answered
+
+    async def _ask(self, objects: Sequence[Json], desired: str, kind: str) -> list[Any]:
+        uid = str(uuid4())
+        failure = Failure.CALL
+        try:
+            version = review_version(self._review_versions)
+            review = new_review(version, objects, desired=desired, uid=uid)
+            answer = await self._clients.post(self._config, review, timeout=self._timeout)
+            failure = Failure.MALFORMED_RESPONSE
+            return converted_objects(version, answer, uid)
+        except (WebhookCallFailed, Malformed) as error:
+            raise ConversionFailed(f"conversion webhook for {kind} failed: {error}", failure) from None
+
+
+def _problem(original: Json, converted: Any, desired: str, *, position: int | None) -> str:
+    """What is wrong with the converted object, which gets the original's metadata if nothing is. Upstream's words for
+    one object differ from those for one of many."""
+    where = f"invalid converted object at index {position}" if position is not None else "invalid object at index 0"
+    if not isinstance(converted, dict):
+        return f"{where}: invalid groupVersion (expected {desired}, received /)"
+    for what, expected, got in (
+        ("groupVersion", desired, str(converted.get("apiVersion") or "")),
+        ("kind", original["kind"], str(converted.get("kind") or "")),
+    ):
+        if expected != got:
+            return f"{where}: invalid {what} (expected {expected}, received {got})"
+    try:
+        check_identity(original, converted)
+        restore_metadata(original, converted)
+    except NotTheSame as error:
+        return f"{where if position is not None else 'invalid object'}: {error}"
+    except InvalidMetadata as error:
+        return f"invalid metadata{'' if position is None else f' in object at index {position}'}: {error}"
+    return ""
+
+
+def _parts(objects: Sequence[Json]) -> Iterator[Sequence[Json]]:
+    for start in range(0, len(objects), MAX_OBJECTS):
+        yield objects[start : start + MAX_OBJECTS]
+
+
+def _version(api_version: str) -> str:
+    return api_version.rpartition("/")[2]

@@ -1,0 +1,51 @@
+"""The two forms of a value: as the store has it, and as one version shows it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import orjson
+
+from pilothouse.apiserver.storage.object import ObjectCodec
+from pilothouse.extensions.conversion.converter import MAX_OBJECTS, WebhookConverter
+from pilothouse.extensions.customresources.conversion import as_written
+from pilothouse.extensions.customresources.model import CustomResource
+from pilothouse.machinery.objects import Json
+
+
+class Forms:
+    """Of one version. Raises Undecodable where the webhook does not convert."""
+
+    def __init__(self, resource: CustomResource, version: str, converter: WebhookConverter) -> None:
+        self._resource = resource
+        self._converter = converter
+        self._shown = _codec(resource, version)
+        self._stored = _codec(resource, resource.storage_version.name)
+
+    async def shown(self, stored: Sequence[bytes]) -> list[bytes]:
+        values: list[bytes] = []
+        for start in range(0, len(stored), MAX_OBJECTS):
+            objects = [as_written(self._resource, value) for value in stored[start : start + MAX_OBJECTS]]
+            values += map(self._shown.encode, await self._in_version(objects, self._shown.api_version))
+            await asyncio.sleep(0)  # others run between the parts of a long list
+        return values
+
+    async def stored(self, shown: bytes) -> bytes:
+        if self._shown.api_version == self._stored.api_version:
+            return shown
+        return self._stored.encode((await self._in_version([orjson.loads(shown)], self._stored.api_version))[0])
+
+    async def _in_version(self, objects: Sequence[Json], api_version: str) -> list[Json]:
+        others = [obj for obj in objects if obj["apiVersion"] != api_version]
+        converted = await self._converter.convert(others, api_version) if others else []
+        schema = self._resource.schemas.of(api_version.rpartition("/")[2])
+        for obj in converted:
+            schema.prune(obj, drop_invalid=True)
+        rest = iter(converted)
+        return [obj if obj["apiVersion"] == api_version else next(rest) for obj in objects]
+
+
+def _codec(resource: CustomResource, version: str) -> ObjectCodec:
+    kind = resource.kind(version)
+    return ObjectCodec(kind.kind, kind.api_version, lambda _: {})

@@ -1,0 +1,58 @@
+"""Conversions in the midst of computations that cannot wait: field ownership, which looks at an object in the
+versions of all its managers.
+
+A computation that needs a conversion nobody has made yet is broken off, the conversion is made, and the computation
+starts again. It finds what was converted before, so it comes further each time, and to an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import TypeAlias
+
+import orjson
+
+from pilothouse.apiserver.storage.errors import Undecodable
+from pilothouse.extensions.conversion.converter import WebhookConverter
+from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.objects import Json
+
+_Known: TypeAlias = dict[tuple[str, bytes], bytes]
+_known: ContextVar[_Known] = ContextVar("conversions of this request")
+
+
+class ConversionNeeded(Exception):
+    """Ends a computation that `to_completion` will start again."""
+
+    def __init__(self, obj: Json, desired: str) -> None:
+        super().__init__(f"{obj['apiVersion']} in {desired}")
+        self.obj = obj
+        self.desired = desired
+
+
+def converted(obj: Json, desired: str) -> Json:
+    """Raises ConversionNeeded unless it was made before in this request."""
+    if obj["apiVersion"] == desired:
+        return obj
+    found = _known.get({}).get((desired, orjson.dumps(obj)))
+    if found is None:
+        raise ConversionNeeded(obj, desired)
+    made: Json = orjson.loads(found)
+    return made
+
+
+async def to_completion(compute: Callable[[], Awaitable[Json]], converter: WebhookConverter) -> Json:
+    """Raises what `compute` raises, and StatusError when a conversion fails."""
+    known: _Known = {}
+    _known.set(known)
+    while True:
+        try:
+            return await compute()
+        except ConversionNeeded as need:
+            sent = orjson.dumps(need.obj)
+            try:
+                made = await converter.convert([orjson.loads(sent)], need.desired)
+            except Undecodable as error:
+                raise StatusError(str(error)) from None
+            known[need.desired, sent] = orjson.dumps(made[0])

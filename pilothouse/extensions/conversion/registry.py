@@ -1,0 +1,49 @@
+"""The registry of one version of a definition whose objects a webhook converts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import Updated, UpdatedObject, Validate, ValidateUpdate
+from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.interface import Store
+from pilothouse.extensions.conversion.converter import WebhookConverter
+from pilothouse.extensions.conversion.on_demand import to_completion
+from pilothouse.machinery.objects import Json
+
+
+class ConvertingRegistry(RegistryStore):
+    def __init__(self, resource: Resource, store: Store, converter: WebhookConverter, *, root: str) -> None:
+        super().__init__(resource, store, root=root)
+        self._converter = converter
+
+    async def update(
+        self,
+        ctx: RequestContext,
+        name: str,
+        updated: UpdatedObject,
+        *,
+        options: WriteOptions,
+        validate_create: Validate,
+        validate_update: ValidateUpdate,
+        force_allow_create: bool = False,
+    ) -> Updated:
+        async def make(existing: Json | None) -> Json:
+            async def once() -> Json:
+                return await updated.make(None if existing is None else fresh(existing))
+
+            return await to_completion(once, self._converter)
+
+        return await super().update(
+            ctx,
+            name,
+            replace(updated, make=make),
+            options=options,
+            validate_create=validate_create,
+            validate_update=validate_update,
+            force_allow_create=force_allow_create,
+        )

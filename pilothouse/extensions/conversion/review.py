@@ -1,0 +1,72 @@
+"""ConversionReview: the question to a webhook, and what its answer must be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json
+
+GROUP = "apiextensions.k8s.io"
+_KIND = "ConversionReview"
+_VERSIONS = ("v1", "v1beta1")
+
+
+class Malformed(ValueError):
+    """The answer is none to the question; the text says why, in upstream's words."""
+
+
+def review_version(wanted: Sequence[str]) -> str:
+    """The first of the versions that a webhook understands which this server speaks, too. Raises Malformed."""
+    for version in wanted:
+        if version in _VERSIONS:
+            return version
+    raise Malformed("no supported conversion review versions")
+
+
+def new_review(version: str, objects: Sequence[Any], *, desired: str, uid: str) -> Json:
+    return {
+        "kind": _KIND,
+        "apiVersion": f"{GROUP}/{version}",
+        "request": {"uid": uid, "desiredAPIVersion": desired, "objects": list(objects)},
+        "response": {"uid": "", "convertedObjects": None, "result": {"metadata": {}}},
+    }
+
+
+def converted_objects(version: str, answer: Json, uid: str) -> list[Any]:
+    """Raises Malformed. In v1beta1 neither the type of the answer nor its uid counts."""
+    if version == "v1":
+        _check_type(answer)
+    response = answer.get("response")
+    if not isinstance(response, dict):
+        raise Malformed("no response provided")
+    if version == "v1" and response.get("uid") != uid:
+        raise Malformed(f"expected response.uid={quote(uid)}, got {quote(str(response.get('uid') or ''))}")
+    _check_result(response.get("result"))
+    found = response.get("convertedObjects")
+    return found if isinstance(found, list) else []
+
+
+def _check_type(answer: Json) -> None:
+    expected = GroupVersion(GROUP, "v1").kind(_KIND)
+    said, kind = str(answer.get("apiVersion") or expected.api_version), str(answer.get("kind") or _KIND)
+    if (said, kind) != (expected.api_version, _KIND):
+        group, _, version = said.rpartition("/")
+        got = GroupVersion(group, version).kind(kind)
+        raise Malformed(f"expected webhook response of {shown(expected)}, got {shown(got)}")
+
+
+def _check_result(result: Any) -> None:
+    said = result if isinstance(result, dict) else {}
+    if said.get("status") == "Success":
+        return
+    if said.get("message"):
+        raise Malformed(str(said["message"]))
+    raise Malformed(f"response.result.status was '{said.get('status') or ''}', not 'Success'")
+
+
+def shown(kind: Any) -> str:
+    """A kind as Go prints it."""
+    return f"{kind.api_version}, Kind={kind.kind}"

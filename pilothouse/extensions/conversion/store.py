@@ -1,0 +1,102 @@
+"""The store of a definition's objects as one version sees it: what is read comes in that version, and what is written
+goes to the store in the version that is stored.
+
+Conversions are made before a write, both of what is stored and of what the writer is shown, so that a webhook that
+fails leaves the store as it was. An object is converted once for a version, however many read or watch it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+from pilothouse.apiserver.storage.interface import Batch, Entry, Page, Revision, Store, Watch
+from pilothouse.extensions.conversion.forms import Forms
+from pilothouse.extensions.conversion.kept import KeptValues
+
+
+class ConvertingStore:
+    """Raises Undecodable, beside what every store raises, where the webhook does not convert."""
+
+    def __init__(self, store: Store, forms: Forms) -> None:
+        self._store = store
+        self._forms = forms
+        self._kept = KeptValues()
+
+    async def get(self, key: str) -> Entry | None:
+        found = await self._store.get(key)
+        return None if found is None else (await self.shown([found]))[0]
+
+    async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
+        stored = await self._forms.stored(value)
+        (shown,) = await self._forms.shown([stored])
+        return self._keep(await self._store.create(key, stored, ttl=ttl), shown)
+
+    async def update(self, key: str, value: bytes, *, expected: Revision, ttl: int = 0) -> Entry:
+        stored = await self._forms.stored(value)
+        (shown,) = await self._forms.shown([stored])
+        return self._keep(await self._store.update(key, stored, expected=expected, ttl=ttl), shown)
+
+    async def delete(self, key: str, *, expected: Revision) -> Entry:
+        """Of what has changed meanwhile nothing needs to be shown: the delete fails."""
+        last = self._kept.get(key, expected)
+        if last is None:
+            current = await self.get(key)
+            last = current.value if current is not None else b""
+        return replace(await self._store.delete(key, expected=expected), value=last)
+
+    async def list(self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0) -> Page:
+        page = await self._store.list(prefix, at=at, after=after, limit=limit)
+        return replace(page, entries=[*await self.shown(page.entries)])
+
+    async def count(self, prefix: str) -> int:
+        return await self._store.count(prefix)
+
+    def watch(self, prefix: str, *, after: Revision) -> Watch:
+        return _ConvertingWatch(self._store.watch(prefix, after=after), self)
+
+    async def current_revision(self) -> Revision:
+        return await self._store.current_revision()
+
+    async def compact(self, revision: Revision) -> None:
+        await self._store.compact(revision)
+
+    async def ping(self) -> None:
+        await self._store.ping()
+
+    async def close(self) -> None:
+        """The store under it belongs to others."""
+
+    async def shown(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """The entries in this version."""
+        known = [(entry, self._kept.get(entry.key, entry.modified)) for entry in entries]
+        made = iter(await self._forms.shown([entry.value for entry, value in known if value is None]))
+        return [
+            self._keep(entry, next(made)) if value is None else replace(entry, value=value) for entry, value in known
+        ]
+
+    def _keep(self, entry: Entry, shown: bytes) -> Entry:
+        kept = replace(entry, value=shown)
+        self._kept.put(kept)
+        return kept
+
+
+class _ConvertingWatch:
+    def __init__(self, watch: Watch, store: ConvertingStore) -> None:
+        self._watch = watch
+        self._store = store
+
+    def __aiter__(self) -> AsyncIterator[Batch]:
+        return self
+
+    async def __anext__(self) -> Batch:
+        batch = await self._watch.__anext__()
+        shown = iter(await self._store.shown([event.entry for event in batch.events if event.entry is not None]))
+        events = (event if event.entry is None else replace(event, entry=next(shown)) for event in batch.events)
+        return replace(batch, events=tuple(events))
+
+    async def request_progress(self) -> None:
+        await self._watch.request_progress()
+
+    async def aclose(self) -> None:
+        await self._watch.aclose()
