@@ -26,6 +26,7 @@ from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver
 from pilothouse.controlplane.loopback import Loopback
 from pilothouse.controlplane.options.admission import DEFAULT_ON
 from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
@@ -127,12 +128,15 @@ async def in_process_server(
     admission_plugins: frozenset[str] = DEFAULT_ON,
     extensions: bool = False,
     aggregator: bool = False,
+    services: ServiceResolver | None = None,
 ) -> AsyncIterator[InProcessServer]:
     """Reached, as far as it knows, at 192.0.2.2:6443. With `extensions` it serves custom resources, too, and with
     `aggregator` it is the whole chain."""
     store = await SqliteStore.open(folder)
     resources = parse_runtime_config(runtime_config or {})
-    generic = GenericConfig(store, admission_plugins=admission_plugins, resources=resources)
+    generic = GenericConfig(
+        store, admission_plugins=admission_plugins, resources=resources, services=services or NoServices()
+    )
     nobody = not_found(generic.lifecycle.mux_and_discovery_complete)
     below = ExtensionsServer(generic, delegate=nobody) if extensions or aggregator else None
     loopback = Loopback(ChainConfig(UnionAuthenticator([]), AlwaysAllow()))

@@ -55,7 +55,7 @@ def _check_type(answer: Json) -> None:
     if (said, kind) != (expected.api_version, _KIND):
         group, _, version = said.rpartition("/")
         got = GroupVersion(group, version).kind(kind)
-        raise Malformed(f"expected webhook response of {shown(expected)}, got {shown(got)}")
+        raise Malformed(f"expected webhook response of {expected}, got {got}")
 
 
 def _check_result(result: Any) -> None:
@@ -65,8 +65,3 @@ def _check_result(result: Any) -> None:
     if said.get("message"):
         raise Malformed(str(said["message"]))
     raise Malformed(f"response.result.status was '{said.get('status') or ''}', not 'Success'")
-
-
-def shown(kind: Any) -> str:
-    """A kind as Go prints it."""
-    return f"{kind.api_version}, Kind={kind.kind}"

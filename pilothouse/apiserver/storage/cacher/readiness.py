@@ -29,18 +29,17 @@ class Readiness:
     def gain(self) -> None:
         self._cause = None
         self._turn(True)
-        for future in self._waiting:
-            resolve(future)
+        self._wake()
 
     def lose(self, cause: Exception | None) -> None:
         self._cause = cause
         self._turn(False)
+        self._wake()
 
     def stop(self) -> None:
         """It will not become ready again, so nobody needs to wait."""
         self._stopped = True
-        for future in self._waiting:
-            resolve(future)
+        self._wake()
 
     async def wait(self, *, patience: float | None) -> None:
         """Returns as soon as the cache is ready. Raises NotReady when that takes longer than `patience` seconds, and
@@ -56,6 +55,10 @@ class Readiness:
         if ready != self.ready:
             self.ready = ready
             self._since = self._clock.time()
+
+    def _wake(self) -> None:
+        for future in self._waiting:
+            resolve(future)
 
     async def _change(self, seconds: float | None) -> None:
         future = asyncio.get_running_loop().create_future()
