@@ -13,6 +13,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.deletion import should_delete_during_update
 from pilothouse.apiserver.registry.errors import MODIFIED, object_resource_version, translated
 from pilothouse.apiserver.registry.interface import Result, Updated, UpdatedObject, Validate, ValidateUpdate
+from pilothouse.apiserver.registry.long_checks import in_time
 from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.timestamps import revert_lone_timestamps
@@ -75,7 +76,8 @@ class Update:
         self._check_resource_version(obj, current)
         try:
             async with self.registry.hooks.around_update(obj, old, dry_run=self.options.dry_run):
-                before_update(self.registry.strategy, self.ctx, self.registry.resource.kind.group_kind, obj, old)
+                kind = self.registry.resource.kind.group_kind
+                await in_time(lambda: before_update(self.registry.strategy, self.ctx, kind, obj, old))
                 await self.validate_update(obj, old)
                 if should_delete_during_update(self.registry.strategy, obj, old):
                     raise _LastFinalizerGone

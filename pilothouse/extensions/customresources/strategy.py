@@ -10,7 +10,7 @@ from pilothouse.apiserver.registry.deletion import FOREGROUND, ORPHAN
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.extensions.customresources.scaling import ScalePaths
-from pilothouse.extensions.schema.compiled import CompiledSchema, Known
+from pilothouse.extensions.schema.compiled import CompiledSchema, Known, let_pass
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.gofmt import quote
@@ -68,7 +68,7 @@ class CustomResourceStrategy(Strategy):
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         before = set(metadata(old).get("finalizers") or ())
-        return _finalizer_warnings(set(metadata(obj).get("finalizers") or ()) - before)
+        return [*let_pass(), *_finalizer_warnings(set(metadata(obj).get("finalizers") or ()) - before)]
 
     def canonicalize(self, obj: Json) -> None:
         obj["apiVersion"] = self.resource.kind(self.resource.storage_version.name).api_version

@@ -6,6 +6,7 @@ unchecked when the object is not of the types that they are written for.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +17,7 @@ from pilothouse.extensions.schema.defaulting import Defaulter, defaulter, drop_m
 from pilothouse.extensions.schema.embedded import coerce, validate_embedded
 from pilothouse.extensions.schema.list_types import validate_list_types
 from pilothouse.extensions.schema.pruning import object_pruner
-from pilothouse.extensions.schema.rules.evaluation import RuleNode, let_pass, rule_node, validate_rules
+from pilothouse.extensions.schema.rules.evaluation import RuleNode, Run, rule_node, validate_rules
 from pilothouse.extensions.schema.structural import Structural, structural
 from pilothouse.machinery.apply.atoms import Atom
 from pilothouse.machinery.cel.environment import CompilationFailed
@@ -25,6 +26,7 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 _ROOT = Path()
+_let_pass: ContextVar[list[str]] = ContextVar("let_pass")
 _BLOCKING = {
     ErrorType.NOT_SUPPORTED,
     ErrorType.REQUIRED,
@@ -101,13 +103,9 @@ class CompiledSchema:
         found += [*seen.between, *self._list_type_errors(obj, old, _ROOT)]
         yield from self._with_rules(found, seen, obj, old, _ROOT)
 
-    def rule_warnings(self, obj: Json, old: Json) -> list[str]:
-        """What a valid update is warned of: rules that do not hold for parts that did not change."""
-        rules = self._rules
-        return [] if rules is None else [str(error) for error in let_pass(rules, obj, old, self._link(obj, old))]
-
     def _with_rules(self, found: list[FieldError], seen: Known, obj: Json, old: Json | None, path: Path) -> Errors:
         yield from found
+        _let_pass.set([])
         try:
             rules = self._rules
         except CompilationFailed as failure:
@@ -119,7 +117,9 @@ class CompiledSchema:
             yield invalid(Path(), None, _UNCHECKED)
             return
         link = self._link(obj, old) if old is not None else None
-        yield from validate_rules(rules, obj, old, path, link)
+        run = Run()
+        yield from validate_rules(rules, obj, old, path, link=link, run=run)
+        _let_pass.set([str(error) for error in run.passed])
 
     @cached_property
     def _rules(self) -> RuleNode | None:
@@ -138,6 +138,12 @@ class CompiledSchema:
             return
         if old is None or not any(validate_list_types(old, self.structural, NOWHERE)):
             yield from validate_list_types(obj, self.structural, path)
+
+
+def let_pass() -> list[str]:
+    """What the last update that was checked here, in this task or thread, is warned of: rules that do not hold for
+    parts that did not change."""
+    return _let_pass.get()
 
 
 def compile_schema(schema: Json | None, *, preserve_unknown_fields: bool) -> CompiledSchema:

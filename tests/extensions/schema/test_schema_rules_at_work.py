@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pilothouse.extensions.schema.compiled import compile_schema
+from pilothouse.apiserver.registry.long_checks import TakesLong
+from pilothouse.extensions.schema.compiled import compile_schema, let_pass
 
 
 def ruled(schema: dict[str, Any], *rules: str | dict[str, Any]) -> dict[str, Any]:
@@ -130,5 +131,51 @@ def test_the_root_sees_its_name_but_no_other_metadata() -> None:
 def test_what_is_let_pass_is_warned_of() -> None:
     schema = {"type": "object", "properties": {"v": ruled(INTEGER, "self > 5"), "w": INTEGER}}
     compiled = compile_schema(schema, preserve_unknown_fields=False)
-    assert compiled.rule_warnings({"v": 1, "w": 2}, {"v": 1, "w": 1}) == ["v: Invalid value: 1: failed rule: self > 5"]
-    assert compiled.rule_warnings({"v": 6}, {"v": 6}) == []
+    assert list(compiled.validate_update({"v": 1, "w": 2}, {"v": 1, "w": 1})) == []
+    assert let_pass() == ["v: Invalid value: 1: failed rule: self > 5"]
+    assert list(compiled.validate_update({"v": 6}, {"v": 6})) == []
+    assert let_pass() == []
+
+
+MANY = {"type": "array", "items": INTEGER}
+DEAR = "self.all(x, self.all(y, x + y >= 0))"
+
+
+@pytest.fixture
+def at_leisure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a thread, where rules may take long."""
+    monkeypatch.setattr("pilothouse.extensions.schema.rules.budget.may_take_long", lambda: True)
+
+
+@pytest.mark.usefixtures("at_leisure")
+def test_a_rule_that_costs_too_much_ends_all_validation() -> None:
+    schema = ruled(MANY, {"rule": DEAR, "message": "be less"}, "false")
+    assert errors(schema, list(range(500))) == [
+        "v: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': "
+        "no further validation rules will be run due to call cost exceeds limit for rule: be less"
+    ]
+
+
+@pytest.mark.usefixtures("at_leisure")
+def test_a_message_that_costs_too_much_ends_all_validation() -> None:
+    said = {"rule": "false", "messageExpression": f"{DEAR} ? 'a' : 'b'"}
+    assert errors(ruled(MANY, said, "false"), list(range(500))) == [
+        'v: Invalid value: "array": no further validation rules will be run due to call cost exceeds limit for '
+        f'messageExpression: "{said["messageExpression"]}"'
+    ]
+
+
+@pytest.mark.usefixtures("at_leisure")
+def test_all_rules_of_an_object_share_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pilothouse.extensions.schema.rules.budget.RUNTIME_BUDGET", 1000)
+    schema = {"type": "array", "items": ruled(MANY, "self.all(x, x >= 0)")}
+    found = errors(schema, [list(range(100)), [1, 2], list(range(100))] * 9)
+    assert found == [
+        'v[3]: Invalid value: "array": validation failed due to running out of cost budget, '
+        "no further validation rules will be run"
+    ]
+
+
+def test_where_the_event_loop_waits_dear_rules_are_not_run_to_their_end() -> None:
+    with pytest.raises(TakesLong):
+        errors(ruled(MANY, DEAR), list(range(200)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pilothouse.extensions.schema.definition.go_form import go_rule
 from pilothouse.extensions.schema.rules.declared import MAX_REQUEST_SIZE, declared_type
-from pilothouse.extensions.schema.rules.environments import TypedEnvironment, check_runnable
+from pilothouse.extensions.schema.rules.environments import TypedEnvironment
 from pilothouse.extensions.schema.structural import VALIDATIONS, structural
 from pilothouse.machinery.cel.cost.estimate import estimated_cost
 from pilothouse.machinery.cel.cost.sizes import product, total
@@ -134,7 +134,6 @@ class _RuleCompiler:
         subject = "" if key == "rule" else "messageExpression "
         try:
             program = self._environment.compile(rule[key], optional_old=bool(rule.get("optionalOldSelf")))
-            check_runnable(rule[key])
         except CompilationFailed as error:
             return _Compiled(f"{subject}compilation failed: {error}")
         if go_type(program.return_type().name()) != result:

@@ -5,16 +5,24 @@ Only the first can refuse a rule. The second sees anything as anything, because 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pilothouse.machinery.cel.declared import Declared
-from pilothouse.machinery.cel.environment import BINDINGS, LIBRARIES, CompilationFailed, declared_functions
-from pilothouse.machinery.cel.runtime import runtime_environment
+from pilothouse.machinery.cel.environment import (
+    BINDINGS,
+    LIBRARIES,
+    CompilationFailed,
+    Environment,
+    declared_functions,
+)
+from pilothouse.machinery.cel.program import Program
+from pilothouse.machinery.cel.syntax import SyntaxTree
 from pilothouse.machinery.cel.typed import TypedPool
 from pilothouse.machinery.cel.wording import in_words_of_go
-from pilothouse.machinery.objects import Json
 
-_VARIABLES = ("self", "oldSelf", "hasOldSelf", "oldSelfValue")
+_UNTYPED = Environment((("oldSelf", "dyn"), ("self", "dyn")), bindings=True)
 
 
 class TypedEnvironment:
@@ -47,16 +55,14 @@ class TypedEnvironment:
         )
 
 
-def check_runnable(expression: str) -> None:
-    """Raises CompilationFailed for an expression that is right, but has functions that cannot be run here."""
-    compiled_rule(expression)
+@dataclass(frozen=True, slots=True)
+class RuleExpression:
+    program: Program
+    uses_old: bool
 
 
-def compiled_rule(expression: str) -> Any:
-    """To be run on plain values. Raises CompilationFailed."""
-    return runtime_environment(_VARIABLES).compile(expression)
-
-
-def evaluate_rule(program: Any, variables: Json) -> Any:
-    """Raises EvaluationFailed."""
-    return runtime_environment(_VARIABLES).evaluate(program, variables)
+@lru_cache(maxsize=4096)
+def compiled_rule(expression: str) -> RuleExpression:
+    """To be run on plain values, whatever their types. Raises CompilationFailed."""
+    compiled = _UNTYPED.compile(expression)
+    return RuleExpression(Program(compiled.program), SyntaxTree(compiled.program).uses("oldSelf"))

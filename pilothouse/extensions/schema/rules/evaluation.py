@@ -12,14 +12,16 @@ from typing import Any
 
 from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.problems import printable
+from pilothouse.extensions.schema.rules.budget import OUT_OF_BUDGET, Budget
 from pilothouse.extensions.schema.rules.declared import declared_type
 from pilothouse.extensions.schema.rules.programs import Bindings, RuleProgram
 from pilothouse.extensions.schema.rules.values import Conversion, conversion
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.cel.declared import Declared
-from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
+from pilothouse.machinery.cel.interpreter.errors import CostLimitExceeded
 from pilothouse.machinery.cel.names import escaped
 from pilothouse.machinery.field import OMIT_VALUE, Errors, ErrorType, FieldError, Path, invalid
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 _REASONS = {
@@ -35,22 +37,29 @@ class _Trail:
 
     link: Link | None = None
     ancestor: Link | None = None
-    passed: list[FieldError] | None = None
-    """Gathers what is let pass, where somebody wants to know."""
 
     def key(self, name: str) -> _Trail:
         if self.link is None:
             return self
         if self.ancestor is None and name in ("apiVersion", "kind"):
-            return _Trail(passed=self.passed)
-        return _Trail(self.link.key(name), self.link, self.passed)
+            return _Trail()
+        return _Trail(self.link.key(name), self.link)
 
     def index(self, position: int) -> _Trail:
-        return self if self.link is None else _Trail(self.link.index(position), self.link, self.passed)
+        return self if self.link is None else _Trail(self.link.index(position), self.link)
 
     def is_unchanged(self) -> bool:
         nearest = self.link or self.ancestor
         return nearest is not None and nearest.is_unchanged()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One object under the rules."""
+
+    budget: Budget = field(default_factory=Budget)
+    passed: list[FieldError] = field(default_factory=list)
+    """What was found wrong with parts that did not change."""
 
 
 @dataclass(slots=True)
@@ -64,53 +73,89 @@ class RuleNode:
     additional: RuleNode | None = None
     items: RuleNode | None = None
 
-    def validate(self, value: Any, old: Any, path: Path, trail: _Trail) -> Errors:
-        if value is None:
+    def validate(self, value: Any, old: Any, path: Path, trail: _Trail, run: Run) -> Errors:
+        if value is None or run.budget.is_over:
             return
         if self.programs:
-            yield from self._run(value, old, path, trail)
+            yield from _Rules(self, path, trail, run).validate(value, old)
         if isinstance(value, dict):
-            yield from self._validate_fields(value, old if isinstance(old, dict) else {}, path, trail)
+            yield from self._validate_fields(value, old if isinstance(old, dict) else {}, path, trail, run)
         elif isinstance(value, list) and self.items is not None:
             was = Link(value, old, self.schema)
             for index, item in enumerate(value):
                 before = was.index(index)
                 known = before.old if before is not None else None
-                yield from self.items.validate(item, known, path.index(index), trail.index(index))
+                yield from self.items.validate(item, known, path.index(index), trail.index(index), run)
 
-    def _validate_fields(self, value: Json, old: Json, path: Path, trail: _Trail) -> Errors:
+    def _validate_fields(self, value: Json, old: Json, path: Path, trail: _Trail, run: Run) -> Errors:
         if self.additional is not None:
             for key, child in value.items():
-                yield from self.additional.validate(child, old.get(key), path.key(key), trail.key(key))
+                yield from self.additional.validate(child, old.get(key), path.key(key), trail.key(key), run)
         for key, node in self.properties.items():
             if key in value:
-                yield from node.validate(value[key], old.get(key), path.child(key), trail.key(key))
-
-    def _run(self, value: Any, old: Any, path: Path, trail: _Trail) -> Errors:
-        bindings = Bindings(self.convert(value), None if old is None else self.convert(old), old is not None)
-        for program in self.programs:
-            if program.uses_old and old is None and not program.optional_old:
-                continue
-            try:
-                if program.holds(bindings):
-                    continue
-            except EvaluationFailed as failure:
-                yield invalid(path, self.schema.type, _failure_text(str(failure), program))
-                continue
-            if program.uses_old or not trail.is_unchanged():
-                yield self._refusal(program, value, bindings, path)
-            elif trail.passed is not None:
-                trail.passed.append(self._refusal(program, value, bindings, path))
-
-    def _refusal(self, program: RuleProgram, value: Any, bindings: Bindings, path: Path) -> FieldError:
-        at = path.child(program.field_path) if program.field_path else path
-        shown = OMIT_VALUE if self.schema.type in ("object", "array") else printable(value)
-        kind = _REASONS.get(program.rule.get("reason") or "", ErrorType.INVALID)
-        detail = "" if kind is ErrorType.DUPLICATE else program.message(bindings)
-        return FieldError(kind, str(at), shown, detail)
+                yield from node.validate(value[key], old.get(key), path.child(key), trail.key(key), run)
 
 
-def _failure_text(reason: str, program: RuleProgram) -> str:
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The rules of one schema at one place in an object."""
+
+    node: RuleNode
+    path: Path
+    trail: _Trail
+    run: Run
+
+    def validate(self, value: Any, old: Any) -> Errors:
+        if self.run.budget.remaining == 0:
+            self.run.budget.end()
+            yield self._failed(f"validation failed due to {OUT_OF_BUDGET}")
+            return
+        convert = self.node.convert
+        bindings = Bindings(convert(value), None if old is None else convert(old), old is not None)
+        for program in self.node.programs:
+            if not (program.uses_old and old is None and not program.optional_old):
+                yield from self._validate(program, value, bindings)
+            if self.run.budget.is_over:
+                return
+
+    def _validate(self, program: RuleProgram, value: Any, bindings: Bindings) -> Errors:
+        outcome = program.run(bindings, self.run.budget)
+        if self.run.budget.is_over:
+            yield self._failed(f"validation failed due to {OUT_OF_BUDGET}")
+        elif outcome.error is not None:
+            if isinstance(outcome.error, CostLimitExceeded):
+                self.run.budget.end()
+            yield self._failed(_failure_text(outcome.error, program))
+        elif outcome.value is not True:
+            found = self._refusal(program, value, bindings)
+            if program.uses_old or not self.trail.is_unchanged():
+                yield found
+            else:
+                self.run.passed.append(found)
+
+    def _failed(self, why: str) -> FieldError:
+        return invalid(self.path, self.node.schema.type, why)
+
+    def _refusal(self, program: RuleProgram, value: Any, bindings: Bindings) -> FieldError:
+        at = self.path.child(program.field_path) if program.field_path else self.path
+        expressed, kind = program.run_message(bindings, self.run.budget), self.node.schema.type
+        if self.run.budget.is_over:
+            return invalid(at, kind, f"messageExpression evaluation failed due to {OUT_OF_BUDGET}")
+        if expressed is not None and isinstance(expressed.error, CostLimitExceeded):
+            self.run.budget.end()
+            why = "no further validation rules will be run due to call cost exceeds limit for messageExpression: "
+            return invalid(at, kind, why + quote(program.message_expression))
+        shown = OMIT_VALUE if kind in ("object", "array") else printable(value)
+        reason = _REASONS.get(program.rule.get("reason") or "", ErrorType.INVALID)
+        detail = "" if reason is ErrorType.DUPLICATE else program.message(expressed)
+        return FieldError(reason, str(at), shown, detail)
+
+
+def _failure_text(error: Exception, program: RuleProgram) -> str:
+    reason = str(error)
+    if isinstance(error, CostLimitExceeded):
+        why = "no further validation rules will be run due to call cost exceeds limit for rule"
+        return f"'{reason}': {why}: {program.name}"
     if reason.startswith("no such overload"):
         why = "call arguments did not match a supported operator, function or macro signature for rule"
         return f"'{reason}': {why}: {program.name}"
@@ -121,16 +166,10 @@ def has_rules(schema: Structural | None) -> bool:
     return schema is not None and (bool(schema.rules) or any(map(has_rules, schema.children())))
 
 
-def validate_rules(node: RuleNode, value: Any, old: Any, path: Path, link: Link | None = None) -> Errors:
-    return node.validate(value, old, path, _Trail(link))
-
-
-def let_pass(node: RuleNode, value: Any, old: Any, link: Link | None) -> list[FieldError]:
-    """What rules find wrong, but with parts that did not change."""
-    passed: list[FieldError] = []
-    for _ in node.validate(value, old, Path(), _Trail(link, passed=passed)):
-        pass
-    return passed
+def validate_rules(
+    node: RuleNode, value: Any, old: Any, path: Path, *, link: Link | None = None, run: Run | None = None
+) -> Errors:
+    return node.validate(value, old, path, _Trail(link), run or Run())
 
 
 def rule_node(schema: Structural, *, root: bool, declared: Declared | None = None) -> RuleNode | None:

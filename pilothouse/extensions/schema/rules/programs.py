@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
-from pilothouse.extensions.schema.rules.environments import compiled_rule, evaluate_rule
+from pilothouse.extensions.schema.rules.budget import Budget
+from pilothouse.extensions.schema.rules.environments import compiled_rule
 from pilothouse.extensions.schema.structural import Structural
-from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
-from pilothouse.machinery.cel.syntax import SyntaxTree
+from pilothouse.machinery.cel.interpreter.values import NONE, Optional
+from pilothouse.machinery.cel.program import Outcome
 from pilothouse.machinery.objects import Json
 
 _LONGEST_MESSAGE = 5 * 1024
@@ -32,10 +33,11 @@ class RuleProgram:
         self.text = str(rule.get("rule") or "").strip()
         self.optional_old = bool(rule.get("optionalOldSelf"))
         compiled = compiled_rule(self.text)
-        self.uses_old = SyntaxTree(compiled).uses("oldSelf")
-        self._program = _with_optional_old(self.text) if self.optional_old and self.uses_old else compiled
-        expression = str(rule.get("messageExpression") or "").strip()
-        self._message = compiled_rule(expression) if expression else None
+        self.uses_old = compiled.uses_old
+        self._program = compiled.program
+        self.message_expression = str(rule.get("messageExpression") or "")
+        expression = self.message_expression.strip()
+        self._message = compiled_rule(expression).program if expression else None
         self.field_path = _normalized(rule.get("fieldPath") or "", schema)
 
     @property
@@ -43,35 +45,27 @@ class RuleProgram:
         """How failures of evaluation speak of the rule."""
         return str(self.rule.get("message") or "").strip() or self.text
 
-    def holds(self, bindings: Bindings) -> bool:
-        """Raises EvaluationFailed."""
+    def run(self, bindings: Bindings, budget: Budget) -> Outcome:
+        old = bindings.old
         if self.optional_old:
-            data = {"self": bindings.value, "hasOldSelf": bindings.has_old, "oldSelfValue": bindings.old}
-        else:
-            data = {"self": bindings.value, "oldSelf": bindings.old}
-        return evaluate_rule(self._program, data) is True
+            old = Optional(True, bindings.old) if bindings.has_old else NONE
+        return budget.run(self._program, {"self": bindings.value, "oldSelf": old})
 
-    def message(self, bindings: Bindings) -> str:
-        """What the rule says about a value that it does not hold for."""
-        if self._message is not None and (said := self._expressed(bindings)):
-            return said
+    def run_message(self, bindings: Bindings, budget: Budget) -> Outcome | None:
+        """None for a rule without such an expression."""
+        if self._message is None:
+            return None
+        return budget.run(self._message, {"self": bindings.value, "oldSelf": bindings.old})
+
+    def message(self, expressed: Outcome | None) -> str:
+        """What the rule says about a value that it does not hold for. An expression that fails, or says something
+        that cannot be a message, counts for nothing."""
+        said = expressed.value if expressed is not None and expressed.error is None else None
+        text = said.strip() if isinstance(said, str) else ""
+        if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
+            return text
         message = str(self.rule.get("message") or "")
         return message.strip() if message else f"failed rule: {self.text}"
-
-    def _expressed(self, bindings: Bindings) -> str:
-        """Empty when the expression fails, or says something that cannot be a message."""
-        try:
-            said = evaluate_rule(self._message, {"self": bindings.value, "oldSelf": bindings.old})
-        except EvaluationFailed:
-            return ""
-        text = said.strip() if isinstance(said, str) else ""
-        return "" if "\n" in text or "\r" in text or len(text.encode()) > _LONGEST_MESSAGE else text
-
-
-def _with_optional_old(text: str) -> Any:
-    """Binds oldSelf to an optional, which cannot be handed over from outside."""
-    old = "hasOldSelf ? optional.of(oldSelfValue) : optional.none()"
-    return compiled_rule(f"cel.bind(oldSelf, {old}, {text}\n)")
 
 
 def _normalized(field_path: str, schema: Structural) -> str:

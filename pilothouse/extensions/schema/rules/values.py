@@ -9,6 +9,9 @@ from typing import Any, TypeAlias
 
 from pilothouse.extensions.schema.rules.declared import with_type_and_name
 from pilothouse.extensions.schema.structural import Structural
+from pilothouse.machinery.cel.interpreter.conversions import timestamp_of_text
+from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
+from pilothouse.machinery.cel.interpreter.values import Duration
 from pilothouse.machinery.cel.names import escaped
 from pilothouse.machinery.durations import DurationError, parse_duration
 from pilothouse.machinery.objects import Json
@@ -63,28 +66,19 @@ def _map(schema: Structural) -> Conversion:
 
 
 def _time(value: Any) -> Any:
-    from google.protobuf.timestamp_pb2 import Timestamp
-
     if not isinstance(value, str):
         return value
-    stamp = Timestamp()
     try:
-        stamp.FromJsonString(f"{value}T00:00:00Z" if is_date(value) else value.upper())
-    except ValueError:
+        return timestamp_of_text(f"{value}T00:00:00Z" if is_date(value) else value.upper())
+    except EvaluationFailed:
         return value
-    return stamp
 
 
 def _duration(value: Any) -> Any:
-    from google.protobuf.duration_pb2 import Duration
-
     try:
-        nanoseconds = parse_duration(value)
+        return Duration(parse_duration(value))
     except (DurationError, AttributeError):
         return value
-    span = Duration()
-    span.FromNanoseconds(nanoseconds)
-    return span
 
 
 def _bytes(value: Any) -> Any:

@@ -66,7 +66,7 @@ def _to_text() -> Iterator[Overload]:
 
 def _to_times() -> Iterator[Overload]:
     yield Overload("timestamp", (Timestamp,), _same)
-    yield Overload("timestamp", (str,), _timestamp_of_text)
+    yield Overload("timestamp", (str,), timestamp_of_text)
     yield Overload("timestamp", (int,), lambda seconds: as_timestamp(seconds * 10**9))
     yield Overload("duration", (Duration,), _same)
     yield Overload("duration", (str,), _duration_of_text)
@@ -114,7 +114,7 @@ def _bool_of_text(text: str) -> bool:
     return text in _TRUE
 
 
-def _timestamp_of_text(text: str) -> Timestamp:
+def timestamp_of_text(text: str) -> Timestamp:
     found = _TIME.fullmatch(text)
     try:
         assert found is not None

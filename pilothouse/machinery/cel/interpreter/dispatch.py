@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed, no_such_overload
 
 Run: TypeAlias = Callable[..., Any]
+_SIGNS = "_-!@"
+"""What the names of operators begin with."""
 ANY = object
 """Stands for a parameter that takes everything."""
 
@@ -39,14 +41,21 @@ class Function:
         types = tuple(map(type, arguments))
         run = self._found.get(types) or self._find(types)
         if run is None:
-            raise no_such_overload(self._name, arguments)
+            raise self._no_such_overload(arguments)
         try:
             return run(*arguments)
         except (ArithmeticError, ValueError) as error:
             raise EvaluationFailed(str(error)) from None
         except (AttributeError, KeyError, TypeError):
             # Kubernetes' functions take anything, and find out that way that they got something else.
-            raise no_such_overload(self._name, arguments) from None
+            raise self._no_such_overload(arguments) from None
+
+    def _no_such_overload(self, arguments: tuple[Any, ...]) -> EvaluationFailed:
+        """Operators are asked of their left operand, which says less about what it cannot do."""
+        if self._name[0] not in _SIGNS:
+            return no_such_overload(self._name, arguments)
+        takes_left = any(each.parameters[0] in (ANY, type(arguments[0])) for each in self._overloads)
+        return EvaluationFailed("no such overload" if takes_left else f"no such overload: {self._name}")
 
     def _find(self, types: tuple[type, ...]) -> Run | None:
         run = next((overload.run for overload in self._overloads if overload.takes(types)), None)

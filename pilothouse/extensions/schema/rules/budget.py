@@ -1,0 +1,42 @@
+"""What all rules of an object may cost together. Who spends more is stopped, and everything after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pilothouse.apiserver.registry.long_checks import TakesLong, may_take_long
+from pilothouse.machinery.cel.interpreter.errors import CostLimitExceeded
+from pilothouse.machinery.cel.program import PER_CALL_LIMIT, Outcome, Program
+
+RUNTIME_BUDGET = 10_000_000
+OUT_OF_BUDGET = "running out of cost budget, no further validation rules will be run"
+_INLINE = 20_000
+"""Some milliseconds: how long the event loop may be held up."""
+
+
+class Budget:
+    """Of one object. Raises TakesLong where rules prove too dear for where they run."""
+
+    def __init__(self) -> None:
+        self.remaining = RUNTIME_BUDGET
+        self._inline = None if may_take_long() else _INLINE
+        """What is left of that; None where nobody waits."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.remaining < 0
+
+    def run(self, program: Program, variables: Mapping[str, Any]) -> Outcome:
+        """When the budget is over, what the evaluation found does not count."""
+        outcome = program.run(variables, limit=PER_CALL_LIMIT if self._inline is None else self._inline)
+        if self._inline is not None:
+            if isinstance(outcome.error, CostLimitExceeded):
+                raise TakesLong
+            self._inline -= outcome.cost
+        self.remaining = self.remaining - outcome.cost if outcome.cost <= self.remaining else -1
+        return outcome
+
+    def end(self) -> None:
+        """No further rule is run."""
+        self.remaining = -1

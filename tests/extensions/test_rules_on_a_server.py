@@ -1,0 +1,58 @@
+"""Rules of custom resources through a whole server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from custom_resources import WIDGETS, definition, install, version, widget
+from in_process import InProcessServer, in_process_server
+
+from pilothouse.machinery.objects import Json
+
+MERGE = "application/merge-patch+json"
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[InProcessServer]:
+    async with in_process_server(tmp_path, extensions=True) as running:
+        yield running
+
+
+def with_numbers(*rules: Json) -> Json:
+    numbers: Json = {"type": "array", "items": {"type": "integer"}, "maxItems": 1000}
+    spec: Json = {"type": "object", "properties": {"numbers": numbers, "color": {"type": "string"}}}
+    numbers["x-kubernetes-validations"] = list(rules)
+    return definition(version(schema={"type": "object", "properties": {"spec": spec}}))
+
+
+async def test_a_dear_rule_is_stopped_and_nobody_waits_for_it(server: InProcessServer) -> None:
+    await install(server, with_numbers({"rule": "self.all(x, self.all(y, x + y >= 0))"}))
+    assert (await server("POST", WIDGETS, widget(spec={"numbers": [1, 2]}))).status == 201
+    dear = asyncio.create_task(server("POST", WIDGETS, widget("b", spec={"numbers": list(range(1000))})))
+    await asyncio.sleep(0)
+    assert (await server("GET", f"{WIDGETS}/a")).status == 200
+    assert not dear.done()
+    answer = await dear
+    assert answer.status == 422
+    assert "no further validation rules will be run due to call cost exceeds limit for rule" in answer.json["message"]
+
+
+async def test_what_a_rule_lets_pass_is_warned_of(server: InProcessServer) -> None:
+    await install(server, with_numbers())
+    await server("POST", WIDGETS, widget(spec={"numbers": [7]}))
+    stricter = with_numbers({"rule": "self.all(x, x < 5)", "message": "too large"})
+    name = stricter["metadata"]["name"]
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+    patched = await server("PATCH", path, {"spec": {"versions": stricter["spec"]["versions"]}}, media=MERGE)
+    assert patched.status == 200, patched.body
+    answer = await server("PATCH", f"{WIDGETS}/a", {"spec": {"color": "red"}}, media=MERGE)
+    while answer.status == 200 and "warning" not in answer.headers:  # Until the new definition is served.
+        answer = await server(
+            "PATCH", f"{WIDGETS}/a", {"spec": {"color": answer.json["spec"]["color"] + "!"}}, media=MERGE
+        )
+    assert answer.headers["warning"] == '299 - "spec.numbers: Invalid value: too large"'
+    changed = await server("PATCH", f"{WIDGETS}/a", {"spec": {"numbers": [8]}}, media=MERGE)
+    assert (changed.status, changed.json["details"]["causes"][0]["field"]) == (422, "spec.numbers")
