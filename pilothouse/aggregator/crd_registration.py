@@ -26,21 +26,22 @@ class CustomResourceDefinitions(Protocol):
     """The definitions as they are now."""
 
     def get(self, name: str) -> Json | None: ...
-    def all(self) -> list[Json]: ...
-    def of_group(self, group: str) -> list[Json]: ...
     def listen(self, changed: Callable[[list[Json]], None]) -> None:
         """Tells of definitions that are new, have changed, or are gone."""
 
-    async def wait_synced(self) -> None: ...
+    async def wait_synced(self) -> None:
+        """Returns when the listeners have been told of every definition that there was."""
 
 
 class CRDRegistrationController:
-    _seen: dict[str, list[GroupVersion]]  # what each definition had when it was last heard of
+    _versions: dict[str, list[GroupVersion]]  # those of each definition, served or not
+    _serving: dict[GroupVersion, set[str]]  # the definitions that serve a version; never empty
 
     def __init__(self, definitions: CustomResourceDefinitions, registration: AutoAPIServiceRegistration) -> None:
         self._definitions = definitions
         self._registration = registration
-        self._seen = {}
+        self._versions = {}
+        self._serving = {}
         self._synced_initial_set = asyncio.Event()
         self._controller: Controller[GroupVersion] = Controller(
             _NAME, self._sync, workers=_WORKERS, queue=RateLimitingQueue(_NAME, registry=REGISTRY)
@@ -49,8 +50,8 @@ class CRDRegistrationController:
 
     async def run(self) -> None:
         await self._definitions.wait_synced()
-        for definition in self._definitions.all():
-            for group_version in _group_versions(definition):
+        for versions in self._versions.values():
+            for group_version in versions:
                 self._handle_version_update(group_version)
         self._synced_initial_set.set()
         await self._controller.run()
@@ -62,27 +63,35 @@ class CRDRegistrationController:
     def _enqueue(self, definitions: list[Json]) -> None:
         """Versions that a definition had before may be without an APIService now."""
         for definition in definitions:
-            name, versions = name_of(definition), _group_versions(definition)
-            for group_version in (*self._seen.pop(name, ()), *versions):
+            name = name_of(definition)
+            before = self._forget(name)
+            self._remember(name, self._definitions.get(name))
+            for group_version in (*before, *self._versions.get(name, ())):
                 self._controller.queue.add(group_version)
-            if self._definitions.get(name) is not None:
-                self._seen[name] = versions
+
+    def _forget(self, name: str) -> list[GroupVersion]:
+        versions = self._versions.pop(name, [])
+        for group_version in versions:
+            serving = self._serving.get(group_version, set())
+            serving.discard(name)
+            if not serving:
+                self._serving.pop(group_version, None)
+        return versions
+
+    def _remember(self, name: str, definition: Json | None) -> None:
+        if definition is None:
+            return
+        group, versions = definition["spec"]["group"], definition["spec"]["versions"]
+        self._versions[name] = [GroupVersion(group, version["name"]) for version in versions]
+        for version in versions:
+            if version.get("served"):
+                self._serving.setdefault(GroupVersion(group, version["name"]), set()).add(name)
 
     async def _sync(self, group_version: GroupVersion) -> None:
         self._handle_version_update(group_version)
 
     def _handle_version_update(self, group_version: GroupVersion) -> None:
-        definitions = self._definitions.of_group(group_version.group)
-        if any(_serves(definition, group_version.version) for definition in definitions):
+        if group_version in self._serving:
             self._registration.add_api_service_to_sync(make_api_service(group_version, PRIORITY))
         else:
             self._registration.remove_api_service_to_sync(api_service_name(group_version))
-
-
-def _group_versions(definition: Json) -> list[GroupVersion]:
-    spec = definition["spec"]
-    return [GroupVersion(spec["group"], version["name"]) for version in spec["versions"]]
-
-
-def _serves(definition: Json, version: str) -> bool:
-    return any(each["name"] == version and each.get("served") for each in definition["spec"]["versions"])

@@ -91,22 +91,23 @@ class SlowDefinitions:
     """Definitions that are known only after a while."""
 
     def __init__(self, *definitions: Json) -> None:
-        self._definitions = definitions
-        self.synced = asyncio.Event()
+        self._definitions = {name_of(each): each for each in definitions}
+        self._synced = asyncio.Event()
+        self._listeners: list[Callable[[list[Json]], None]] = []
 
     def get(self, name: str) -> Json | None:
-        return next((each for each in self.all() if name_of(each) == name), None)
+        return self._definitions.get(name)
 
-    def all(self) -> list[Json]:
-        return list(self._definitions) if self.synced.is_set() else []
+    def listen(self, changed: Callable[[list[Json]], None]) -> None:
+        self._listeners.append(changed)
 
-    def of_group(self, group: str) -> list[Json]:
-        return [each for each in self.all() if each["spec"]["group"] == group]
-
-    def listen(self, changed: Callable[[list[Json]], None]) -> None: ...
+    def come(self) -> None:
+        for changed in self._listeners:
+            changed(list(self._definitions.values()))
+        self._synced.set()
 
     async def wait_synced(self) -> None:
-        await self.synced.wait()
+        await self._synced.wait()
 
 
 class Registered:
@@ -148,7 +149,7 @@ async def test_nothing_is_deleted_before_the_definitions_are_known_and_then_only
     for _ in range(20):
         await asyncio.sleep(0)
     assert deleted.empty()
-    definitions.synced.set()
+    definitions.come()
     assert await deleted.get() == f"DELETE {API_SERVICES}/v1.gone.example.com"
     for _ in range(20):
         await asyncio.sleep(0)

@@ -1,0 +1,82 @@
+"""The view of a registry that is kept by a watch: it follows, and after a break it catches up with what it missed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from pilothouse.aggregator.api_services_to_register import Priority, make_api_service
+from pilothouse.aggregator.apiservice.storage import APIServiceStore
+from pilothouse.apiserver.registry import informer as module
+from pilothouse.apiserver.registry.informer import RegistryInformer
+from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json, name_of
+
+
+@dataclass
+class Followed:
+    """An informer that runs, and what it has told, in order: the name, and whether the object was there by then."""
+
+    registry: APIServiceStore
+    store: SqliteStore
+    informer: RegistryInformer
+    told: asyncio.Queue[tuple[str, bool]] = field(default_factory=asyncio.Queue)
+
+    def hear(self, objects: list[Json]) -> None:
+        for obj in objects:
+            self.told.put_nowait((name_of(obj), self.informer.get(name_of(obj)) is not None))
+
+    async def create(self, group: str) -> None:
+        await OwnAccess(self.registry).create(make_api_service(GroupVersion(group, "v1"), Priority(1, 1)))
+
+
+@asynccontextmanager
+async def followed(folder: Path) -> AsyncIterator[Followed]:
+    store = await SqliteStore.open(folder)
+    registry = APIServiceStore(store, root="/registry")
+    await registry.cacher.start()
+    informer = RegistryInformer(registry)
+    it = Followed(registry, store, informer)
+    informer.listen(it.hear)
+    running = asyncio.create_task(informer.run())
+    try:
+        async with asyncio.timeout(10):
+            yield it
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await registry.cacher.stop()
+        await store.close()
+
+
+async def test_what_is_there_and_what_comes_is_told_once_it_can_be_found(tmp_path: Path) -> None:
+    async with followed(tmp_path) as it:
+        await it.create("a")
+        await it.informer.wait_synced()
+        await it.create("b")
+        assert {await it.told.get(), await it.told.get()} == {("v1.a", True), ("v1.b", True)}
+        assert sorted(map(name_of, it.informer.all())) == ["v1.a", "v1.b"]
+
+
+async def test_what_happened_while_nothing_could_be_watched_is_told_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_RETRY", 0.0)
+    async with followed(tmp_path) as it:
+        await it.create("a")
+        assert await it.told.get() == ("v1.a", True)
+        await it.registry.cacher.stop()
+        entry = await it.store.get("/registry/apiregistration.k8s.io/apiservices/v1.a")
+        assert entry is not None
+        await it.store.delete(entry.key, expected=entry.modified)
+        await it.store.create(entry.key.replace("v1.a", "v1.b"), entry.value.replace(b'"v1.a"', b'"v1.b"'))
+        await it.registry.cacher.start()
+        assert [await it.told.get(), await it.told.get()] == [("v1.a", False), ("v1.b", True)]
+        assert it.informer.get("v1.a") is None
