@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qs
 
-from pilothouse.apiserver.admission.annotations import METADATA, Annotations
+from pilothouse.apiserver.audit.annotations import METADATA, Annotations
 
 if TYPE_CHECKING:
     import asyncio
 
+    from pilothouse.apiserver.audit.context import AuditContext
     from pilothouse.apiserver.authn.user import User
     from pilothouse.apiserver.request_info import RequestInfo
 
@@ -49,6 +50,8 @@ class Request:
     info: RequestInfo = field(default=None)  # type: ignore[assignment]  # set by the request info filter
     user: User = field(default=None)  # type: ignore[assignment]  # set by the authentication filter
     warnings: list[str] = field(default_factory=list)
+    audit: AuditContext | None = None
+    """Where the request is audited: what it and its answer look like is told to this."""
     _annotations: Annotations | None = None
     _query: dict[str, list[str]] | None = None
     _headers: dict[bytes, bytes] | None = None

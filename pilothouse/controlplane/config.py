@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
+from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.authn.request_header import STANDARD
 from pilothouse.apiserver.filters.chain import ChainConfig
@@ -28,6 +29,9 @@ from pilothouse.kube.served import Registries
 from pilothouse.kube.server import KubeConfig
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 
+if TYPE_CHECKING:
+    from pilothouse.controlplane.audit import Audit
+
 
 @dataclass(frozen=True, slots=True)
 class Config:
@@ -37,6 +41,7 @@ class Config:
     chain: ChainConfig
     proxy_client: KeyPair
     """What the servers of other API groups are shown."""
+    audit: Audit | None = None
 
 
 def new_config(options: CompletedOptions, store: Store) -> Config:
@@ -45,8 +50,17 @@ def new_config(options: CompletedOptions, store: Store) -> Config:
     address = PublicAddress(_endpoint_ip(options), options.secure_serving.secure_port)
     proxy = front_proxy(options)
     parts = _Parts(options, registries, Policy(), service_account_config(options), address, proxy)
-    generic = _generic(parts)
-    return Config(options, generic, _kube(parts, generic), _chain(parts, generic), proxy.client)
+    generic, audit = _generic(parts), _audit(options)
+    chain = replace(_chain(parts, generic), auditing=audit.auditing if audit else None)
+    return Config(options, generic, _kube(parts, generic), chain, proxy.client, audit)
+
+
+def _audit(options: CompletedOptions) -> Audit | None:
+    if not options.audit.policy_file:
+        return None
+    from pilothouse.controlplane.audit import build_audit  # brings an HTTP client, which others do not need
+
+    return build_audit(options.audit)
 
 
 @dataclass(frozen=True, slots=True)

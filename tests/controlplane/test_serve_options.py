@@ -69,7 +69,7 @@ def test_positional_arguments_are_refused() -> None:
 
 
 PROBLEMS = [
-    ("--audit-log-path=/x", "--audit-log-path is not supported by this version"),
+    ("--tracing-config-file=/x", "--tracing-config-file is not supported by this version"),
     ("--enable-bootstrap-token-auth", "--enable-bootstrap-token-auth is not supported by this version"),
     ("--request-timeout=-1s", "--request-timeout can not be negative value"),
     ("--max-requests-inflight=-1", "--max-requests-inflight can not be negative value"),
@@ -145,9 +145,9 @@ def test_what_makes_no_sense_is_refused(line: str, problem: str, tmp_path: Path)
 
 def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(InvalidOptions) as refusal:
-        completed("--secure-port=-1 --audit-log-path=x --event-ttl=-1s").validate()
+        completed("--secure-port=-1 --vmodule=x --event-ttl=-1s").validate()
     assert len(refusal.value.problems) == 3
-    assert str(refusal.value).startswith("[--audit-log-path is not supported by this version, --secure-port -1 must")
+    assert str(refusal.value).startswith("[--vmodule is not supported by this version, --secure-port -1 must")
 
 
 def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
@@ -185,4 +185,4 @@ def test_the_help_has_every_section_and_no_unsupported_flag() -> None:
     headings = [line for line in text.splitlines() if line.endswith(" flags:")]
     assert headings[:4] == ["Generic flags:", "Etcd flags:", "Secure serving flags:", "Insecure serving flags:"]
     assert "      --secure-port int\n                The port for HTTPS. 0 takes any free one. (default 6443)" in text
-    assert "audit-log-path" not in text
+    assert "tracing-config-file" not in text

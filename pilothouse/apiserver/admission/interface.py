@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
-from pilothouse.apiserver.admission.annotations import METADATA
 from pilothouse.apiserver.admission.equivalents import EquivalentResources
 from pilothouse.apiserver.admission.reinvocation import ReinvocationContext
+from pilothouse.apiserver.audit.annotations import METADATA
 from pilothouse.apiserver.authn.user import User
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json

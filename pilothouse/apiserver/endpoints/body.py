@@ -26,11 +26,16 @@ def decode_object_body(
         )
     metadata(decoded.obj)
     scope.default(decoded.obj)
+    if request.audit is not None:
+        request.audit.log_request_object(decoded.obj)
     return scope.stored(decoded.obj)
 
 
 def decode_delete_options(request: Request, scope: RequestScope, body: bytes) -> Json:
-    return decode_meta_options(negotiate_input(request, BUILT_IN), body, "DeleteOptions")
+    options = decode_meta_options(negotiate_input(request, BUILT_IN), body, "DeleteOptions")
+    if request.audit is not None:
+        request.audit.log_request_object(options)
+    return options
 
 
 def check_name(obj: Json, request: Request) -> None:

@@ -11,6 +11,7 @@ import orjson
 from pilothouse.apiserver.endpoints import transform
 from pilothouse.apiserver.endpoints.negotiation import Output
 from pilothouse.apiserver.endpoints.scope import RequestScope
+from pilothouse.apiserver.endpoints.serializers.registry import JSON
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.registry.interface import ListResult, Result
 from pilothouse.apiserver.storage.object import StoredObject
@@ -34,6 +35,8 @@ def object_response(
     if not isinstance(result, StoredObject):
         obj = result if transform.is_status(result) else scope.served(result)
         return encoded(request, output, obj, status=status)
+    if request.audit is not None and request.audit.wants_response:
+        request.audit.log_response_object(JSON.whole(JSON.piece(result, scope.view), scope.view, pretty=False))
     serializer = output.serializer
     body = serializer.whole(serializer.piece(result, scope.view), scope.view, pretty=output.pretty)
     return _finish(request, output, body, status)
@@ -43,6 +46,8 @@ def list_response(request: Request, scope: RequestScope, output: Output, result:
     if output.convert is not None:
         return encoded(request, output, transform.listed(request, scope, output.convert, result))
     serializer = output.serializer
+    if request.audit is not None and request.audit.wants_response:
+        request.audit.log_response_object(_json_list(scope, result))
     pieces = [serializer.piece(stored, scope.view) for stored in result.objects]
     parts = serializer.list(scope.view, list_metadata(result, typed_items=scope.view.typed_items), pieces)
     if output.pretty:
@@ -52,7 +57,14 @@ def list_response(request: Request, scope: RequestScope, output: Output, result:
     return _stream(request, output, parts)
 
 
+def _json_list(scope: RequestScope, result: ListResult) -> bytes:
+    pieces = [JSON.piece(stored, scope.view) for stored in result.objects]
+    return b"".join(JSON.list(scope.view, list_metadata(result, typed_items=scope.view.typed_items), pieces))
+
+
 def encoded(request: Request, output: Output, obj: Json, *, status: int = 200) -> Response:
+    if request.audit is not None and request.audit.wants_response:
+        request.audit.log_response_object(orjson.dumps(obj))
     return _finish(request, output, output.serializer.encode(obj, pretty=output.pretty), status)
 
 

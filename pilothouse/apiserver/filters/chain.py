@@ -11,6 +11,7 @@ from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
 from pilothouse.apiserver.authn.superuser import INSECURE_SUPERUSER, AlwaysUser
 from pilothouse.apiserver.authn.tokens import loopback_user
 from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.filters.audit import Auditing, with_audit, with_failed_authentication_audit
 from pilothouse.apiserver.filters.audit_id import with_audit_id
 from pilothouse.apiserver.filters.authentication import with_authentication
 from pilothouse.apiserver.filters.authorization import with_authorization
@@ -41,18 +42,18 @@ class ChainConfig:
     in_flight: WaitGroup = field(default_factory=WaitGroup)
     front_proxy: tuple[RequestHeaders, ...] = (STANDARD,)
     """The headers in which front proxies name users."""
+    auditing: Auditing | None = None
     is_terminating: Callable[[], bool] = lambda: False
     """Whether requests are to be turned away with 429 by now: --shutdown-send-retry-after."""
 
 
 def handler_chain(api: Handler, config: ChainConfig) -> Handler:
-    """The way in to the secure port. Audit and fairness have their places between those here:
-
-    authentication → audit → impersonation → priority and fairness (instead of max in flight) → authorization
-    """
+    """The way in to the secure port."""
     filters: list[Filter] = [
         *_before_authentication(config),
+        with_failed_authentication_audit(config.auditing),
         with_authentication(config.authenticator, anonymous=config.anonymous, front_proxy=config.front_proxy),
+        with_audit(config.auditing),
         with_impersonation(config.authorizer),
         with_max_in_flight(config.max_requests_inflight, config.max_mutating_requests_inflight),
         with_authorization(config.authorizer),
@@ -65,6 +66,7 @@ def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
     filters: list[Filter] = [
         *_before_authentication(config),
         with_authentication(AlwaysUser(INSECURE_SUPERUSER)),
+        with_audit(config.auditing),
         with_max_in_flight(config.max_requests_inflight, config.max_mutating_requests_inflight),
     ]
     return fold(filters, api)
@@ -72,7 +74,11 @@ def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
 
 def loopback_handler_chain(api: Handler, config: ChainConfig) -> Handler:
     """The way in for the server's own calls: they are made by system:apiserver, and never wait for those of others."""
-    filters: list[Filter] = [*_before_authentication(config), with_authentication(AlwaysUser(loopback_user()))]
+    filters: list[Filter] = [
+        *_before_authentication(config),
+        with_authentication(AlwaysUser(loopback_user())),
+        with_audit(config.auditing),
+    ]
     return fold(filters, api)
 
 

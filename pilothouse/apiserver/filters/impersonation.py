@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
+from pilothouse.apiserver.audit.event import user_info
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.impersonation import impersonated_user
 from pilothouse.apiserver.authz.interface import Authorizer, attributes_of
@@ -25,6 +26,8 @@ def with_impersonation(authorizer: Authorizer) -> Filter:
             wanted = wanted_user(request.headers)
             if wanted is not None:
                 request.user = await impersonated_user(authorizer, wanted, attributes_of(request))
+                if request.audit is not None:
+                    request.audit.log_impersonated_user(user_info(request.user))
             request.headers = [pair for pair in request.headers if not pair[0].startswith(_PREFIX)]
             return await handler(request)
 

@@ -15,6 +15,7 @@ from pilothouse.controlplane.options import no_effect, unsupported
 from pilothouse.controlplane.options.admission import AdmissionOptions
 from pilothouse.controlplane.options.aggregator import AggregatorOptions
 from pilothouse.controlplane.options.api_enablement import APIEnablementOptions
+from pilothouse.controlplane.options.audit import AuditOptions
 from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.controlplane.options.authorization import AuthorizationOptions
 from pilothouse.controlplane.options.controllers import ControllerOptions
@@ -34,6 +35,7 @@ SECTIONS: dict[str, type[Any]] = {
     "etcd": EtcdOptions,
     "secure_serving": SecureServingOptions,
     "insecure_serving": InsecureServingOptions,
+    "audit": AuditOptions,
     "features": FeatureOptions,
     "authentication": AuthenticationOptions,
     "authorization": AuthorizationOptions,
@@ -56,6 +58,7 @@ class Options:
     etcd: EtcdOptions = field(default_factory=EtcdOptions)
     secure_serving: SecureServingOptions = field(default_factory=SecureServingOptions)
     insecure_serving: InsecureServingOptions = field(default_factory=InsecureServingOptions)
+    audit: AuditOptions = field(default_factory=AuditOptions)
     features: FeatureOptions = field(default_factory=FeatureOptions)
     authentication: AuthenticationOptions = field(default_factory=AuthenticationOptions)
     authorization: AuthorizationOptions = field(default_factory=AuthorizationOptions)

@@ -6,8 +6,6 @@ from pilothouse.controlplane.flags.declare import Flag
 from pilothouse.controlplane.flags.values import BOOL, STRING
 
 _BOOLEANS = """
-    audit-log-batch-throttle-enable audit-log-compress
-    audit-log-truncate-enabled audit-webhook-batch-throttle-enable audit-webhook-truncate-enabled
     emulation-forward-compatible enable-bootstrap-token-auth enable-logs-handler
     log-json-split-stream log-text-split-stream
     runtime-config-emulation-forward-compatible service-account-lookup
@@ -15,13 +13,6 @@ _BOOLEANS = """
 
 _VALUES = """
     admission-control admission-control-config-file allow-metric-labels allow-metric-labels-manifest
-    audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst
-    audit-log-batch-throttle-qps audit-log-format audit-log-maxage audit-log-maxbackup audit-log-maxsize
-    audit-log-mode audit-log-path audit-log-truncate-max-batch-size audit-log-truncate-max-event-size
-    audit-log-version audit-policy-file audit-webhook-batch-buffer-size audit-webhook-batch-initial-backoff
-    audit-webhook-batch-max-size audit-webhook-batch-max-wait audit-webhook-batch-throttle-burst
-    audit-webhook-batch-throttle-qps audit-webhook-config-file audit-webhook-initial-backoff audit-webhook-mode
-    audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size audit-webhook-version
     authentication-config authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
     authentication-token-webhook-version authorization-config authorization-policy-file
     authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl

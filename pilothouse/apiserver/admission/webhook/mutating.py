@@ -7,7 +7,6 @@ import logging
 
 import orjson
 
-from pilothouse.apiserver.admission.annotations import REQUEST
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.matching.matcher import Match
 from pilothouse.apiserver.admission.metrics import WEBHOOK_FAIL_OPEN
@@ -19,6 +18,7 @@ from pilothouse.apiserver.admission.webhook.observing import observed
 from pilothouse.apiserver.admission.webhook.patching import Patched, apply_patch
 from pilothouse.apiserver.admission.webhook.plugin import WebhookPlugin
 from pilothouse.apiserver.admission.webhook.reinvocation import WebhookReinvocation
+from pilothouse.apiserver.audit.annotations import REQUEST
 from pilothouse.machinery.errors import InternalError
 
 _TYPE = "admit"

@@ -1,0 +1,130 @@
+"""How events get to where they are kept: at once, or gathered into batches by a task of their own.
+
+blocking         the request waits until the event is written; an event that can not be is counted and lost
+blocking-strict  the same, but the request fails when its RequestReceived event can not be written
+batch            events wait in a bounded buffer; when it is full, new ones are counted and lost
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pilothouse.apiserver.audit.context import Sink
+from pilothouse.apiserver.audit.metrics import ERRORS
+from pilothouse.apiserver.audit.truncation import Truncation
+from pilothouse.machinery.objects import Json
+
+_log = logging.getLogger(__name__)
+
+BLOCKING, BLOCKING_STRICT, BATCH = "blocking", "blocking-strict", "batch"
+
+
+class Backend(Sink, Protocol):
+    async def run(self) -> None:
+        """Until cancelled; what is still waiting then is sent."""
+
+
+class BlockingBackend:
+    """For what can be written without waiting for anybody, such as a local file."""
+
+    def __init__(
+        self, name: str, send: Callable[[list[Json]], None], *, strict: bool, truncation: Truncation | None
+    ) -> None:
+        self._name = name
+        self._send = send
+        self._strict = strict
+        self._truncation = truncation
+
+    def process(self, event: Json) -> bool:
+        try:
+            for batch in self._truncation.batches([event]) if self._truncation else [[event]]:
+                self._send(batch)
+        except OSError as error:
+            ERRORS.labels(self._name).inc()
+            _log.error("audit plugin %s: %s", self._name, error)
+            return not (self._strict and event["stage"] == "RequestReceived")
+        return True
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+
+@dataclass(frozen=True, slots=True)
+class BatchConfig:
+    buffer_size: int = 10000
+    max_size: int = 400
+    max_wait: float = 30.0
+    throttle: Callable[[], Awaitable[None]] | None = None
+    """Waits until another batch may be sent."""
+
+
+@dataclass(slots=True)
+class BatchBackend:
+    name: str
+    send: Callable[[list[Json]], Awaitable[None]]
+    config: BatchConfig = field(default_factory=BatchConfig)
+    truncation: Truncation | None = None
+    _waiting: asyncio.Queue[Json] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._waiting = asyncio.Queue(self.config.buffer_size)
+
+    def process(self, event: Json) -> bool:
+        try:
+            self._waiting.put_nowait(event)
+        except asyncio.QueueFull:
+            ERRORS.labels(self.name).inc()
+            _log.error("audit plugin %s: the buffer is full, an event is lost", self.name)
+        return True
+
+    async def run(self) -> None:
+        try:
+            while True:
+                await self._send_all(await self._gathered())
+        finally:
+            rest = [self._waiting.get_nowait() for _ in range(self._waiting.qsize())]
+            for start in range(0, len(rest), self.config.max_size):
+                await self._send_all(rest[start : start + self.config.max_size])
+
+    async def _gathered(self) -> list[Json]:
+        """At most a batch; when `max_wait` has passed since the first event, what there is."""
+        events = [await self._waiting.get()]
+        try:
+            async with asyncio.timeout(self.config.max_wait):
+                while len(events) < self.config.max_size:
+                    events.append(await self._waiting.get())
+        except TimeoutError:
+            pass
+        except asyncio.CancelledError:
+            for event in events:
+                self._waiting.put_nowait(event)
+            raise
+        return events
+
+    async def _send_all(self, events: list[Json]) -> None:
+        for batch in self.truncation.batches(events) if self.truncation else [events]:
+            if self.config.throttle is not None:
+                await self.config.throttle()
+            try:
+                await self.send(batch)
+            except Exception as error:
+                ERRORS.labels(self.name).inc(len(batch))
+                _log.error("audit plugin %s: %d events are lost: %s", self.name, len(batch), error)
+
+
+class UnionBackend:
+    def __init__(self, backends: Sequence[Backend]) -> None:
+        self._backends = tuple(backends)
+
+    def process(self, event: Json) -> bool:
+        kept = [backend.process(event) for backend in self._backends]
+        return all(kept)
+
+    async def run(self) -> None:
+        async with asyncio.TaskGroup() as running:
+            for backend in self._backends:
+                running.create_task(backend.run())

@@ -1,0 +1,79 @@
+"""What an audit event says about a request before anything is known of its outcome."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+
+from pilothouse.apiserver.audit.policy import LEVELS, Level
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.request_info import RequestInfo
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.times import now_micro
+
+_LONGEST_USER_AGENT = 1024
+_LEVEL_NAMES = {level: name for name, level in LEVELS.items()}
+
+
+def event_of(request: Request, level: Level) -> Json:
+    event: Json = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": _LEVEL_NAMES[level],
+        "auditID": request.audit_id,
+        "stage": "",
+        "requestURI": request.path + (f"?{request.query_string}" if request.query_string else ""),
+        "verb": request.info.verb,
+        "user": user_info(request.user) if request.user is not None else {},
+        "sourceIPs": source_ips(request),
+        "userAgent": _user_agent(request),
+        "requestReceivedTimestamp": now_micro(),
+    }
+    if request.info.is_resource:
+        event["objectRef"] = _object_reference(request.info)
+    return event
+
+
+def user_info(user: User) -> Json:
+    info: Json = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return info
+
+
+def _object_reference(info: RequestInfo) -> Json:
+    fields = {
+        "resource": info.resource,
+        "namespace": info.namespace,
+        "name": info.name,
+        "apiGroup": info.group,
+        "apiVersion": info.version,
+        "subresource": info.subresource,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def _user_agent(request: Request) -> str:
+    said = request.header(b"user-agent")
+    return said if len(said) <= _LONGEST_USER_AGENT else f"{said[:_LONGEST_USER_AGENT]}...TRUNCATED"
+
+
+def source_ips(request: Request) -> list[str]:
+    """Whom proxies on the way name, farthest first, and last who is connected."""
+    said = request.header(b"x-forwarded-for") or request.header(b"x-real-ip")
+    named = [address for part in said.split(",") if (address := _address(part))] if said else []
+    connected = _address(request.client[0]) if request.client else ""
+    if connected and (not named or named[-1] != connected):
+        named.append(connected)
+    return named
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ip_address(text.strip()))
+    except ValueError:
+        return ""

@@ -1,0 +1,181 @@
+"""The audit policy: the first rule that a request matches says how much of it is logged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+from pilothouse.apiserver.authz.interface import Attributes
+from pilothouse.machinery.codec.yaml import parse_yaml
+from pilothouse.machinery.errors import aggregate
+from pilothouse.machinery.field import Errors, FieldError, invalid, not_supported, required, root
+from pilothouse.machinery.field import Path as FieldPath
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.names import name_is_dns_subdomain
+
+
+class Level(IntEnum):
+    """The more is logged, the greater."""
+
+    NONE = 0
+    METADATA = 1
+    REQUEST = 2
+    REQUEST_RESPONSE = 3
+
+
+LEVELS = {
+    "None": Level.NONE,
+    "Metadata": Level.METADATA,
+    "Request": Level.REQUEST,
+    "RequestResponse": Level.REQUEST_RESPONSE,
+}
+STAGES = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Panic")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How one request is audited."""
+
+    level: Level
+    omit_stages: frozenset[str] = frozenset()
+    omit_managed_fields: bool = False
+
+
+NOT_AUDITED = Decision(Level.NONE)
+
+
+class AuditPolicy:
+    def __init__(self, policy: Json) -> None:
+        """A valid Policy."""
+        everywhere = frozenset(policy.get("omitStages") or ())
+        managed = bool(policy.get("omitManagedFields"))
+        self._rules = [(_Rule(rule), _decision(rule, everywhere, managed)) for rule in policy.get("rules") or ()]
+
+    def decide(self, attributes: Attributes) -> Decision:
+        """A request that no rule speaks of is not logged."""
+        return next((decision for rule, decision in self._rules if rule.matches(attributes)), NOT_AUDITED)
+
+
+def read_policy(path: Path) -> AuditPolicy:
+    """Raises OSError, and ValueError that names everything that is wrong."""
+    try:
+        policy = parse_yaml(path.read_bytes()).value
+    except ValueError as error:
+        raise ValueError(f"loading audit policy file: {path}: {error}") from None
+    kind = (policy.get("apiVersion"), policy.get("kind")) if isinstance(policy, dict) else ()
+    if kind != ("audit.k8s.io/v1", "Policy"):
+        raise ValueError(f"loading audit policy file: {path} is no Policy of audit.k8s.io/v1")
+    if not policy.get("rules"):
+        raise ValueError(f"loading audit policy file: loaded illegal policy with 0 rules from file {path}")
+    if problems := [str(error) for error in _problems(policy)]:
+        raise ValueError(f"loading audit policy file: {aggregate(problems)}")
+    return AuditPolicy(policy)
+
+
+def _decision(rule: Json, omit_stages: frozenset[str], omit_managed_fields: bool) -> Decision:
+    own = rule.get("omitManagedFields")
+    return Decision(
+        LEVELS[rule["level"]],
+        omit_stages | frozenset(rule.get("omitStages") or ()),
+        omit_managed_fields if own is None else bool(own),
+    )
+
+
+class _Rule:
+    """An empty list says nothing, and matches everything."""
+
+    def __init__(self, rule: Json) -> None:
+        self._users = frozenset(rule.get("users") or ())
+        self._groups = frozenset(rule.get("userGroups") or ())
+        self._verbs = frozenset(rule.get("verbs") or ())
+        self._namespaces = frozenset(rule.get("namespaces") or ())
+        self._resources: list[Json] = list(rule.get("resources") or ())
+        self._paths: list[str] = list(rule.get("nonResourceURLs") or ())
+
+    def matches(self, attributes: Attributes) -> bool:
+        if self._users and attributes.user.name not in self._users:
+            return False
+        if self._groups and self._groups.isdisjoint(attributes.user.groups):
+            return False
+        if self._verbs and attributes.verb not in self._verbs:
+            return False
+        if self._namespaces or self._resources:
+            return attributes.is_resource and self._matches_resource(attributes)
+        if self._paths:
+            return not attributes.is_resource and any(_path_matches(attributes.path, spec) for spec in self._paths)
+        return True
+
+    def _matches_resource(self, attributes: Attributes) -> bool:
+        if self._namespaces and attributes.namespace not in self._namespaces:
+            return False
+        return not self._resources or any(_matches_group(entry, attributes) for entry in self._resources)
+
+
+def _matches_group(entry: Json, attributes: Attributes) -> bool:
+    if entry.get("group", "") not in (attributes.group, "*"):
+        return False
+    if not (resources := entry.get("resources")):
+        return True
+    if (names := entry.get("resourceNames")) and attributes.name not in names:
+        return False
+    resource, subresource = attributes.resource, attributes.subresource
+    wanted = {"*", f"{resource}/{subresource}" if subresource else resource, f"{resource}/*"}
+    if subresource:
+        wanted.add(f"*/{subresource}")
+    return not wanted.isdisjoint(resources)
+
+
+def _path_matches(path: str, spec: str) -> bool:
+    return spec in ("*", path) or (spec.endswith("*") and path.startswith(spec.rstrip("*")))
+
+
+def _problems(policy: Json) -> Errors:
+    yield from _stage_problems(policy.get("omitStages") or [], root("omitStages"))
+    for index, rule in enumerate(policy.get("rules") or ()):
+        path = root("rules").index(index)
+        yield from _level_problems(rule.get("level") or "", path.child("level"))
+        yield from _path_problems(rule.get("nonResourceURLs") or [], path.child("nonResourceURLs"))
+        for entry in rule.get("resources") or ():
+            yield from _resource_problems(entry, path.child("resources"))
+        yield from _stage_problems(rule.get("omitStages") or [], path.child("omitStages"))
+        if rule.get("nonResourceURLs") and (rule.get("resources") or rule.get("namespaces")):
+            why = "rules cannot apply to both regular resources and non-resource URLs"
+            yield invalid(path.child("nonResourceURLs"), rule["nonResourceURLs"], why)
+
+
+def _level_problems(level: str, path: FieldPath) -> Errors:
+    if not level:
+        yield required(path, "")
+    elif level not in LEVELS:
+        yield not_supported(path, level, LEVELS)
+
+
+def _path_problems(urls: list[str], path: FieldPath) -> Errors:
+    for index, url in enumerate(urls):
+        if url == "*":
+            continue
+        if not url.startswith("/"):
+            yield invalid(path.index(index), url, "non-resource URL rules must begin with a '/' character")
+        if "*" in url[:-1]:
+            why = "non-resource URL wildcards '*' must be the final character of the rule"
+            yield invalid(path.index(index), url, why)
+
+
+def _resource_problems(entry: Json, path: FieldPath) -> Errors:
+    group = entry.get("group") or ""
+    if group not in ("", "*") and (wrong := name_is_dns_subdomain(group)):
+        yield invalid(path.child("group"), group, ",".join(wrong))
+    if entry.get("resourceNames") and not entry.get("resources"):
+        yield _needs_resource(path, entry["resourceNames"])
+
+
+def _needs_resource(path: FieldPath, names: Any) -> FieldError:
+    return invalid(path.child("resourceNames"), names, "using resourceNames requires at least one resource")
+
+
+def _stage_problems(stages: list[str], path: FieldPath) -> Errors:
+    for index, stage in enumerate(stages):
+        if stage not in STAGES:
+            yield invalid(path.index(index), stage, f"allowed stages are {','.join(STAGES)}")

@@ -1,0 +1,151 @@
+"""Audit: what the policy wants to know of a request is logged when it comes, when its answer begins, and at its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
+
+from pilothouse.apiserver.audit.context import AuditContext, Sink
+from pilothouse.apiserver.audit.event import event_of
+from pilothouse.apiserver.audit.metrics import EVENTS, LEVELS, REJECTED
+from pilothouse.apiserver.audit.policy import LEVELS as LEVEL_NAMES
+from pilothouse.apiserver.audit.policy import AuditPolicy, Level
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authz.interface import attributes_of
+from pilothouse.apiserver.filters.long_running import is_long_running
+from pilothouse.apiserver.http import Filter, Handler, Request, Response, Stream, Upgrade
+from pilothouse.machinery.errors import InternalError, StatusError, Unauthorized
+
+_NAMES = {level: (name,) for name, level in LEVEL_NAMES.items()}
+_NOBODY = User("")
+_CLOSED_EARLY = {"status": "Success", "message": "Connection closed early", "code": 200}
+
+
+@dataclass(frozen=True, slots=True)
+class Auditing:
+    policy: AuditPolicy
+    sink: Sink
+
+
+def with_audit(auditing: Auditing | None) -> Filter:
+    """Without a policy and a place to log to, nothing is."""
+
+    def wrap(handler: Handler) -> Handler:
+        async def audit(request: Request) -> Response:
+            assert auditing is not None
+            context = _begun(request, auditing)
+            if context is None:
+                return await handler(request)
+            if not _stage(request, context, "RequestReceived"):
+                REJECTED.inc()
+                raise InternalError.of("failed to store audit event")
+            request.audit = context
+            return await _answered(request, context, handler)
+
+        return audit if auditing is not None else handler
+
+    return wrap
+
+
+def with_failed_authentication_audit(auditing: Auditing | None) -> Filter:
+    """Stands around authentication, and logs those who do not get past it, by nobody's name."""
+
+    def wrap(handler: Handler) -> Handler:
+        async def audit(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except Unauthorized as error:
+                assert auditing is not None
+                if request.user is None and (context := _begun(request, auditing)) is not None:
+                    tried = ", ".join(_methods(request))
+                    context.log_status(error.status | {"message": f"Authentication failed, attempted: {tried}"})
+                    _stage(request, context, "ResponseStarted")
+                raise
+
+        return audit if auditing is not None else handler
+
+    return wrap
+
+
+def _methods(request: Request) -> list[str]:
+    """What the request showed, never its content."""
+    shown = ["bearer"] if request.header(b"authorization").lower().startswith("bearer ") else []
+    shown += ["basic"] if request.header(b"authorization").lower().startswith("basic ") else []
+    shown += ["x509"] if request.transport is not None and request.transport.get_extra_info("peercert") else []
+    return shown or ["none"]
+
+
+def _begun(request: Request, auditing: Auditing) -> AuditContext | None:
+    attributes = attributes_of(request)
+    if attributes.user is None:
+        attributes.user = _NOBODY
+    decision = auditing.policy.decide(attributes)
+    LEVELS.inc(_NAMES[decision.level])
+    if decision.level is Level.NONE:
+        return None
+    return AuditContext(decision, event_of(request, decision.level), auditing.sink)
+
+
+def _stage(request: Request, context: AuditContext, stage: str) -> bool:
+    EVENTS.inc(())
+    return context.stage(stage, request.annotations.at(*context.annotation_levels))
+
+
+async def _answered(request: Request, context: AuditContext, handler: Handler) -> Response:
+    try:
+        response = await handler(request)
+    except StatusError as error:
+        _failed(request, context, error)
+        raise
+    except Exception as error:
+        message = f"APIServer panic'd: {error}"
+        context.log_status({"status": "Failure", "reason": "InternalError", "message": message, "code": 500})
+        _stage(request, context, "Panic")
+        raise
+    except BaseException:
+        context.log_status(_CLOSED_EARLY)
+        _stage(request, context, "ResponseComplete")
+        raise
+    return _logged(request, context, response)
+
+
+def _failed(request: Request, context: AuditContext, error: StatusError) -> None:
+    context.log_status(error.status)
+    if is_long_running(request.info):
+        _stage(request, context, "ResponseStarted")
+    _stage(request, context, "ResponseComplete")
+
+
+def _logged(request: Request, context: AuditContext, response: Response) -> Response:
+    if not context.has_status:
+        context.log_status({"code": 101 if response.upgrade else response.status})
+    if is_long_running(request.info):
+        _stage(request, context, "ResponseStarted")
+    if response.upgrade is not None:
+        response.upgrade = _until_closed(request, context, response.upgrade)
+    elif isinstance(response.body, bytes):
+        _stage(request, context, "ResponseComplete")
+    else:
+        response.body = _until_ended(request, context, response.body)
+    return response
+
+
+async def _until_ended(request: Request, context: AuditContext, body: Stream) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in body:
+            yield chunk
+    finally:
+        if isinstance(body, AsyncGenerator):
+            await body.aclose()
+        _stage(request, context, "ResponseComplete")
+
+
+def _until_closed(request: Request, context: AuditContext, upgrade: Upgrade) -> Upgrade:
+    async def run(transport: asyncio.Transport, data: bytes) -> None:
+        try:
+            await upgrade(transport, data)
+        finally:
+            _stage(request, context, "ResponseComplete")
+
+    return run
