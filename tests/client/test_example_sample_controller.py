@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from live_server import LiveServer
 
 from pilothouse.client.rest.client import RESTClient
@@ -19,6 +20,7 @@ from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.machinery.objects import Json, uid_of
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "sample_controller.py"
 FOO = "samplecontroller.k8s.io/v1alpha1"
 
@@ -87,9 +89,9 @@ async def controller(server: LiveServer) -> AsyncIterator[asyncio.subprocess.Pro
         await process.wait()
 
 
-@pytest.fixture
-async def live(tmp_path: Path) -> AsyncIterator[LiveServer]:
-    async with LiveServer(tmp_path / "data").run() as running:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveServer]:
+    async with LiveServer(tmp_path_factory.mktemp("server")).run() as running:
         yield running
 
 
@@ -134,7 +136,7 @@ async def test_a_deployment_of_somebody_else_is_left_alone(live: LiveServer) -> 
         await cluster.served()
         theirs = await cluster.deployments.create(
             {
-                "metadata": {"name": "web"},
+                "metadata": {"name": "shop"},
                 "spec": {
                     "replicas": 3,
                     "selector": {"matchLabels": {"app": "x"}},
@@ -145,14 +147,14 @@ async def test_a_deployment_of_somebody_else_is_left_alone(live: LiveServer) -> 
                 },
             }
         )
-        foo = await cluster.create("web", replicas=1)
+        foo = await cluster.create("shop", replicas=1)
         event = await cluster.event("ErrResourceExists", foo)
         assert (event["type"], event["message"]) == (
             "Warning",
-            'Resource "web" already exists and is not managed by Foo',
+            'Resource "shop" already exists and is not managed by Foo',
         )
-        assert (await cluster.deployments.get("web"))["metadata"]["uid"] == uid_of(theirs)
-        await cluster.deployments.delete("web")
+        assert (await cluster.deployments.get("shop"))["metadata"]["uid"] == uid_of(theirs)
+        await cluster.deployments.delete("shop")
         await cluster.owned(foo, 1)
         running.terminate()
         async with asyncio.timeout(30):
