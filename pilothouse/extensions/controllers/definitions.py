@@ -16,7 +16,7 @@ class Definitions(RegistryInformer):
 
     def of_group(self, group: str) -> list[Json]:
         """By name. May be asked in another thread."""
-        return sorted(self._by_group.get(group, {}).values(), key=name_of)
+        return [definition for _, definition in sorted(self._by_group.get(group, {}).items())]
 
     def _tell(self, objects: list[Json]) -> None:
         for definition in objects:
