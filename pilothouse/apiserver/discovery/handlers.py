@@ -16,10 +16,11 @@ from pilothouse.apiserver.discovery.groups import (
     group_discovery_list,
 )
 from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
+from pilothouse.apiserver.discovery.metrics import NO_PEER_REQUESTS
 from pilothouse.apiserver.discovery.resources import resource_list
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.endpoints.negotiation import matches, negotiate_output, parse_accept
-from pilothouse.apiserver.endpoints.response import encoded
+from pilothouse.apiserver.endpoints.response import compressed, encoded
 from pilothouse.apiserver.endpoints.routes import method_not_allowed
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, JSON
@@ -57,7 +58,7 @@ class AggregatedDocument:
         if request.header(b"if-none-match") == self.etag:
             return Response(304, b"", headers)
         media_type = f"{serializer.media_type}{_PARAMETERS}".encode()
-        return Response(200, self.body(serializer), [(b"content-type", media_type), *headers])
+        return compressed(request, Response(200, self.body(serializer), [(b"content-type", media_type), *headers]))
 
 
 def get_only(handler: Handler) -> Handler:
@@ -73,8 +74,11 @@ def with_aggregated(plain: Handler, aggregated: Callable[[], AggregatedDocument]
     """Clients that know the aggregated form ask for it in their Accept header."""
 
     async def discover(request: Request) -> Response:
-        serializer = aggregated_form(request.header(b"accept"))
+        accept = request.header(b"accept")
+        serializer = aggregated_form(accept)
         if serializer is not None:
+            if "profile=nopeer" in accept:
+                NO_PEER_REQUESTS.inc()
             return aggregated().answer(request, serializer)
         response = await plain(request)
         return response.with_header(b"vary", b"Accept")

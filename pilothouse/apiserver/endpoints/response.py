@@ -85,8 +85,13 @@ def _indented(body: bytes, output: Output) -> bytes:
 
 
 def _finish(request: Request, output: Output, body: bytes, status: int) -> Response:
-    response = Response(status, body, [(b"content-type", output.serializer.media_type.encode())])
-    if len(body) < _GZIP_FROM or not _accepts_gzip(request):
+    return compressed(request, Response(status, body, [(b"content-type", output.serializer.media_type.encode())]))
+
+
+def compressed(request: Request, response: Response) -> Response:
+    """The answer as it is, or compressed if that is worth it and the client can take it."""
+    body = response.body
+    if not isinstance(body, bytes) or len(body) < _GZIP_FROM or not _accepts_gzip(request):
         return response
     response.body = _compressed(iter((body,)))
     return _as_gzip(response)

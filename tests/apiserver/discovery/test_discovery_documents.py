@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from in_process import InProcessServer, in_process_server
 
+from pilothouse.apiserver.metrics import REGISTRY
+
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 
@@ -56,3 +58,26 @@ async def test_an_unknown_version_of_a_known_group_is_a_status_and_an_unknown_gr
 ) -> None:
     assert (await api("GET", "/api/v9")).json["message"] == "the server could not find the requested resource"
     assert (await api("GET", "/apis/nosuch.example.com")).body == b"404 page not found\n"
+
+
+async def test_all_forms_of_the_aggregated_document_have_the_same_etag(api: InProcessServer) -> None:
+    forms = [AGGREGATED.replace("json", form) for form in ("json", "yaml", "vnd.kubernetes.protobuf")]
+    answers = [await api("GET", "/apis", accept=form) for form in forms]
+    assert len({answer.headers["etag"] for answer in answers}) == 1
+    assert [answer.headers["content-type"].partition(";")[0] for answer in answers] == [
+        "application/json",
+        "application/yaml",
+        "application/vnd.kubernetes.protobuf",
+    ]
+    assert answers[2].body.startswith(b"k8s\x00")
+
+
+async def test_requests_for_what_this_server_alone_knows_are_counted(api: InProcessServer) -> None:
+    before = _no_peer_requests()
+    await api("GET", "/apis", accept=AGGREGATED)
+    await api("GET", "/apis", accept=AGGREGATED.replace("List,", "List;profile=nopeer,"))
+    assert _no_peer_requests() == before + 1
+
+
+def _no_peer_requests() -> float:
+    return REGISTRY.get_sample_value("aggregator_discovery_nopeer_requests_total") or 0.0

@@ -1,0 +1,69 @@
+"""Two hundred APIServices, half of them dead: what clients ask for first is answered at once, from memory."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import orjson
+from api_services import AGGREGATED, RemoteServer, api_service, group
+from in_process import InProcessServer, in_process_server
+
+from pilothouse.aggregator.discovery.manager import DiscoveryManager
+from pilothouse.apiserver.discovery.manager import GroupManager
+from pilothouse.apiserver.endpoints.serializers.registry import JSON
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.machinery.objects import Json
+
+API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+MANY, LIMIT = 200, 0.02
+
+
+async def _hangs(request: Request) -> Response:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def test_the_lists_of_groups_take_less_than_20_ms_whatever_has_just_changed(tmp_path: Path) -> None:
+    async with in_process_server(tmp_path, aggregator=True) as server:
+        for number in range(MANY):
+            await _create(server, number)
+        fastest = {accept: float("inf") for accept in ("application/json", AGGREGATED)}
+        for number in range(MANY, MANY + 3):
+            await _create(server, number)
+            for accept in fastest:
+                began = time.perf_counter()
+                answer = await server("GET", "/apis", accept=accept)
+                fastest[accept] = min(fastest[accept], time.perf_counter() - began)
+                assert answer.status == 200
+        assert max(fastest.values()) < LIMIT
+
+
+async def _create(server: InProcessServer, number: int) -> None:
+    obj: Json = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", **api_service(f"g{number}.io")}
+    obj["spec"]["insecureSkipTLSVerify"] = True
+    answer = await server("POST", API_SERVICES, obj)
+    assert answer.status == 201, answer.body
+
+
+async def test_those_that_answer_are_current_while_the_others_hang() -> None:
+    manager = DiscoveryManager(GroupManager(), {}, timeout=0.1)
+    running = asyncio.create_task(manager.run())
+    for number in range(MANY):
+        server = RemoteServer()
+        server.serve_groups(group(f"g{number}.io", v1=["things"]))
+        manager.add_api_service(_hangs if number % 2 else server, api_service(f"g{number}.io"))
+    began = time.perf_counter()
+    assert len(_freshness(manager)) == MANY
+    assert time.perf_counter() - began < LIMIT
+    await asyncio.wait_for(manager.wait_tried(), 10)
+    freshness = _freshness(manager)
+    assert all(freshness[f"g{number}.io"] == ("Stale" if number % 2 else "Current") for number in range(MANY))
+    running.cancel()
+    await asyncio.wait({running})
+
+
+def _freshness(manager: DiscoveryManager) -> dict[str, str]:
+    items = orjson.loads(manager.document().body(JSON))["items"]
+    return {item["metadata"]["name"]: item["versions"][0]["freshness"] for item in items}
