@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pilothouse.machinery.apply.atoms import DEDUCED, Atom
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 
@@ -19,6 +20,10 @@ class ServedForm:
     kind: GroupVersionKind
     read: Callable[[Any], Json]
     """Any JSON value as an object of the kind: known fields only, with defaults. Raises DecodeError."""
+    unknown_fields: Callable[[Any], Sequence[str]] | None = None
+    """What strict reading complains of; None where nobody reads strictly."""
+    atom: Callable[[], Atom] = lambda: DEDUCED
+    """How objects of the kind merge."""
     from_stored: Callable[[Json], Json] | None = None
     to_stored: Callable[[Json], Json] | None = None
 

@@ -121,7 +121,18 @@ def _form(served: ServedResource, resource: GroupVersionResource) -> ServedForm:
         default(obj)
         return obj
 
-    return ServedForm(resource, served.kind, read, from_stored=served.from_stored, to_stored=served.to_stored)
+    def unknown_fields(value: Any) -> Sequence[str]:
+        return served.decoder.normalise(value).strict_errors
+
+    return ServedForm(
+        resource,
+        served.kind,
+        read,
+        unknown_fields=None if served.decoder.patch_schema is None else unknown_fields,
+        atom=lambda: served.decoder.atom,
+        from_stored=served.from_stored,
+        to_stored=served.to_stored,
+    )
 
 
 def field_manager(served: ServedResource, versions: Sequence[APIVersion]) -> FieldManager:

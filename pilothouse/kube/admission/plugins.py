@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pilothouse.apiserver.admission.interface import Plugin
 from pilothouse.apiserver.admission.matching.matcher import Matcher
 from pilothouse.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from pilothouse.apiserver.admission.policy.mutating.plugin import MutatingAdmissionPolicy
 from pilothouse.apiserver.admission.policy.validating.plugin import ValidatingAdmissionPolicy
 from pilothouse.apiserver.admission.webhook.calling import WebhookClient
 from pilothouse.apiserver.admission.webhook.mutating import MutatingAdmissionWebhook
@@ -54,7 +55,11 @@ from pilothouse.kube.admission.runtime_class import RuntimeClass
 from pilothouse.kube.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from pilothouse.kube.admission.stored_objects import StoredObjects
 from pilothouse.kube.admission.stored_quotas import StoredQuotas
-from pilothouse.kube.admissionregistration.policy_bindings import VALIDATING_ADMISSION_POLICY_BINDINGS
+from pilothouse.kube.admissionregistration.mutating_policies import MUTATING_ADMISSION_POLICIES
+from pilothouse.kube.admissionregistration.policy_bindings import (
+    MUTATING_ADMISSION_POLICY_BINDINGS,
+    VALIDATING_ADMISSION_POLICY_BINDINGS,
+)
 from pilothouse.kube.admissionregistration.validating_policies import VALIDATING_ADMISSION_POLICIES
 from pilothouse.kube.admissionregistration.webhook_configurations import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
@@ -146,6 +151,13 @@ PLUGINS: dict[str, _Make] = {
     "DenyServiceExternalIPs": lambda parts: DenyServiceExternalIPs(),
     "PodTopologyLabels": lambda parts: PodTopologyLabels(parts.stored(NODES).get),
     "PodResizeValidator": lambda parts: PodResizeValidator(parts.stored(NODES).get),
+    "MutatingAdmissionPolicy": lambda parts: MutatingAdmissionPolicy(
+        policies=parts.registries.open(MUTATING_ADMISSION_POLICIES),
+        bindings=parts.registries.open(MUTATING_ADMISSION_POLICY_BINDINGS),
+        matcher=parts.matcher,
+        params=parts.params,
+        authorizer=parts.authorizer,
+    ),
     "MutatingAdmissionWebhook": lambda parts: MutatingAdmissionWebhook(
         WebhookSource(parts.registries.open(MUTATING_WEBHOOK_CONFIGURATIONS)),
         parts.matcher,

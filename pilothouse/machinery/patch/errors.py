@@ -19,5 +19,9 @@ class PatchDoesNotApply(PatchError):
     """The patch is well formed but not for this object: an unprocessable entity, whose message clients do not see."""
 
 
+class FailedTest(PatchDoesNotApply):
+    """A test in a JSON patch did not hold."""
+
+
 class PatchFailed(PatchError):
     """The patch contradicts itself or the type it is for: an internal error with this message and no reason."""

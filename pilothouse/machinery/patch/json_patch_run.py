@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.patch.errors import PatchDoesNotApply
+from pilothouse.machinery.patch.errors import FailedTest, PatchDoesNotApply
 from pilothouse.machinery.patch.json_pointer import find_place
 from pilothouse.machinery.patch.values import copied, same
 
@@ -96,7 +96,7 @@ class Run:
             place = find_place(self.document, path, f"test operation does not apply: is missing path: {path}")
             found = place.get(f"error in test for path: '{path}'")
         if not same(found, operation.value):
-            raise PatchDoesNotApply(f"testing value {path} failed: test failed")
+            raise FailedTest(f"testing value {path} failed: test failed")
 
     def _account(self, value: Any) -> None:
         """Copies of copies grow without bound; their total size does not."""

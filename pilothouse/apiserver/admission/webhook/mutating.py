@@ -10,6 +10,7 @@ import orjson
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.matching.matcher import Match
 from pilothouse.apiserver.admission.metrics import WEBHOOK_FAIL_OPEN
+from pilothouse.apiserver.admission.previously_invoked import PreviouslyInvoked
 from pilothouse.apiserver.admission.versioned import versioned
 from pilothouse.apiserver.admission.webhook.calling import call
 from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed, WebhookRejection
@@ -17,7 +18,6 @@ from pilothouse.apiserver.admission.webhook.hooks import Webhook
 from pilothouse.apiserver.admission.webhook.observing import observed
 from pilothouse.apiserver.admission.webhook.patching import Patched, apply_patch
 from pilothouse.apiserver.admission.webhook.plugin import WebhookPlugin
-from pilothouse.apiserver.admission.webhook.reinvocation import WebhookReinvocation
 from pilothouse.apiserver.audit.annotations import REQUEST
 from pilothouse.machinery.errors import InternalError
 
@@ -35,7 +35,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         if not hooks:
             return
         round = attributes.reinvocation
-        state = round.value(self.name, WebhookReinvocation)
+        state = round.value(self.name, PreviouslyInvoked)
         if round.is_reinvoke:
             state.notice_other_changes(attributes.obj)
         for index, hook in enumerate(hooks):

@@ -1,32 +1,34 @@
-"""Which webhooks are called again, in the second round, because the object changed after they saw it."""
+"""Which webhooks or policies are called again, in the second round, because the object changed after they saw it."""
 
 from __future__ import annotations
+
+from collections.abc import Hashable
 
 import orjson
 
 from pilothouse.machinery.objects import Json
 
 
-class WebhookReinvocation:
+class PreviouslyInvoked:
     """Of one request.
 
     a (IfNeeded) is called, b changes the object   → a is called again
     a (IfNeeded) changes the object, b does not    → a is not called again: it has seen what it did itself
     """
 
-    _called: set[str]  # may be called again, and have not seen the changes that come after them
-    _due: set[str]  # are to be called again
+    _called: set[Hashable]  # may be called again, and have not seen the changes that come after them
+    _due: set[Hashable]  # are to be called again
 
     def __init__(self) -> None:
         self._called, self._due = set(), set()
         self._output = b""
 
-    def is_due(self, webhook: str) -> bool:
-        return webhook in self._due
+    def is_due(self, who: Hashable) -> bool:
+        return who in self._due
 
-    def called(self, webhook: str) -> None:
-        """Takes note of a webhook that asks to be called again if need be."""
-        self._called.add(webhook)
+    def called(self, who: Hashable) -> None:
+        """Takes note of one that asks to be called again if need be."""
+        self._called.add(who)
 
     def changed(self) -> None:
         """The object is not what those who were called have seen."""
@@ -34,7 +36,7 @@ class WebhookReinvocation:
         self._called.clear()
 
     def notice_other_changes(self, obj: Json | None) -> None:
-        """In the second round: whether other plugins changed the object since the webhooks left it."""
+        """In the second round: whether other plugins changed the object since these left it."""
         if _canonical(obj) != self._output:
             self.changed()
 

@@ -1,0 +1,1 @@
+"""MutatingAdmissionPolicy: expressions that say how an object is to be changed."""

@@ -1,0 +1,174 @@
+"""Dispatch to mutating policies, one after the other: each sees what those before it did to the object.
+
+Which policies are about the request is settled before the first of them changes anything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from pilothouse.apiserver.admission.equivalents import ServedForm
+from pilothouse.apiserver.admission.interface import Attributes
+from pilothouse.apiserver.admission.policy.hooks import Hook
+from pilothouse.apiserver.admission.policy.invocations import Invocation, Invocations, Misconfigured
+from pilothouse.apiserver.admission.policy.mutating.errors import MutationFailed
+from pilothouse.apiserver.admission.policy.mutating.metrics import observe
+from pilothouse.apiserver.admission.policy.mutating.mutator import Mutation, Mutator
+from pilothouse.apiserver.admission.previously_invoked import PreviouslyInvoked
+from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.variables import admission_variables
+from pilothouse.apiserver.admission.versioned import VersionedAttributes, admit_change, versioned
+from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.cel.authorization import Authorizations
+from pilothouse.machinery.errors import Forbidden, Invalid, ServiceUnavailable, StatusError
+from pilothouse.machinery.objects import Json, name_of, namespace_of
+
+NAME = "MutatingAdmissionPolicy"
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What all policies of one request share."""
+
+    attributes: Attributes
+    namespace: Json | None
+    authorizations: Authorizations
+    state: PreviouslyInvoked
+
+    def variables(self, seen: VersionedAttributes, invocation: Invocation[Mutator]) -> dict[str, Any]:
+        return admission_variables(
+            seen,
+            resource=invocation.match.resource,
+            namespace=self.namespace,
+            params=invocation.param,
+            authorizations=self.authorizations,
+        )
+
+
+class Dispatcher:
+    def __init__(self, invocations: Invocations[Mutator], authorizer: Authorizer) -> None:
+        self._invocations = invocations
+        self._authorizer = authorizer
+
+    async def dispatch(self, hooks: Sequence[Hook[Mutator]], attributes: Attributes) -> None:
+        """Raises what the policies refuse with."""
+        found = [each for hook in hooks for each in await self._invocations.of(hook, attributes)]
+        if not found:
+            return
+        errors = [_error(each) for each in found if isinstance(each, Misconfigured) and not each.policy.fails_open]
+        errors += await self._invoke([each for each in found if isinstance(each, Invocation)], attributes)
+        if errors:
+            raise _refusal(attributes, errors)
+
+    async def _invoke(self, invocations: Sequence[Invocation[Mutator]], attributes: Attributes) -> list[_Error]:
+        if not invocations:
+            return []
+        again = attributes.reinvocation
+        state = again.value(NAME, PreviouslyInvoked)
+        if again.is_reinvoke:
+            state.notice_other_changes(attributes.obj)
+        namespace = await self._invocations.namespace_of(attributes)
+        round = _Round(attributes, namespace, Authorizations(self._authorizer, attributes.user), state)
+        errors: list[_Error] = []
+        try:
+            for invocation in invocations:
+                errors += await _mutate(round, invocation)
+            if again.should_reinvoke:
+                # Who changed the object is called again, too: upstream takes its own last word for a later change.
+                state.changed()
+        finally:
+            state.leave(attributes.obj)
+        return errors
+
+
+@dataclass(frozen=True, slots=True)
+class _Error:
+    message: str
+    invalid: bool = False
+
+
+def _error(misconfigured: Misconfigured[Mutator]) -> _Error:
+    name, binding = misconfigured.policy.name, misconfigured.binding
+    who = f'policy "{name}"' if binding is None else f"policy '{name}' with binding '{binding.name}'"
+    return _Error(f"{who} denied request: {misconfigured.message}")
+
+
+def _failure(invocation: Invocation[Mutator], error: MutationFailed) -> list[_Error]:
+    if invocation.policy.fails_open:
+        return []
+    who = f"policy '{invocation.policy.name}' with binding '{invocation.binding.name}'"
+    return [_Error(f"{who} denied request: {error}", invalid=True)]
+
+
+async def _mutate(round: _Round, invocation: Invocation[Mutator]) -> list[_Error]:
+    """Raises StatusError where no failure policy helps."""
+    attributes, mutator = round.attributes, invocation.policy.evaluator
+    seen = await versioned(attributes, invocation.match)
+    try:
+        # Match conditions do not see the namespace.
+        seen_by_conditions = {**round.variables(seen, invocation), "namespaceObject": None}
+        if not await mutator.is_about(seen_by_conditions, round.authorizations):
+            return []
+    except MutationFailed as error:
+        return _failure(invocation, error)
+    key = _key(invocation)
+    if attributes.reinvocation.is_reinvoke and not round.state.is_due(key):
+        return []
+    before = _canonical(attributes.obj)
+    errors = [error for mutation in mutator.mutations for error in await _mutate_once(round, invocation, mutation)]
+    if _canonical(attributes.obj) != before:
+        round.state.changed()
+    if mutator.reinvocable:
+        round.state.called(key)
+    return errors
+
+
+async def _mutate_once(round: _Round, invocation: Invocation[Mutator], mutation: Mutation) -> list[_Error]:
+    seen = await versioned(round.attributes, invocation.match)
+    if seen.obj is None:
+        return []
+    start, error_type = time.perf_counter(), "no_error"
+    try:
+        form = _form(seen)
+        new = await mutation.mutated(form, seen.obj, round.variables(seen, invocation), round.authorizations)
+        await admit_change(seen, new)
+    except MutationFailed as error:
+        error_type = error.error_type
+        return _failure(invocation, error)
+    except StatusError:
+        error_type = "invalid_error"
+        raise
+    finally:
+        observe(invocation.policy.name, invocation.binding.name, error_type, time.perf_counter() - start)
+    # Even where the object stayed as it was.
+    round.attributes.reinvocation.should_reinvoke = True
+    return []
+
+
+def _form(seen: VersionedAttributes) -> ServedForm:
+    form = seen.attributes.equivalents.form(seen.match.resource, seen.attributes.subresource)
+    if form is None:
+        why = "There can be a delay between when CustomResourceDefinitions are created and when they are available."
+        raise ServiceUnavailable(f"Resource kind {seen.kind} not found. {why}")
+    return form
+
+
+def _key(invocation: Invocation[Mutator]) -> tuple[str, ...]:
+    param = invocation.param or {}
+    return (invocation.policy.name, invocation.binding.name, namespace_of(param), name_of(param))
+
+
+def _canonical(obj: Json | None) -> bytes:
+    return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
+
+
+def _refusal(attributes: Attributes, errors: Sequence[_Error]) -> StatusError:
+    """Forbidden by its code, whatever its reason."""
+    details = {**(refused(attributes, "").details or {}), "causes": [{"message": each.message} for each in errors]}
+    kind: type[StatusError] = Invalid if errors[0].invalid else Forbidden
+    return kind(errors[0].message, code=Forbidden.code, details=details)

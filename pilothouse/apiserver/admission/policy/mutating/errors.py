@@ -1,0 +1,16 @@
+"""Why a mutation did not come about."""
+
+from __future__ import annotations
+
+
+class MutationFailed(Exception):
+    """What the failure policy decides about."""
+
+    @property
+    def error_type(self) -> str:
+        """As metrics name it."""
+        if str(self).startswith("compilation"):
+            return "compile_error"
+        if str(self).startswith("validation failed due to running out of cost budget"):
+            return "out_of_budget"
+        return "invalid_error"
