@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 
 import orjson
 
+from pilothouse.apiserver.admission.equivalents import EquivalentResources
 from pilothouse.apiserver.endpoints.groups import APIVersion
 from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.endpoints.routes import ResourceRoutes
@@ -65,12 +67,22 @@ class SharedRegistries:
             await registry.stop()
 
 
+class _View:
+    """All versions, with the ways between them and the form in which the registry of one of them has the objects."""
+
+    def __init__(self, versions: list[APIVersion], installer: Installer) -> None:
+        self.versions = versions
+        self.installer = replace(installer, equivalents=EquivalentResources())
+        for version in versions:
+            self.installer.register(version)
+
+
 class Serving:
     def __init__(self, resource: CustomResource, shared: SharedRegistries, installer: Installer) -> None:
         self.resource = resource
         self.shared = shared
         self._installer = installer
-        self._versions: dict[str, list[APIVersion]] = {}
+        self._views: dict[str, _View] = {}
         self._routes: dict[tuple[str, str], ResourceRoutes | None] = {}
         self._in_flight = 0
         self._idle = asyncio.Event()
@@ -84,23 +96,23 @@ class Serving:
         return self._routes[key]
 
     def _make(self, name: str, subresource: str) -> ResourceRoutes | None:
-        versions = self._versions_seen_from(name)
-        for version in versions:
+        view = self._view_from(name)
+        for version in view.versions:
             for served in version.resources:
                 if version.group_version.version == name and served.subresource == subresource:
-                    return self._installer.routes(version, served, versions)
+                    return view.installer.routes(version, served, view.versions)
         return None
 
-    def _versions_seen_from(self, name: str) -> list[APIVersion]:
-        """All versions, with the ways between them and the form in which the registry of this one has the objects."""
+    def _view_from(self, name: str) -> _View:
         key = name if self.resource.converts_by_webhook else ""
-        if key not in self._versions:
+        if key not in self._views:
             registry = self.shared.of(name).registry
             if key:
-                self._versions[key] = api_versions(self.resource.stored_in(name), registry, converted)
+                versions = api_versions(self.resource.stored_in(name), registry, converted)
             else:
-                self._versions[key] = api_versions(self.resource, registry)
-        return self._versions[key]
+                versions = api_versions(self.resource, registry)
+            self._views[key] = _View(versions, self._installer)
+        return self._views[key]
 
     def begin(self) -> None:
         self._in_flight += 1

@@ -67,7 +67,7 @@ async def test_a_configuration_is_merged_by_the_keys_of_lists(server: InProcessS
           name: c.name, env: [Object.spec.containers.env{name: 'A', value: 'b'}]})}}"""
     await apply(server, *mutating("p", configuration(expression), rules=POD_RULES))
     answer = await changed(server, PODS, pod())
-    assert answer.status == 201, answer.json
+    assert answer.status == 201, answer.body
     spec = answer.json["spec"]
     assert answer.json["metadata"]["labels"] == {"by": "tester"}
     assert [(each["name"], each["image"], each["env"]) for each in spec["containers"]] == [
@@ -110,6 +110,7 @@ async def test_custom_resources_are_changed_by_their_schemas(server: InProcessSe
     mutation = configuration("Object{metadata: Object.metadata{labels: {'a': 'b'}}, spec: Object.spec{size: 7}}")
     await apply(server, *mutating("p", mutation, rules=rules))
     answer = await changed(server, f"{WIDGETS}?dryRun=All", widget(spec={"color": "red"}))
+    assert answer.status == 201, answer.body
     assert answer.json["spec"] == {"color": "red", "size": 7}
 
 
