@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,7 +19,7 @@ class Services(Protocol):
     async def find(self, namespace: str, name: str) -> Json | None:
         """Raises ServiceUnresolved where nobody can say at the moment."""
 
-    async def slices(self, namespace: str, service: str) -> list[Json]:
+    async def slices(self, namespace: str, service: str) -> Sequence[Json]:
         """The EndpointSlices of a Service. Raises ServiceUnresolved."""
 
     async def follow(self, changed: Callable[[str, str], None], anything: Callable[[], None]) -> None:

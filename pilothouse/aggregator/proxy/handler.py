@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import quote
 
 from pilothouse.aggregator.apiservice.availability import AVAILABLE
@@ -103,7 +104,7 @@ class _Remote:
         return Target(
             address.host,
             address.port,
-            quote(request.path, safe=_UNESCAPED),
+            _escaped(request.path),
             request.query_string,
             tls=await self.transport.tls(),
             server_name=place.server_name,
@@ -131,6 +132,11 @@ class _Remote:
         if not (redirected and self.config.reject_redirects):
             return response
         return text(502, _REDIRECTED)
+
+
+@lru_cache(maxsize=4096)
+def _escaped(path: str) -> str:
+    return quote(path, safe=_UNESCAPED)
 
 
 def _is_discovery(request: Request) -> bool:

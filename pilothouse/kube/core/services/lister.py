@@ -1,14 +1,20 @@
-"""Services, and the EndpointSlices of each, as far as the watch caches know: no access to the store."""
+"""Services, and the EndpointSlices of each, as far as the watch caches know: no access to the store.
+
+Whoever proxies asks for the same Service with every request, so what was asked for is kept while it does not change.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.cacher.events import WatchEvent
 from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.apiserver.webhook.service_resolver import ServiceUnresolved
 from pilothouse.kube.core.services.resource import SERVICES
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES, SERVICE_NAME_LABEL
@@ -19,14 +25,31 @@ from pilothouse.machinery.objects import Json
 _log = logging.getLogger(__name__)
 
 _RETRY = 0.5
+_KEPT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    stored: StoredObject
+    service: Json
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundSlices:
+    revision: int
+    slices: Sequence[Json]
 
 
 class ServiceLister:
-    """Raises ServiceUnresolved where the caches can not answer."""
+    """Raises ServiceUnresolved where the caches can not answer. Nobody may change what it gives."""
+
+    _found: dict[tuple[str, str], _Found]  # by namespace and name
+    _found_slices: dict[tuple[str, str], _FoundSlices]
 
     def __init__(self, registries: Registries) -> None:
         self._services = registries.open(SERVICES)
         self._slices = registries.open(ENDPOINT_SLICES)
+        self._found, self._found_slices = {}, {}
 
     async def find(self, namespace: str, name: str) -> Json | None:
         try:
@@ -35,9 +58,25 @@ class ServiceLister:
             return None  # nothing can have such a name
         except StorageError as error:
             raise ServiceUnresolved(str(error)) from error
-        return None if found is None else found.parse()
+        return None if found is None else self._parsed(namespace, name, found)
 
-    async def slices(self, namespace: str, service: str) -> list[Json]:
+    def _parsed(self, namespace: str, name: str, stored: StoredObject) -> Json:
+        known = self._found.get((namespace, name))
+        if known is None or known.stored is not stored:
+            _make_room(self._found)
+            known = self._found[namespace, name] = _Found(stored, stored.parse())
+        return known.service
+
+    async def slices(self, namespace: str, service: str) -> Sequence[Json]:
+        revision, known = self._slices.cacher.revision, self._found_slices.get((namespace, service))
+        if known is not None and known.revision == revision and self._slices.cacher.ready:
+            return known.slices
+        found = await self._list_slices(namespace, service)
+        _make_room(self._found_slices)
+        self._found_slices[namespace, service] = _FoundSlices(revision, found)
+        return found
+
+    async def _list_slices(self, namespace: str, service: str) -> Sequence[Json]:
         try:
             page = await self._slices.cacher.list(
                 self._slices.keys.collection(namespace),
@@ -69,6 +108,11 @@ async def _follow(registry: RegistryStore, tell: Callable[[WatchEvent], None], a
         except StorageError as error:
             _log.warning("cannot watch %s: %s", registry.resource.names.plural, error)
         await asyncio.sleep(_RETRY)
+
+
+def _make_room(kept: dict[tuple[str, str], Any]) -> None:
+    if len(kept) >= _KEPT:
+        kept.clear()
 
 
 def _service_of(event: WatchEvent) -> tuple[str, str]:

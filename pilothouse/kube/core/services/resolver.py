@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pilothouse.apiserver.webhook.service_resolver import ServiceAddress, ServiceResolver, ServiceUnresolved
@@ -68,10 +69,11 @@ class EndpointFirstResolver:
     cluster_ips: ClusterIPResolver
 
     async def resolve(self, namespace: str, name: str, port: int) -> ServiceAddress:
-        try:
-            return await self.endpoints.resolve(namespace, name, port)
-        except ServiceUnresolved:
-            return await self.cluster_ips.resolve(namespace, name, port)
+        service = await self.endpoints.lister.find(namespace, name)
+        if service is not None and type_of(service) in _ROUTED:
+            with suppress(ServiceUnresolved):
+                return await self.endpoints.resolve(namespace, name, port)
+        return await self.cluster_ips.resolve(namespace, name, port)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +116,15 @@ def _service_port(service: Json, name: str, number: int) -> Json:
     raise ServiceUnresolved(f"no service port {number} found for service {quote(name)}")
 
 
-def _in_order_of_preference(slices: list[Json], service: Json) -> list[Json]:
+def _in_order_of_preference(slices: Sequence[Json], service: Json) -> Sequence[Json]:
+    if len(slices) < 2:
+        return slices
     families = ip_families_of(service)
-    random.shuffle(slices)
-    return sorted(slices, key=lambda each: each.get("addressType") not in families[:1])
+    shuffled = random.sample(slices, len(slices))
+    return sorted(shuffled, key=lambda each: each.get("addressType") not in families[:1])
 
 
-def _ready(slices: list[Json], port_name: str) -> Iterator[ServiceAddress]:
+def _ready(slices: Sequence[Json], port_name: str) -> Iterator[ServiceAddress]:
     for each in slices:
         numbers = [p["port"] for p in each.get("ports") or () if p.get("name") == port_name and p.get("port")]
         endpoints = [endpoint for endpoint in each.get("endpoints") or () if is_ready(endpoint)]
