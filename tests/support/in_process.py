@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from pilothouse.aggregator.proxy.handler import ProxyConfig
 from pilothouse.aggregator.server import Aggregator, AggregatorConfig
 from pilothouse.apiserver.authn.bearer import BearerAuthenticator
 from pilothouse.apiserver.authn.tokens import StaticTokens
@@ -32,6 +33,7 @@ from pilothouse.controlplane.options.admission import DEFAULT_ON
 from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
 from pilothouse.extensions.server import ExtensionsServer
 from pilothouse.kube.bootstrap.address import PublicAddress
+from pilothouse.kube.core.services.lister import ServiceLister
 from pilothouse.kube.server import KubeConfig, KubeServer
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.machinery.objects import Json
@@ -173,6 +175,8 @@ def _aggregator(
         definitions=extensions.definitions,
         admission=kube.admission,
         priorities=API_VERSION_PRIORITIES,
+        proxy=ProxyConfig(generic.services),
+        services=ServiceLister(kube.registries),
     )
     aggregator = Aggregator(config, delegate=kube.generic)
     loopback.bind(aggregator.generic)

@@ -1,0 +1,175 @@
+"""The condition of APIServices that name a Service, on a whole server and with real servers behind them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from custom_resources import eventually
+from in_process import InProcessServer, in_process_server
+from prometheus_client import generate_latest
+from tls_backends import FixedServices, Pki, api_service, backend
+
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.machinery.objects import Json
+
+API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+NAME = "v1.example.com"
+SERVICES = "/api/v1/namespaces/default/services"
+SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+MERGE = "application/merge-patch+json"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
+
+async def discovery(request: Request) -> Response:
+    known = request.header(b"x-remote-user") in ("system:kube-aggregator", "tester")
+    return Response(200 if known else 401, orjson.dumps({"path": request.path}))
+
+
+@dataclass
+class Cluster:
+    server: InProcessServer
+    services: FixedServices
+    pki: Pki
+
+    async def register(self, **spec: Any) -> None:
+        made = api_service(**{"caBundle": self.pki.ca_bundle, **spec})
+        obj = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", **made}
+        assert (await self.server("POST", API_SERVICES, obj)).status == 201
+
+    async def add_service(self, **spec: Any) -> None:
+        ports = [{"name": "https", "port": 443, "targetPort": 8443}]
+        obj = {"metadata": {"name": "web"}, "spec": {"ports": ports, **spec}}
+        assert (await self.server("POST", SERVICES, obj)).status == 201
+
+    async def add_endpoints(self, name: str = "web-1", port: str = "https", *, ready: bool = True) -> None:
+        obj: Json = {
+            "metadata": {"name": name, "labels": {"kubernetes.io/service-name": "web"}},
+            "addressType": "IPv4",
+            "ports": [{"name": port, "port": 8443}],
+            "endpoints": [{"addresses": ["192.0.2.7"], "conditions": {"ready": ready}}],
+        }
+        assert (await self.server("POST", SLICES, obj)).status == 201
+
+    async def condition(self, reason: str, name: str = NAME) -> Json:
+        """As soon as it has this reason."""
+        async with asyncio.timeout(15):
+            while True:
+                found = (await self.server("GET", f"{API_SERVICES}/{name}")).json["status"].get("conditions") or [{}]
+                if found[0].get("reason") == reason:
+                    first: Json = found[0]
+                    return first
+                await asyncio.sleep(0.005)
+
+    async def becomes(self, reason: str) -> str:
+        """The message with the reason."""
+        found = await self.condition(reason)
+        return f"{found['status']}: {found['message']}"
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+    services = FixedServices(None)
+    async with in_process_server(tmp_path / "data", aggregator=True, services=services) as server:
+        yield Cluster(server, services, Pki.make(tmp_path / "pki"))
+
+
+async def test_the_condition_says_what_is_missing_until_nothing_is(cluster: Cluster) -> None:
+    await cluster.register()
+    assert await cluster.becomes("ServiceNotFound") == 'False: service/web in "default" is not present'
+    await cluster.add_service()
+    assert (
+        await cluster.becomes("EndpointsNotFound") == 'False: cannot find endpointslices for service/web in "default"'
+    )
+    await cluster.add_endpoints("unready", ready=False)
+    await cluster.add_endpoints("other", port="other")
+    missing = 'False: endpointslices for service/web in "default" have no addresses with port name "https"'
+    assert await cluster.becomes("MissingEndpoints") == missing
+    await cluster.add_endpoints()
+    assert await cluster.becomes("FailedDiscoveryCheck") == 'False: service "web" not found'
+    async with backend(discovery, cluster.pki) as behind:
+        cluster.services.port = behind.port
+        assert await cluster.becomes("Passed") == "True: all checks passed"
+        answer = await eventually(cluster.server, 200, "GET", "/apis/example.com/v1")
+        assert answer.json == {"path": "/apis/example.com/v1"}
+
+
+async def test_a_port_that_the_service_does_not_have_is_named(cluster: Cluster) -> None:
+    await cluster.add_service()
+    await cluster.register(service={"namespace": "default", "name": "web", "port": 444})
+    assert await cluster.becomes("ServicePortError") == 'False: service/web in "default" is not listening on port 444'
+
+
+async def test_a_server_that_stops_answering_is_taken_out_and_put_back(cluster: Cluster) -> None:
+    await cluster.add_service(type="ExternalName", externalName="localhost")
+    async with backend(discovery, cluster.pki) as behind:
+        cluster.services.port = port = behind.port
+        await cluster.register()
+        await cluster.condition("Passed")
+    await cluster.server("PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)
+    url = f"https://127.0.0.1:{port}/apis/example.com/v1"
+    refused = f'Get "{url}": dial tcp 127.0.0.1:{port}: connect: connection refused'
+    assert await cluster.becomes("FailedDiscoveryCheck") == f"False: failing or missing response from {url}: {refused}"
+    answer = await eventually(cluster.server, 503, "GET", "/apis/example.com/v1/things")
+    assert answer.body == b"service unavailable\n"
+    shown = generate_latest(REGISTRY).decode()
+    assert 'aggregator_unavailable_apiservice{name="v1.example.com"} 1.0' in shown
+    assert 'aggregator_unavailable_apiservice_total{name="v1.example.com",reason="FailedDiscoveryCheck"}' in shown
+    async with backend(discovery, cluster.pki, port=port):
+        await cluster.condition("Passed")
+        await eventually(cluster.server, 200, "GET", "/apis/example.com/v1/things")
+
+
+async def test_a_server_that_refuses_the_aggregator_is_not_available(cluster: Cluster) -> None:
+    async def refuse(request: Request) -> Response:
+        return Response(403, b"no")
+
+    await cluster.add_service(type="ExternalName", externalName="localhost")
+    async with backend(refuse, cluster.pki) as behind:
+        cluster.services.port = behind.port
+        await cluster.register()
+        url = f"https://127.0.0.1:{behind.port}/apis/example.com/v1"
+        said = await cluster.becomes("FailedDiscoveryCheck")
+    assert said == f"False: failing or missing response from {url}: bad status from {url}: 403"
+
+
+async def test_custom_metrics_for_horizontal_autoscaling_are_registered_behind_a_headless_service(
+    cluster: Cluster,
+) -> None:
+    server = cluster.server
+    ports = [{"name": "https-hpa-dont-edit-it", "port": 9997, "targetPort": 9997}]
+    service = {"metadata": {"name": "kube-hpa"}, "spec": {"clusterIP": "None", "ports": ports, "selector": {"a": "b"}}}
+    await server("POST", "/api/v1/namespaces/kube-system/services", service)
+    endpoints = {
+        "metadata": {"name": "kube-hpa-1", "labels": {"kubernetes.io/service-name": "kube-hpa"}},
+        "addressType": "IPv4",
+        "ports": [{"name": "https-hpa-dont-edit-it", "port": 9997}],
+        "endpoints": [{"addresses": ["192.0.2.7"]}],
+    }
+    await server("POST", "/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices", endpoints)
+    async with backend(discovery, cluster.pki) as behind:
+        cluster.services.port = behind.port
+        registered = {
+            "metadata": {"name": "v1beta1.custom.metrics.k8s.io"},
+            "spec": {
+                "service": {"name": "kube-hpa", "namespace": "kube-system", "port": 9997},
+                "group": "custom.metrics.k8s.io",
+                "version": "v1beta1",
+                "insecureSkipTLSVerify": True,
+                "groupPriorityMinimum": 100,
+                "versionPriority": 100,
+            },
+        }
+        assert (await server("POST", API_SERVICES, registered)).status == 201
+        condition = await cluster.condition("Passed", "v1beta1.custom.metrics.k8s.io")
+        assert condition["message"] == "all checks passed"
+        table = (await server("GET", f"{API_SERVICES}/v1beta1.custom.metrics.k8s.io", accept=TABLE)).json
+        assert table["rows"][0]["cells"][:3] == ["v1beta1.custom.metrics.k8s.io", "kube-system/kube-hpa", "True"]
+        metric = "/apis/custom.metrics.k8s.io/v1beta1/namespaces/default/pods/web/qps"
+        assert (await eventually(server, 200, "GET", metric)).json == {"path": metric}
