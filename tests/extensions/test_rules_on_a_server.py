@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from custom_resources import WIDGETS, definition, install, version, widget
+from custom_resources import DEFINITIONS, WIDGETS, definition, install, version, widget
 from in_process import InProcessServer, in_process_server
 
 from pilothouse.machinery.objects import Json
@@ -38,6 +38,27 @@ async def test_a_dear_rule_is_stopped_and_nobody_waits_for_it(server: InProcessS
     answer = await dear
     assert answer.status == 422
     assert "no further validation rules will be run due to call cost exceeds limit for rule" in answer.json["message"]
+
+
+async def test_a_request_that_was_begun_under_the_old_definition_is_answered(server: InProcessServer) -> None:
+    rules = {"rule": "self.all(x, self.all(y, x + y >= 0))"}
+    await install(server, with_numbers(rules))
+    assert (await server("GET", WIDGETS)).status == 200
+    dear = asyncio.create_task(server("POST", WIDGETS, widget("b", spec={"numbers": list(range(300))})))
+    await asyncio.sleep(0)
+    changed = with_numbers(rules)
+    changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["default"] = {"color": "new"}
+    path = f"{DEFINITIONS}/{changed['metadata']['name']}"
+    patched = await server("PATCH", path, {"spec": {"versions": changed["spec"]["versions"]}}, media=MERGE)
+    assert patched.status == 200, patched.body
+    assert not dear.done()
+    assert (await dear).status == 201
+    for _ in range(1000):  # Until the new definition is served.
+        created = await server("POST", f"{WIDGETS}?dryRun=All", widget("c"))
+        if "spec" in created.json:
+            break
+    assert created.json["spec"] == {"color": "new"}
+    assert (await server("GET", f"{WIDGETS}/b")).json["spec"]["numbers"][299] == 299
 
 
 async def test_what_a_rule_lets_pass_is_warned_of(server: InProcessServer) -> None:

@@ -10,6 +10,7 @@ import asyncio
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.endpoints.negotiation import unsupported_media_type
+from pilothouse.apiserver.endpoints.routes import Methods, ResourceRoutes
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.apiserver.server.config import GenericConfig
@@ -21,10 +22,11 @@ from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.customresources.served import open_converting_registry, open_registry
 from pilothouse.extensions.customresources.serving import Serving, SharedRegistries, SharedRegistry, storage_shape
 from pilothouse.machinery.conditions import is_true
-from pilothouse.machinery.errors import MethodNotAllowed, NotFound
+from pilothouse.machinery.errors import BadRequest, MethodNotAllowed, NotFound
 from pilothouse.machinery.objects import Json, name_of, uid_of
 
 _ACROSS_NAMESPACES = ("list", "watch")
+_OF_ONE = ("update", "patch")
 
 
 class CustomResources:
@@ -60,7 +62,7 @@ class CustomResources:
         if warning:
             request.warnings.append(warning)
         routes = serving.routes(info.version, info.subresource)
-        methods = routes.methods(info, bool(info.subresource)) if routes else {}
+        methods = _methods(routes, info) if routes else {}
         if routes is None or not methods:
             raise NotFound.of(info.group_resource, info.name)
         handler = methods.get(request.method)
@@ -68,6 +70,8 @@ class CustomResources:
             raise MethodNotAllowed.of(info.group_resource, info.verb)
         if request.method == "PATCH" and _media_type(request) not in routes.patch_types:
             raise unsupported_media_type(list(routes.patch_types))
+        if info.verb in _OF_ONE and not info.name:
+            raise BadRequest("name must be provided")
         return await handler(request)
 
     def registry(self, name: str) -> SharedRegistry | None:
@@ -155,6 +159,15 @@ def _serves(resource: CustomResource, info: RequestInfo) -> bool:
     if not resource.namespaced:
         return not info.namespace
     return bool(info.namespace) or info.verb in _ACROSS_NAMESPACES
+
+
+def _methods(routes: ResourceRoutes, info: RequestInfo) -> Methods:
+    """Upstream goes by the verb, not by the path: who creates may name the object there, and is not listened to."""
+    if info.verb == "create" and not info.subresource:
+        return routes.collection
+    if info.verb in _OF_ONE and not info.name:
+        return routes.item
+    return routes.methods(info, bool(info.subresource))
 
 
 def _media_type(request: Request) -> str:

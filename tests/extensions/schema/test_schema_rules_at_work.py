@@ -114,6 +114,16 @@ def test_a_failing_evaluation_is_told_in_the_words_of_cel_go() -> None:
         ({"type": "object", "properties": {"x-y": INTEGER}}, "self.x__dash__y == 1", {"x-y": 1}),
         ({"type": "object", "properties": {"namespace": TEXT}}, "self.__namespace__ == 'n'", {"namespace": "n"}),
         ({"type": "object", "properties": {"a": INTEGER}}, "self.?a.orValue(7) == 7", {}),
+        (TEXT, "!format.dns1123Label().validate(self).hasValue()", "a-b"),
+        (TEXT, "format.named('uuid').value().validate(self).value() == ['does not match the UUID format']", "x"),
+        (TEXT, "!format.named('nonsense').hasValue() && self == 'x'", "x"),
+        ({"type": "array", "items": INTEGER}, "sets.contains(self, [2]) && !sets.intersects(self, [9])", [1, 2]),
+        ({"type": "array", "items": INTEGER}, "self.all(i, v, v == i + 1) && self.exists(i, v, i == 1)", [1, 2]),
+        ({"type": "array", "items": INTEGER}, "self.transformList(i, v, v * 2) == [2, 4]", [1, 2]),
+        ({"type": "object", "additionalProperties": INTEGER}, "self.all(k, v, k == 'a' && v == 1)", {"a": 1}),
+        ({"type": "array", "items": INTEGER}, "cel.bind(s, self.sum(), s == 3 && s < 4)", [1, 2]),
+        (TEXT, "self.lowerAscii().split('-')[1].replace('b', 'c') == 'c'", "A-B"),
+        ({"type": "array", "items": INTEGER}, "self.sort() == [1, 2] && self.distinct().size() == 2", [2, 1]),
     ],
 )  # fmt: skip
 def test_values_and_functions_are_those_that_kubernetes_has(schema: dict[str, Any], rule: str, value: Any) -> None:
