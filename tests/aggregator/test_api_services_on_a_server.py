@@ -12,10 +12,12 @@ from custom_resources import DEFINITIONS, definition, events, eventually, instal
 from in_process import InProcessServer, in_process_server
 
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.protobuf import codec
 
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 MANAGED = "kube-aggregator.kubernetes.io/automanaged"
 MERGE = "application/merge-patch+json"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
@@ -164,3 +166,36 @@ async def test_documents_of_groups_are_given_whatever_the_method_and_those_of_ve
         assert (await server(method, "/apis/apps")).status == 200
         assert (await server(method, "/apis/apps/v1")).status == 405
         assert (await server(method, "/api")).status == 405
+
+
+async def test_api_services_are_read_and_written_as_protobuf(server: InProcessServer) -> None:
+    wanted = api_service("v1.g", service={"namespace": "n", "name": "s", "port": 8443})
+    created = await server("POST", API_SERVICES, codec.encode(wanted), media=PROTOBUF)
+    assert (created.status, created.json["spec"]) == (201, wanted["spec"])
+    shown = (await server("GET", f"{API_SERVICES}/v1.g", accept=PROTOBUF)).body
+    # the fields by upstream's numbers: service (namespace, name, port), group, version, insecure, the two priorities
+    service = b"\x0a\x01n" + b"\x12\x01s" + b"\x18\xfb\x41"
+    spec = b"\x0a\x09" + service + b"\x12\x01g" + b"\x1a\x02v1" + b"\x20\x00" + b"\x38\x32" + b"\x40\x0a"
+    assert b"\x12" + bytes([len(spec)]) + spec in shown
+    assert codec.decode(shown)["spec"] == wanted["spec"]
+
+
+async def test_requests_are_answered_all_the_time_while_api_services_come_and_go(server: InProcessServer) -> None:
+    await install(server, definition())
+    await until(server, "v1.example.com")
+    answers: set[int] = set()
+
+    async def ask() -> None:
+        while True:
+            answers.add((await server("GET", "/apis/example.com/v1/widgets")).status)
+            answers.add((await server("GET", "/apis/example.com")).status)
+            await asyncio.sleep(0)
+
+    asking = asyncio.create_task(ask())
+    for _ in range(5):
+        gone = (await server("GET", f"{API_SERVICES}/v1.example.com")).json["metadata"]["uid"]
+        assert (await server("DELETE", f"{API_SERVICES}/v1.example.com")).status == 200
+        assert (await until(server, "v1.example.com"))["metadata"]["uid"] != gone
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    assert answers == {200}
