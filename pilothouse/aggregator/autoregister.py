@@ -100,9 +100,10 @@ class AutoRegisterController:
         self._api_services_to_sync.pop(name, None)
         self._controller.queue.add(name)
 
-    async def run(self, *, after: InitialSync) -> None:
+    async def run(self, *, after: InitialSync | None = None) -> None:
         """A first sync before everything to sync is known would delete what is only not known yet."""
-        await after.wait_for_initial_sync()
+        if after is not None:
+            await after.wait_for_initial_sync()
         await self.wait_for_start()
         await self._controller.run()
 

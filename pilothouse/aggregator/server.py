@@ -39,7 +39,8 @@ class AggregatorConfig:
     generic: GenericConfig
     client: RESTClient
     """The loopback client: what the controllers do, they do through the whole chain."""
-    definitions: CustomResourceDefinitions
+    definitions: CustomResourceDefinitions | None = None
+    """None where their API is turned off."""
     admission: AdmissionChain = field(default_factory=AdmissionChain)
     priorities: Priorities = field(default_factory=dict)
     """Of the group versions that the servers below may serve."""
@@ -114,13 +115,15 @@ class Aggregator:
 
     def _add_auto_registration(self, delegate: GenericAPIServer) -> None:
         auto = AutoRegisterController(self.api_services, self.config.client)
-        crds = CRDRegistrationController(self.config.definitions, auto)
+        definitions = self.config.definitions
+        crds = CRDRegistrationController(definitions, auto) if definitions else None
         wanted = list(api_services_to_register(delegate.listed_paths(), self.config.priorities))
         for api_service in wanted:
             auto.add_api_service_to_sync_on_start(api_service)
 
         async def start(context: HookContext) -> None:
-            context.spawn(crds.run(), name="crd-autoregister")
+            if crds is not None:
+                context.spawn(crds.run(), name="crd-autoregister")
             context.spawn(auto.run(after=crds), name="autoregister")
 
         self.generic.add_post_start_hook("kube-apiserver-autoregistration", start)

@@ -29,7 +29,7 @@ def create_server_chain(config: Config) -> Aggregator:
     aggregator_config = AggregatorConfig(
         config.generic,
         client=loopback.client,
-        definitions=extensions.definitions,
+        definitions=extensions.definitions if extensions.crd_api_enabled else None,
         admission=kube.admission,
         priorities=API_VERSION_PRIORITIES,
         proxy=_proxy(config),

@@ -42,15 +42,21 @@ class ExtensionsServer:
         self.custom_resources = CustomResources(config, self.admission, self.webhooks, delegate=delegate)
         self.publisher = OpenAPIPublisher(self.generic.openapi, self.definitions.of_group)
         self.discovery = CustomResourceDiscovery(self.generic.discovery, self.definitions.of_group, delegate=delegate)
-        self._install(Installer(self.admission, config.authorizer, config.min_request_timeout))
         self._controllers = self._make_controllers()
+        self.crd_api_enabled = config.resources.resource_enabled(GROUP_VERSION.resource("customresourcedefinitions"))
+        """When it is not, this server serves nothing, and nobody hears of definitions."""
+        if self.crd_api_enabled:
+            self._install(Installer(self.admission, config.authorizer, config.min_request_timeout))
+
+    def _install(self, installer: Installer) -> None:
         self.definitions.listen(self._changed)
         self.generic.add_post_start_hook("start-apiextensions-informers", self._start_informers)
         self.generic.add_post_start_hook("start-apiextensions-controllers", self._start_controllers)
         self.generic.add_post_start_hook("crd-informer-synced", self._wait_synced)
         self.generic.add_drained(self._stop)
+        self._install_api(installer)
 
-    def _install(self, installer: Installer) -> None:
+    def _install_api(self, installer: Installer) -> None:
         group = APIGroup(GROUP_VERSION.group, [APIVersion(GROUP_VERSION, served_definitions(self.definition_store))])
         install_api_group(self.generic, group, installer)
         install_group_list(self.generic, [group])

@@ -74,6 +74,22 @@ async def test_a_built_in_version_that_is_no_longer_served_loses_its_api_service
         assert (await server("GET", f"{API_SERVICES}/v1.policy")).status == 200
 
 
+async def test_where_definitions_are_turned_off_their_api_services_go_and_the_server_starts_all_the_same(
+    tmp_path: Path,
+) -> None:
+    async with in_process_server(tmp_path, aggregator=True) as server:
+        await install(server, definition())
+        await until_registered(server, "v1.example.com")
+    off = {"apiextensions.k8s.io/v1": "false"}
+    async with in_process_server(tmp_path, aggregator=True, runtime_config=off) as server:
+        await eventually(server, 404, "GET", f"{API_SERVICES}/v1.example.com")
+        await eventually(server, 404, "GET", f"{API_SERVICES}/v1.apiextensions.k8s.io")
+        assert (await server("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")).status == 404
+        assert (await server("GET", "/apis/example.com/v1/widgets")).status == 404
+    async with in_process_server(tmp_path, aggregator=True) as server:
+        await until_registered(server, "v1.example.com", "v1.apiextensions.k8s.io")
+
+
 def test_a_server_without_api_services_does_not_start(tmp_path: Path) -> None:
     outcome = refused(f"--data-dir={tmp_path}", "--secure-port=0", "--runtime-config=apiregistration.k8s.io/v1=false")
     assert outcome.stderr == "Error: API group/version apiregistration.k8s.io/v1 must be enabled\n"

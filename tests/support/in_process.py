@@ -172,7 +172,7 @@ def _aggregator(
     config = AggregatorConfig(
         generic,
         client=loopback.client,
-        definitions=extensions.definitions,
+        definitions=extensions.definitions if extensions.crd_api_enabled else None,
         admission=kube.admission,
         priorities=API_VERSION_PRIORITIES,
         proxy=ProxyConfig(generic.services),
