@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from pilothouse.machinery.apply.atoms import DEDUCED, Atom
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
+
+Conversion: TypeAlias = Callable[[Json], Awaitable[Json]]
+"""Leaves what it is given alone. Raises StatusError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +27,15 @@ class ServedForm:
     """What strict reading complains of; None where nobody reads strictly."""
     atom: Callable[[], Atom] = lambda: DEDUCED
     """How objects of the kind merge."""
-    from_stored: Callable[[Json], Json] | None = None
-    to_stored: Callable[[Json], Json] | None = None
+    from_stored: Conversion | None = None
+    to_stored: Conversion | None = None
 
-    def served(self, obj: Json) -> Json:
-        """Shares what it can with `obj`: not to be changed."""
-        return obj if self.from_stored is None else self.from_stored(obj)
+    async def served(self, obj: Json) -> Json:
+        """May be `obj` itself: not to be changed."""
+        return obj if self.from_stored is None else await self.from_stored(obj)
 
-    def stored(self, obj: Json) -> Json:
-        return obj if self.to_stored is None else self.to_stored(obj)
+    async def stored(self, obj: Json) -> Json:
+        return obj if self.to_stored is None else await self.to_stored(obj)
 
 
 class EquivalentResources:

@@ -28,9 +28,8 @@ class VersionedAttributes:
 
 async def versioned(attributes: Attributes, match: Match) -> VersionedAttributes:
     """Raises InternalError where there is no way into that version."""
-    return VersionedAttributes(
-        attributes, match, _served(attributes, match, attributes.obj), _served(attributes, match, attributes.old)
-    )
+    obj = await _served(attributes, match, attributes.obj)
+    return VersionedAttributes(attributes, match, obj, await _served(attributes, match, attributes.old))
 
 
 async def admit_change(seen: VersionedAttributes, changed: Json) -> VersionedAttributes:
@@ -46,22 +45,22 @@ async def admit_change(seen: VersionedAttributes, changed: Json) -> VersionedAtt
         raise _no_way(match)
     try:
         obj = form.read(changed)
-        stored = form.stored(obj)
+        stored = await form.stored(obj)
     except DecodeError as error:
         raise InternalError.of(str(error)) from None
     # In place, because whoever began the request holds on to its object.
     if stored is not attributes.obj:
         attributes.obj.clear()
         attributes.obj.update(stored)
-    return replace(seen, obj=_served(attributes, match, attributes.obj))
+    return replace(seen, obj=await _served(attributes, match, attributes.obj))
 
 
-def _served(attributes: Attributes, match: Match, obj: Json | None) -> Json | None:
+async def _served(attributes: Attributes, match: Match, obj: Json | None) -> Json | None:
     if obj is None:
         return None
     form = attributes.equivalents.form(match.resource, attributes.subresource)
     if form is not None:
-        return form.served(obj)
+        return await form.served(obj)
     if match.resource != attributes.resource:
         raise _no_way(match)
     return obj

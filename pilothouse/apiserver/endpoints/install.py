@@ -8,12 +8,12 @@ create        POST collection    create_named  POST name         connect        
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
-from pilothouse.apiserver.admission.equivalents import EquivalentResources, ServedForm
+from pilothouse.apiserver.admission.equivalents import Conversion, EquivalentResources, ServedForm
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.connect import connect_handler
 from pilothouse.apiserver.endpoints.create import create_handler
@@ -21,7 +21,7 @@ from pilothouse.apiserver.endpoints.delete import delete_collection_handler, del
 from pilothouse.apiserver.endpoints.deprecation import with_warning
 from pilothouse.apiserver.endpoints.fieldmanager.manager import FieldManager
 from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import StructuredMerge
-from pilothouse.apiserver.endpoints.fieldmanager.versions import VersionForm
+from pilothouse.apiserver.endpoints.fieldmanager.versions import VersionForm, fresh
 from pilothouse.apiserver.endpoints.get import get_handler
 from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource
 from pilothouse.apiserver.endpoints.list import list_handler, watch_handler
@@ -46,6 +46,17 @@ from pilothouse.machinery.apply.fieldset import of_fields
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json
 
+Waiting: TypeAlias = Callable[[Callable[[Json], Json]], Conversion]
+
+
+def at_once(convert: Callable[[Json], Json]) -> Conversion:
+    """A conversion that never has to wait."""
+
+    async def conversion(obj: Json) -> Json:
+        return convert(fresh(obj))
+
+    return conversion
+
 
 @dataclass(frozen=True, slots=True)
 class Installer:
@@ -65,12 +76,13 @@ class Installer:
             routes.add(resource.names.plural, resource.subresource, self.routes(version, resource, versions))
         return routes
 
-    def register(self, version: APIVersion) -> None:
-        """Makes its resources known as views of their objects."""
+    def register(self, version: APIVersion, waiting: Waiting = at_once) -> None:
+        """Makes its resources known as views of their objects. `waiting` makes conversions that may wait of those
+        of the resource."""
         for served in version.resources:
             resource = version.group_version.resource(served.names.plural)
             storage = served.storage_path or str(resource.group_resource)
-            self.equivalents.register(storage, served.subresource, _form(served, resource))
+            self.equivalents.register(storage, served.subresource, _form(served, resource, waiting))
 
     def routes(self, version: APIVersion, served: ServedResource, versions: Sequence[APIVersion]) -> ResourceRoutes:
         """Of one resource of the version."""
@@ -112,7 +124,7 @@ class Installer:
         )
 
 
-def _form(served: ServedResource, resource: GroupVersionResource) -> ServedForm:
+def _form(served: ServedResource, resource: GroupVersionResource, waiting: Waiting) -> ServedForm:
     default = served.default or no_default
 
     def read(value: Any) -> Json:
@@ -130,8 +142,8 @@ def _form(served: ServedResource, resource: GroupVersionResource) -> ServedForm:
         read,
         unknown_fields=None if served.decoder.patch_schema is None else unknown_fields,
         atom=lambda: served.decoder.atom,
-        from_stored=served.from_stored,
-        to_stored=served.to_stored,
+        from_stored=waiting(served.from_stored) if served.from_stored else None,
+        to_stored=waiting(served.to_stored) if served.to_stored else None,
     )
 
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import orjson
 
+from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.extensions.conversion.converter import WebhookConverter
 from pilothouse.machinery.errors import StatusError
@@ -42,17 +43,36 @@ def converted(obj: Json, desired: str) -> Json:
     return made
 
 
+def waiting(convert: Callable[[Json], Json], converter: WebhookConverter) -> Callable[[Json], Awaitable[Json]]:
+    """A conversion that waits for the webhook, from one that is broken off for it."""
+
+    async def conversion(obj: Json) -> Json:
+        async def once() -> Json:
+            return convert(fresh(obj))
+
+        return await to_completion(once, converter)
+
+    return conversion
+
+
 async def to_completion(compute: Callable[[], Awaitable[Json]], converter: WebhookConverter) -> Json:
     """Raises what `compute` raises, and StatusError when a conversion fails."""
     known: _Known = {}
-    _known.set(known)
-    while True:
-        try:
-            return await compute()
-        except ConversionNeeded as need:
-            sent = orjson.dumps(need.obj)
+    token = _known.set(known)
+    try:
+        while True:
             try:
-                made = await converter.convert([orjson.loads(sent)], need.desired)
-            except Undecodable as error:
-                raise StatusError(str(error)) from None
-            known[need.desired, sent] = orjson.dumps(made[0])
+                return await compute()
+            except ConversionNeeded as need:
+                await _make(need, converter, known)
+    finally:
+        _known.reset(token)
+
+
+async def _make(need: ConversionNeeded, converter: WebhookConverter, known: _Known) -> None:
+    sent = orjson.dumps(need.obj)
+    try:
+        made = await converter.convert([orjson.loads(sent)], need.desired)
+    except Undecodable as error:
+        raise StatusError(str(error)) from None
+    known[need.desired, sent] = orjson.dumps(made[0])

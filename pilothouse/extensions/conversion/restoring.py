@@ -35,11 +35,11 @@ def restore_metadata(original: Json, converted: Json) -> None:
     answered = converted["metadata"]
     if not isinstance(answered, dict):
         raise InvalidMetadata(f"invalid metadata of type {_type(answered)} in converted object")
-    restored = dict(original["metadata"])
+    restored = dict(original.get("metadata") or {})
     for field in ("labels", "annotations"):
-        restored.pop(field, None)
+        before = restored.pop(field, None)
         if answered.get(field) is not None:
-            restored[field] = _checked(field, answered[field], original["metadata"].get(field))
+            restored[field] = _checked(field, answered[field], before)
     converted["metadata"] = restored
 
 

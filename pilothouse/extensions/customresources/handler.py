@@ -126,12 +126,12 @@ class CustomResources:
     def _registries(self, resource: CustomResource, shape: bytes) -> SharedRegistries:
         store, root = self._config.store, self._config.key_prefix
         if not resource.converts_by_webhook:
-            return SharedRegistries(lambda _: open_registry(resource, store, root=root), shape, by_version=False)
+            return SharedRegistries(lambda _: open_registry(resource, store, root=root), shape)
         converter = WebhookConverter(resource.definition, self._webhooks)
         return SharedRegistries(
             lambda version: open_converting_registry(resource, version, store, converter=converter, root=root),
             shape,
-            by_version=True,
+            converter,
         )
 
     def _installer(self, name: str) -> Installer:

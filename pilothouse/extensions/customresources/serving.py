@@ -10,16 +10,17 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import orjson
 
 from pilothouse.apiserver.admission.equivalents import EquivalentResources
 from pilothouse.apiserver.endpoints.groups import APIVersion
-from pilothouse.apiserver.endpoints.install import Installer
+from pilothouse.apiserver.endpoints.install import Installer, Waiting, at_once
 from pilothouse.apiserver.endpoints.routes import ResourceRoutes
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.extensions.conversion.on_demand import converted
+from pilothouse.extensions.conversion.converter import WebhookConverter
+from pilothouse.extensions.conversion.on_demand import converted, waiting
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.customresources.served import api_versions
 
@@ -49,15 +50,17 @@ class SharedRegistry:
 class SharedRegistries:
     """Of one definition. Versions share a registry, unless a webhook converts between them."""
 
-    def __init__(self, open_registry: Callable[[str], RegistryStore], shape: bytes, *, by_version: bool) -> None:
+    def __init__(
+        self, open_registry: Callable[[str], RegistryStore], shape: bytes, converter: WebhookConverter | None = None
+    ) -> None:
         """`open_registry` is given the version, or "" for all of them."""
         self.shape = shape
+        self.converter = converter
         self._open = open_registry
-        self._by_version = by_version
         self._registries: dict[str, SharedRegistry] = {}
 
     def of(self, version: str) -> SharedRegistry:
-        key = version if self._by_version else ""
+        key = version if self.converter else ""
         if key not in self._registries:
             self._registries[key] = SharedRegistry(lambda: self._open(key))
         return self._registries[key]
@@ -70,11 +73,11 @@ class SharedRegistries:
 class _View:
     """All versions, with the ways between them and the form in which the registry of one of them has the objects."""
 
-    def __init__(self, versions: list[APIVersion], installer: Installer) -> None:
+    def __init__(self, versions: list[APIVersion], installer: Installer, waiting: Waiting = at_once) -> None:
         self.versions = versions
         self.installer = replace(installer, equivalents=EquivalentResources())
         for version in versions:
-            self.installer.register(version)
+            self.installer.register(version, waiting)
 
 
 class Serving:
@@ -104,15 +107,17 @@ class Serving:
         return None
 
     def _view_from(self, name: str) -> _View:
-        key = name if self.resource.converts_by_webhook else ""
+        key = name if self.shared.converter else ""
         if key not in self._views:
-            registry = self.shared.of(name).registry
-            if key:
-                versions = api_versions(self.resource.stored_in(name), registry, converted)
-            else:
-                versions = api_versions(self.resource, registry)
-            self._views[key] = _View(versions, self._installer)
+            self._views[key] = self._new_view(name)
         return self._views[key]
+
+    def _new_view(self, name: str) -> _View:
+        registry, converter = self.shared.of(name).registry, self.shared.converter
+        if converter is None:
+            return _View(api_versions(self.resource, registry), self._installer)
+        versions = api_versions(self.resource.stored_in(name), registry, converted)
+        return _View(versions, self._installer, partial(waiting, converter=converter))
 
     def begin(self) -> None:
         self._in_flight += 1

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from admission_webhooks import admission_webhooks, patching
 from conversion_webhook import Converter, widgets
 from custom_resources import DEFINITIONS, WIDGETS, events, eventually, install, until_gone, widget
 from in_process import InProcessServer, in_process_server
@@ -265,6 +266,26 @@ async def test_a_definition_goes_with_its_objects(server: InProcessServer, hook:
     await server("DELETE", f"{DEFINITIONS}/widgets.example.com")
     async with asyncio.timeout(10):
         await until_gone(server, "widgets.example.com")
+
+
+async def test_admission_webhooks_see_and_change_objects_in_the_version_that_their_rules_name(
+    server: InProcessServer, hook: WebhookServer, converter: Converter
+) -> None:
+    await install(server, widgets(hook.by_url()))
+    rules = [{"operations": ["*"], "apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["widgets"]}]
+    change = patching({"op": "replace", "path": "/spec/port", "value": 99})
+    async with admission_webhooks(server) as hooks:
+        async with hooks.configured("mutating", hooks.webhook("m", change, rules=rules)) as calls:
+            made = await server("POST", V2, v2(address="h:1"))
+            await server("PUT", f"{V2}/a", made.json | {"spec": {"address": "h:2"}})
+            seen = [(request["object"], request["oldObject"]) for _, request in calls]
+        assert [obj["spec"] for obj, _ in seen] == [{"host": "h", "port": 1}, {"host": "h", "port": 2}]
+        assert seen[1][1]["spec"] == {"host": "h", "port": 99}
+        assert made.json["spec"] == {"address": "h:99"}
+        async with hooks.configured("validating", hooks.webhook("v", rules=rules)):
+            converter.down = True
+            failed = await server("POST", V2, v2("b", address="h:1"))
+            assert (failed.status, DOWN in failed.json["message"]) == (500, True)
 
 
 async def test_conversions_are_counted(server: InProcessServer, hook: WebhookServer) -> None:
