@@ -25,10 +25,6 @@ class APIServiceRegistrationController:
         """Every APIService that there was at the start is served. Before that, a 404 may mean nothing."""
         api_services.listen(self._enqueue)
 
-    def enqueue_all(self) -> None:
-        """Handles all of them again, for example because the certificate that the proxy shows has changed."""
-        self._enqueue(self._api_services.all())
-
     async def run(self) -> None:
         await self._api_services.wait_synced()
         for api_service in self._api_services.all():

@@ -21,10 +21,12 @@ def apis_handler(api_services: APIServices) -> Handler:
 
 def api_group_handler(api_services: APIServices, group: str, delegate: Handler) -> Handler:
     """One group; when its last APIService has gone, whatever the delegate says of it."""
-    known = any_method(lambda: {"kind": "APIGroup", "apiVersion": "v1", **_group(api_services.of_group(group))})
 
     async def discover(request: Request) -> Response:
-        return await (known if api_services.of_group(group) else delegate)(request)
+        members = api_services.of_group(group)
+        if not members:
+            return await delegate(request)
+        return await any_method(lambda: {"kind": "APIGroup", "apiVersion": "v1", **_group(members)})(request)
 
     return discover
 
