@@ -18,10 +18,12 @@ from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.controlplane.authentication import build_authenticator, build_token_authenticator
 from pilothouse.controlplane.authorization import build_authorizer
 from pilothouse.controlplane.front_proxy import FrontProxy, front_proxy
+from pilothouse.controlplane.options.admission import AdmissionOptions
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
 from pilothouse.controlplane.service_accounts import service_account_config
 from pilothouse.controlplane.services import build_service_resolver
 from pilothouse.controlplane.serving import client_cas
+from pilothouse.kube.admission.plugins import AdmissionConfig
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
 from pilothouse.kube.rbac.authorizer.policy import Policy
@@ -117,7 +119,25 @@ def _kube(parts: _Parts, generic: GenericConfig) -> KubeConfig:
         service_accounts=parts.service_accounts,
         external_hostname=options.generic.external_hostname,
         registries=parts.registries,
+        admission=_admission(options.admission),
     )
+
+
+def _admission(options: AdmissionOptions) -> AdmissionConfig:
+    config = AdmissionConfig(
+        not_ready_toleration_seconds=options.not_ready_toleration_seconds,
+        unreachable_toleration_seconds=options.unreachable_toleration_seconds,
+    )
+    return _configured(config, options.config_file) if options.config_file else config
+
+
+def _configured(config: AdmissionConfig, file: str) -> AdmissionConfig:
+    # To read YAML and kubeconfigs is much to import for the many servers that are not told to.
+    from pilothouse.controlplane.admission_configuration import admission_configurations
+    from pilothouse.controlplane.webhook_credentials import webhook_credentials
+
+    configurations = admission_configurations(file)
+    return replace(config, configurations=configurations, webhook_credentials=webhook_credentials(configurations))
 
 
 def _endpoint_ip(options: CompletedOptions) -> str:

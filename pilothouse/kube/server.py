@@ -18,8 +18,9 @@ from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.webhook.client import WebhookClients
+from pilothouse.apiserver.webhook.credentials import anonymous
 from pilothouse.client.rest.client import RESTClient
-from pilothouse.kube.admission.plugins import PluginParts, admission_plugins
+from pilothouse.kube.admission.plugins import AdmissionConfig, PluginParts, admission_plugins
 from pilothouse.kube.bootstrap.address import PublicAddress, kubernetes_service_ip
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
 from pilothouse.kube.bootstrap.install import Bootstrap
@@ -56,6 +57,7 @@ class KubeConfig:
     service_accounts: ServiceAccountConfig = field(default_factory=ServiceAccountConfig)
     external_hostname: str = ""
     """What others call this server, where that is not its address."""
+    admission: AdmissionConfig = field(default_factory=AdmissionConfig)
     registries: Registries | None = None
     """Where they are already open because authentication and authorization read them, too."""
 
@@ -91,9 +93,22 @@ class KubeServer:
 
     def _plugins(self, legacy: LegacyRESTStorage, client: RESTClient | None) -> list[Plugin]:
         generic = self.config.generic
-        webhooks = WebhookClients(generic.services)
-        self.generic.add_drained(webhooks.close)
-        parts = PluginParts(self.registries, legacy, generic.authorizer, self.generic.discovery, webhooks, client)
+        credentials = self.config.admission.webhook_credentials
+        webhooks = {
+            plugin: WebhookClients(generic.services, credentials=credentials.get(plugin, anonymous))
+            for plugin in ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
+        }
+        for clients in webhooks.values():
+            self.generic.add_drained(clients.close)
+        parts = PluginParts(
+            self.registries,
+            legacy,
+            generic.authorizer,
+            self.generic.discovery,
+            webhooks,
+            client,
+            self.config.admission,
+        )
         return admission_plugins(parts, generic.admission_plugins)
 
     @property

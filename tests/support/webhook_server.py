@@ -63,14 +63,14 @@ class FixedResolver:
 
 
 @asynccontextmanager
-async def webhook_server(answer: Answer, *names: str) -> AsyncIterator[WebhookServer]:
-    """Its certificate is for 127.0.0.1 and for these names."""
+async def webhook_server(answer: Answer, *names: str, client_ca: TestCA | None = None) -> AsyncIterator[WebhookServer]:
+    """Its certificate is for 127.0.0.1 and for these names. With a CA for clients, they must show certificates."""
     server = WebhookServer(TestCA(), answer)
     app = web.Application(client_max_size=0)
     app.router.add_route("*", "/{path:.*}", server.handle)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=_server_context(server.ca, names))
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=_server_context(server.ca, names, client_ca))
     await site.start()
     server.port = runner.addresses[0][1]
     try:
@@ -79,9 +79,12 @@ async def webhook_server(answer: Answer, *names: str) -> AsyncIterator[WebhookSe
         await runner.cleanup()
 
 
-def _server_context(ca: TestCA, names: tuple[str, ...]) -> ssl.SSLContext:
+def _server_context(ca: TestCA, names: tuple[str, ...], client_ca: TestCA | None) -> ssl.SSLContext:
     pair = ca.issue("webhook", *names)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if client_ca is not None:
+        context.load_verify_locations(cadata=client_ca.certificate.decode())
+        context.verify_mode = ssl.CERT_REQUIRED
     with tempfile.TemporaryDirectory() as folder:
         certificate, key = Path(folder, "cert"), Path(folder, "key")
         certificate.write_bytes(pair.certificate)

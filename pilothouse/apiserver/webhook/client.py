@@ -16,6 +16,7 @@ import orjson
 
 from pilothouse.apiserver.webhook.certificate_names import is_wrong_name, wrong_name_problem
 from pilothouse.apiserver.webhook.connections import Attempt, attempt, open_session
+from pilothouse.apiserver.webhook.credentials import FindCredentials, WebhookCredentials, anonymous
 from pilothouse.apiserver.webhook.endpoint import Endpoint, endpoint_of
 from pilothouse.apiserver.webhook.failures import (
     DEADLINE_EXCEEDED,
@@ -49,7 +50,16 @@ _HEADERS = {
 @dataclass(slots=True)
 class _Pool:
     session: aiohttp.ClientSession
+    credentials: WebhookCredentials | None = None
     in_use: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    session: aiohttp.ClientSession
+    url: str
+    body: bytes
+    headers: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +75,15 @@ class _Answer:
 
 
 class WebhookClients:
-    def __init__(self, resolver: ServiceResolver, *, max_answer: int = _MAX_ANSWER) -> None:
+    def __init__(
+        self,
+        resolver: ServiceResolver,
+        *,
+        credentials: FindCredentials = anonymous,
+        max_answer: int = _MAX_ANSWER,
+    ) -> None:
         self._resolver = resolver
+        self._credentials = credentials
         self._max_answer = max_answer
         self._pools: OrderedDict[Endpoint, _Pool] = OrderedDict()
         """Least recently used first."""
@@ -80,7 +97,9 @@ class WebhookClients:
         pool.in_use += 1
         try:
             async with asyncio.timeout(timeout):
-                return _decoded(await self._send_patiently(pool.session, url, orjson.dumps(body)))
+                own = await pool.credentials.headers() if pool.credentials else {}
+                call = _Call(pool.session, url, orjson.dumps(body), {**_HEADERS, **own})
+                return _decoded(await self._send_patiently(call))
         except TimeoutError:
             raise WebhookCallFailed(f"Post {quote(url)}: {DEADLINE_EXCEEDED}") from None
         finally:
@@ -94,7 +113,9 @@ class WebhookClients:
 
     async def _pool(self, endpoint: Endpoint) -> _Pool:
         if endpoint not in self._pools:
-            self._pools[endpoint] = _Pool(open_session(endpoint, self._resolver))
+            credentials = self._credentials(endpoint.target)
+            certificate = credentials.client_certificate if credentials else b""
+            self._pools[endpoint] = _Pool(open_session(endpoint, self._resolver, certificate), credentials)
             await self._drop_oldest_idle(endpoint)
         self._pools.move_to_end(endpoint)
         return self._pools[endpoint]
@@ -107,44 +128,44 @@ class WebhookClients:
         if oldest is not None:
             await self._pools.pop(oldest).session.close()
 
-    async def _send_patiently(self, session: aiohttp.ClientSession, url: str, body: bytes) -> _Answer:
+    async def _send_patiently(self, call: _Call) -> _Answer:
         """A webhook may ask to be asked again later."""
         for _ in range(_MAX_RETRIES):
-            answer = await self._send(session, url, body)
+            answer = await self._send(call)
             if not answer.asks_for_retry:
                 return answer
             await asyncio.sleep(int(answer.retry_after))
-        return await self._send(session, url, body)
+        return await self._send(call)
 
-    async def _send(self, session: aiohttp.ClientSession, url: str, body: bytes) -> _Answer:
+    async def _send(self, call: _Call) -> _Answer:
         """Once more when a kept connection turns out to be closed by the other side."""
         import aiohttp
 
         current = Attempt()
         attempt.set(current)
         try:
-            return await self._exchange(session, url, body)
+            return await self._exchange(call)
         except ServiceUnresolved as error:
-            raise WebhookCallFailed(f"Post {quote(url)}: {error}") from None
+            raise WebhookCallFailed(f"Post {quote(call.url)}: {error}") from None
         except aiohttp.ClientConnectorCertificateError as error:
             problem = await _certificate_problem(error, current.dialled)
-            raise WebhookCallFailed(f"Post {quote(url)}: {problem}") from None
+            raise WebhookCallFailed(f"Post {quote(call.url)}: {problem}") from None
         except aiohttp.ClientConnectorError as error:
             problem = connect_problem(error.os_error, current.dialled)
-            raise WebhookCallFailed(f"Post {quote(url)}: {problem}") from None
+            raise WebhookCallFailed(f"Post {quote(call.url)}: {problem}") from None
         except (aiohttp.ClientError, OSError) as error:
             if current.reused and isinstance(error, aiohttp.ServerDisconnectedError | ConnectionError):
-                return await self._send(session, url, body)
-            raise WebhookCallFailed(f"Post {quote(url)}: {connection_lost(error)}") from None
+                return await self._send(call)
+            raise WebhookCallFailed(f"Post {quote(call.url)}: {connection_lost(error)}") from None
 
-    async def _exchange(self, session: aiohttp.ClientSession, url: str, body: bytes) -> _Answer:
+    async def _exchange(self, call: _Call) -> _Answer:
         import aiohttp
         import yarl
 
-        response = await session.post(
-            yarl.URL(url, encoded=True),
-            data=body,
-            headers=_HEADERS,
+        response = await call.session.post(
+            yarl.URL(call.url, encoded=True),
+            data=call.body,
+            headers=call.headers,
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(total=None),
         )

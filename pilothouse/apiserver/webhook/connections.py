@@ -51,12 +51,14 @@ class _Resolver:
         """Holds nothing."""
 
 
-def open_session(endpoint: Endpoint, services: ServiceResolver) -> aiohttp.ClientSession:
+def open_session(
+    endpoint: Endpoint, services: ServiceResolver, client_certificate: bytes = b""
+) -> aiohttp.ClientSession:
     """Raises WebhookCallFailed."""
     import aiohttp
 
     connector = aiohttp.TCPConnector(
-        ssl=tls_context(endpoint.authorities),
+        ssl=tls_context(endpoint.authorities, client_certificate),
         resolver=_Resolver(services, endpoint.service),  # type: ignore[arg-type]
         use_dns_cache=False,
         limit=0,

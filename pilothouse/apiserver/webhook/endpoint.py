@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import posixpath
 import ssl
+import tempfile
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -36,6 +37,12 @@ class Endpoint:
     def url(self) -> str:
         return self.base + self.path
 
+    @property
+    def target(self) -> str:
+        """Host and port, by which credentials are found."""
+        parts = urlsplit(self.base)
+        return parts.netloc if parts.port else f"{parts.netloc}:{_PORT}"
+
 
 def endpoint_of(config: Json) -> Endpoint:
     """Raises WebhookCallFailed for a configuration that points nowhere."""
@@ -60,7 +67,7 @@ def _path(said: str) -> str:
     return posixpath.normpath("/" + said.lstrip("/"))
 
 
-def tls_context(authorities: bytes) -> ssl.SSLContext:
+def tls_context(authorities: bytes, client_certificate: bytes = b"") -> ssl.SSLContext:
     """Raises WebhookCallFailed. As strict as Go, which takes authorities without key identifiers, and any certificate
     that is itself in the bundle."""
     try:
@@ -69,4 +76,17 @@ def tls_context(authorities: bytes) -> ssl.SSLContext:
         raise WebhookCallFailed("unable to load root certificates: unable to parse bytes as PEM block") from None
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    if client_certificate:
+        _load(context, client_certificate)
     return context
+
+
+def _load(context: ssl.SSLContext, client_certificate: bytes) -> None:
+    """OpenSSL reads keys from files only; this one is unreadable for others, and gone when it has been read."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(client_certificate)
+        file.flush()
+        try:
+            context.load_cert_chain(file.name)
+        except ssl.SSLError as error:
+            raise WebhookCallFailed(f"tls: failed to load the client certificate: {error.reason}") from None

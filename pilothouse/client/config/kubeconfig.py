@@ -10,6 +10,7 @@ import base64
 import binascii
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,24 @@ def load_kubeconfig(path: str | Path | None = None, *, context: str = "") -> Cli
     """The configuration of the context, or of the current one. Raises ConfigError."""
     files = [Path(path)] if path is not None else default_files()
     return config_for(merge([_read(file) for file in files if path is not None or file.exists()]), context=context)
+
+
+@dataclass(frozen=True, slots=True)
+class KubeconfigUsers:
+    """The users of a kubeconfig that is about no server in particular."""
+
+    by_name: dict[str, ClientConfig]
+    """Without a host."""
+    current: str
+    """Of the current context; may be empty."""
+
+
+def load_users(path: str | Path) -> KubeconfigUsers:
+    """Raises ConfigError."""
+    merged = merge([_read(Path(path))])
+    context = merged["contexts"].get(merged["current-context"]) or {}
+    users = {name: _user_config(name, user) for name, user in merged["users"].items()}
+    return KubeconfigUsers(users, context.get("user") or "")
 
 
 def default_files() -> list[Path]:
@@ -54,22 +73,29 @@ def config_for(merged: Json, *, context: str = "") -> ClientConfig:
     chosen = _entry(merged, "contexts", name)
     cluster = _entry(merged, "clusters", chosen.get("cluster") or "")
     user = _entry(merged, "users", chosen["user"]) if chosen.get("user") else {}
-    if "auth-provider" in user:
-        raise ConfigError(f"user {chosen['user']!r}: auth-provider is no longer supported, use exec")
     if not cluster.get("server"):
         raise ConfigError(f"cluster {chosen['cluster']!r} has no server")
-    return ClientConfig(
+    return replace(
+        _user_config(chosen.get("user") or "", user, cluster),
         host=cluster["server"],
         namespace=chosen.get("namespace") or "default",
-        tls=_tls(cluster, user),
+        proxy_url=cluster.get("proxy-url") or "",
+        disable_compression=bool(cluster.get("disable-compression")),
+    )
+
+
+def _user_config(name: str, user: Json, cluster: Json | None = None) -> ClientConfig:
+    if "auth-provider" in user:
+        raise ConfigError(f"user {name!r}: auth-provider is no longer supported, use exec")
+    return ClientConfig(
+        host="",
+        tls=_tls(cluster or {}, user),
         token=user.get("token") or "",
         token_file=_path(user, "tokenFile"),
         username=user.get("username") or "",
         password=user.get("password") or "",
-        exec=_exec(user["exec"], cluster) if user.get("exec") else None,
+        exec=_exec(user["exec"], cluster or {}) if user.get("exec") else None,
         impersonate=_impersonation(user),
-        proxy_url=cluster.get("proxy-url") or "",
-        disable_compression=bool(cluster.get("disable-compression")),
     )
 
 

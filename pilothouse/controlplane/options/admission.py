@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import STRINGS
+from pilothouse.controlplane.flags.values import INT, STRING, STRINGS
+from pilothouse.controlplane.options.files import missing_files
 
 DEFAULT_ON = frozenset({
     "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction", "ClusterTrustBundleAttest",
@@ -41,11 +42,28 @@ class AdmissionOptions:
         "disable-admission-plugins", STRINGS, (), "Plug-ins that run by default and now shall not."
     )
 
+    config_file: str = flag(
+        "admission-control-config-file", STRING, "", "File with an AdmissionConfiguration, for plug-ins that need one."
+    )
+    not_ready_toleration_seconds: int = flag(
+        "default-not-ready-toleration-seconds",
+        INT,
+        300,
+        "How long pods stay on a node that is not ready, unless they say it themselves.",
+    )
+    unreachable_toleration_seconds: int = flag(
+        "default-unreachable-toleration-seconds",
+        INT,
+        300,
+        "How long pods stay on a node that cannot be reached, unless they say it themselves.",
+    )
+
     @property
     def enabled(self) -> frozenset[str]:
         return (DEFAULT_ON | frozenset(self.enable)) - frozenset(self.disable)
 
     def validate(self) -> Iterator[str]:
+        yield from missing_files({"admission-control-config-file": self.config_file})
         known = DEFAULT_ON | DEFAULT_OFF
         for name in self.enable:
             if name not in known:

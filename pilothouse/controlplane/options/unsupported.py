@@ -12,13 +12,13 @@ _BOOLEANS = """
 """
 
 _VALUES = """
-    admission-control admission-control-config-file allow-metric-labels allow-metric-labels-manifest
+    admission-control allow-metric-labels allow-metric-labels-manifest
     authentication-config authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
     authentication-token-webhook-version authorization-config authorization-policy-file
     authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
     authorization-webhook-config-file authorization-webhook-version cert-dir coordinated-leadership-lease-duration
     coordinated-leadership-renew-deadline coordinated-leadership-retry-period debug-socket-path
-    default-not-ready-toleration-seconds default-unreachable-toleration-seconds disabled-metrics
+    disabled-metrics
     egress-selector-config-file emulated-version etcd-servers-overrides
     kubelet-read-only-port kubernetes-service-node-port
     log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec min-compatibility-version

@@ -21,6 +21,7 @@ from pilothouse.apiserver.discovery.groups import group_discovery
 from pilothouse.apiserver.discovery.manager import GroupManager
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.apiserver.webhook.credentials import FindCredentials
 from pilothouse.client.rest.client import RESTClient
 from pilothouse.kube.admission.always import AlwaysAdmit, AlwaysDeny
 from pilothouse.kube.admission.always_pull_images import AlwaysPullImages
@@ -80,6 +81,18 @@ from pilothouse.machinery.objects import Json
 
 
 @dataclass(frozen=True)
+class AdmissionConfig:
+    """What the flags say about plugins."""
+
+    configurations: Mapping[str, Json] = field(default_factory=dict)
+    """By the name of the plugin."""
+    not_ready_toleration_seconds: int = 300
+    unreachable_toleration_seconds: int = 300
+    webhook_credentials: Mapping[str, FindCredentials] = field(default_factory=dict)
+    """By the names of the plugins that call webhooks."""
+
+
+@dataclass(frozen=True)
 class PluginParts:
     """What plugins are made from."""
 
@@ -87,11 +100,15 @@ class PluginParts:
     legacy: LegacyRESTStorage
     authorizer: Authorizer
     discovery: GroupManager
-    webhooks: WebhookClient
+    webhooks: Mapping[str, WebhookClient]
+    """By the names of the plugins that call them."""
     client: RESTClient | None
     """To the whole server, if there is one: the parameters of policies may be of any resource."""
-    configurations: Mapping[str, Json] = field(default_factory=dict)
-    """By the name of the plugin."""
+    config: AdmissionConfig = field(default_factory=AdmissionConfig)
+
+    @property
+    def configurations(self) -> Mapping[str, Json]:
+        return self.config.configurations
 
     @property
     def params(self) -> PolicyParams:
@@ -131,7 +148,9 @@ PLUGINS: dict[str, _Make] = {
         parts.stored(NAMESPACES).get, parts.configurations.get("PodNodeSelector")
     ),
     "Priority": lambda parts: Priority(StoredPriorityClasses(parts.registries.open(PRIORITY_CLASSES))),
-    "DefaultTolerationSeconds": lambda parts: DefaultTolerationSeconds(),
+    "DefaultTolerationSeconds": lambda parts: DefaultTolerationSeconds(
+        not_ready=parts.config.not_ready_toleration_seconds, unreachable=parts.config.unreachable_toleration_seconds
+    ),
     "PodTolerationRestriction": lambda parts: PodTolerationRestriction(
         parts.stored(NAMESPACES).get, parts.configurations.get("PodTolerationRestriction")
     ),
@@ -162,7 +181,7 @@ PLUGINS: dict[str, _Make] = {
         WebhookSource(parts.registries.open(MUTATING_WEBHOOK_CONFIGURATIONS)),
         parts.matcher,
         parts.authorizer,
-        parts.webhooks,
+        parts.webhooks["MutatingAdmissionWebhook"],
     ),
     "ValidatingAdmissionPolicy": lambda parts: ValidatingAdmissionPolicy(
         policies=parts.registries.open(VALIDATING_ADMISSION_POLICIES),
@@ -175,7 +194,7 @@ PLUGINS: dict[str, _Make] = {
         WebhookSource(parts.registries.open(VALIDATING_WEBHOOK_CONFIGURATIONS)),
         parts.matcher,
         parts.authorizer,
-        parts.webhooks,
+        parts.webhooks["ValidatingAdmissionWebhook"],
     ),
     "ResourceQuota": lambda parts: ResourceQuota(StoredQuotas(parts.registries.open(RESOURCE_QUOTAS))),
     "AlwaysDeny": lambda parts: AlwaysDeny(),
