@@ -158,11 +158,19 @@ def two_versions() -> EquivalentResources:
         OLD,
         GroupVersionKind("apps", "v1beta1", "Thing"),
         read=_read,
-        from_stored=lambda obj: {"apiVersion": "apps/v1beta1", "width": obj["size"]},
-        to_stored=lambda obj: {"apiVersion": "apps/v1", "size": obj["width"]},
+        from_stored=_to_old,
+        to_stored=_to_new,
     )
     equivalents.register("things", "", old)
     return equivalents
+
+
+async def _to_old(obj: Json) -> Json:
+    return {"apiVersion": "apps/v1beta1", "width": obj["size"]}
+
+
+async def _to_new(obj: Json) -> Json:
+    return {"apiVersion": "apps/v1", "size": obj["width"]}
 
 
 def _read(value: Any) -> Json:
