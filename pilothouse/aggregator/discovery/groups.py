@@ -16,7 +16,18 @@ from pilothouse.machinery.objects import Json
 
 def apis_handler(api_services: APIServices) -> Handler:
     """The list of groups. That of the APIServices themselves comes first, without having one."""
-    return any_method(lambda: api_group_list(_groups(api_services.all())))
+    known: list[Json] = []
+    document = api_group_list(_groups(known))
+
+    def current() -> Json:
+        """Made again when an APIService has changed, that is, has become another object."""
+        nonlocal known, document
+        found = api_services.all()
+        if found != known:
+            known, document = found, api_group_list(_groups(found))
+        return document
+
+    return any_method(current)
 
 
 def api_group_handler(api_services: APIServices, group: str, delegate: Handler) -> Handler:

@@ -23,7 +23,9 @@ Same: TypeAlias = Callable[[Json, Json], bool]
 
 def merge(into: Spec, spec: Spec) -> Spec:
     """The head of the result is that of the first."""
-    new = spec.filtered(lambda path: path not in into.paths)
+    new = spec
+    if not into.paths.keys().isdisjoint(spec.paths):
+        new = spec.filtered(lambda path: path not in into.paths)
     if not new.paths:
         return into
     new = new.renamed(
