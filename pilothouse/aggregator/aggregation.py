@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 
 from pilothouse.aggregator.api_services_to_register import Priorities
-from pilothouse.aggregator.apiservice_registration import APIServiceRegistrationController
 from pilothouse.aggregator.discovery.manager import DiscoveryManager
 from pilothouse.aggregator.handler_manager import ProxyHandlers
 from pilothouse.aggregator.openapi.controller import V2_NAME, V3_NAME, AggregationController
@@ -16,12 +15,15 @@ from pilothouse.aggregator.openapi.v3_aggregator import SpecProxier
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer
 
-_FIRST_ANSWERS_WITHIN = 1.0
+FIRST_ANSWERS_WITHIN = 1.0
 """Seconds that a start waits for the servers that there are, so that their discovery is not Stale at first."""
 
 
 class Aggregation:
-    def __init__(self, generic: GenericAPIServer, priorities: Priorities) -> None:
+    def __init__(
+        self, generic: GenericAPIServer, priorities: Priorities, *, first_answers_within: float = FIRST_ANSWERS_WITHIN
+    ) -> None:
+        self._first_answers_within = first_answers_within
         v2, v3 = SpecAggregator(), SpecProxier()
         self.discovery = DiscoveryManager(generic.discovery, priorities)
         self.openapi = AggregationController(V2_NAME, v2)
@@ -33,13 +35,13 @@ class Aggregation:
         for controller in (self.openapi, self.openapi_v3, self.discovery):
             handlers.add_controller(controller)
 
-    def add_discovery_hook(self, generic: GenericAPIServer, registration: APIServiceRegistrationController) -> None:
+    def add_discovery_hook(self, generic: GenericAPIServer, api_services_known: asyncio.Event) -> None:
         async def start(context: HookContext) -> None:
             """Finished when every APIService is in the document, though what is in it may be Stale."""
-            await registration.handlers_synced.wait()
+            await api_services_known.wait()
             context.spawn(self.discovery.run(), name="apiservice-discovery-controller")
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.discovery.wait_tried(), _FIRST_ANSWERS_WITHIN)
+                await asyncio.wait_for(self.discovery.wait_tried(), self._first_answers_within)
 
         generic.add_post_start_hook("apiservice-discovery-controller", start)
 

@@ -67,7 +67,7 @@ class Aggregator:
         self.generic.add_post_start_hook("start-kube-aggregator-informers", self._start_informers)
         self._add_availability()
         self.generic.add_post_start_hook("apiservice-registration-controller", self._start_registration)
-        self.aggregation.add_discovery_hook(self.generic, self.registration)
+        self.aggregation.add_discovery_hook(self.generic, self.registration.handlers_synced)
         self._add_auto_registration(delegate)
         self.aggregation.add_openapi_hooks(self.generic)
         self.generic.add_drained(self._stop)

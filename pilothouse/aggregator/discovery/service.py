@@ -44,7 +44,7 @@ class ServiceDiscovery:
                 self._asked_at = next(TICKS)
                 self._outcome = await self._ask(handler)
         if isinstance(self._outcome, DownloadFailed):
-            raise self._outcome
+            raise DownloadFailed(str(self._outcome))
         if self._outcome is None:
             return await self._legacy(handler, group_version)
         return self._outcome
