@@ -78,6 +78,34 @@ def test_items_of_a_map_list_are_compared_by_key() -> None:
     ]
 
 
+SET = {"type": "array", "x-kubernetes-list-type": "set", "items": TEXT}
+MAP = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["k"],
+    "items": {"type": "object", "properties": {"k": TEXT, "n": INTEGER}},
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "rule", "value", "old"),
+    [
+        (SET, "self == oldSelf && !(self != oldSelf)", ["a", "b"], ["b", "a"]),
+        (SET, "self != oldSelf", ["a", "b"], ["b", "c"]),
+        (SET, "self != oldSelf && size(self) == 2", ["a", "b"], ["a"]),
+        (SET, "self == ['b', 'a'] && ['b', 'a'] != self", ["a", "b"], ["x"]),
+        (SET, "(self + oldSelf).map(x, x) == ['a', 'b', 'c']", ["a", "b"], ["b", "c"]),
+        (SET, "self + oldSelf == ['c', 'b', 'a'] && self[0] == 'a' && 'b' in self", ["a", "b"], ["c"]),
+        (MAP, "self == oldSelf", [{"k": "a", "n": 1}, {"k": "b"}], [{"k": "b"}, {"k": "a", "n": 1}]),
+        (MAP, "self != oldSelf", [{"k": "a", "n": 1}], [{"k": "a", "n": 2}]),
+        (MAP, "(self + oldSelf).map(x, x.n) == [2, 3]", [{"k": "a", "n": 1}], [{"k": "a", "n": 2}, {"k": "b", "n": 3}]),
+    ],
+)
+def test_the_order_of_sets_and_maps_says_nothing(schema: dict[str, Any], rule: str, value: Any, old: Any) -> None:
+    assert errors(ruled(schema, rule), value, old) == []
+    assert len(errors(ruled(schema, f"!({rule}) || oldSelf == []"), value, old)) == 1
+
+
 def test_a_failing_evaluation_is_told_in_the_words_of_cel_go() -> None:
     assert errors(ruled({"type": "array", "items": INTEGER}, "self[3] == 1"), [1]) == [
         'v: Invalid value: "array": index out of bounds: 3 evaluating rule: self[3] == 1'

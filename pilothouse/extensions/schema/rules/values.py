@@ -11,6 +11,7 @@ from pilothouse.extensions.schema.rules.declared import with_type_and_name
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.cel.interpreter.conversions import timestamp_of_text
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
+from pilothouse.machinery.cel.interpreter.unordered import MapList, SetList
 from pilothouse.machinery.cel.interpreter.values import Duration
 from pilothouse.machinery.cel.names import escaped
 from pilothouse.machinery.durations import DurationError, parse_duration
@@ -29,8 +30,7 @@ def conversion(schema: Structural | None, *, root: bool = False) -> Conversion:
     if schema.type == "object":
         return _object(with_type_and_name(schema) if root else schema)
     if schema.type == "array":
-        item = conversion(schema.items, root=schema.items is not None and schema.items.embedded_resource)
-        return lambda value: [item(each) for each in value] if isinstance(value, list) else value
+        return _list(schema)
     if schema.type == "number":
         return lambda value: float(value) if type(value) is int else value
     return _STRINGS.get(schema.source.get("format") or "", _as_it_is) if schema.type == "string" else _as_it_is
@@ -53,6 +53,21 @@ def _object(schema: Structural) -> Conversion:
         return {said: inner(child) for (said, inner), child in known}
 
     return convert
+
+
+def _list(schema: Structural) -> Conversion:
+    item = conversion(schema.items, root=schema.items is not None and schema.items.embedded_resource)
+    make = _list_maker(schema)
+    return lambda value: make([item(each) for each in value]) if isinstance(value, list) else value
+
+
+def _list_maker(schema: Structural) -> Conversion:
+    if schema.list_type == "set":
+        return SetList
+    if schema.list_type == "map":
+        keys = tuple(escaped(key) or key for key in schema.map_keys)
+        return lambda items: MapList(items, keys=keys)
+    return _as_it_is
 
 
 def _map(schema: Structural) -> Conversion:

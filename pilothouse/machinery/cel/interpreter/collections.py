@@ -65,7 +65,7 @@ def _flatten(items: list[Any], depth: int) -> list[Any]:
         raise EvaluationFailed("level must be non-negative")
     flat: list[Any] = []
     for item in items:
-        if type(item) is list and depth > 0:
+        if isinstance(item, list) and depth > 0:
             flat += _flatten(item, depth - 1)
         else:
             flat.append(item)
@@ -119,7 +119,7 @@ def index(container: Any, key: Any) -> Any:
     found = find(container, key)
     if found.present:
         return found.value
-    if type(container) is list:
+    if isinstance(container, list):
         raise EvaluationFailed(f"index out of bounds: {shown(key)}")
     raise EvaluationFailed(f"no such key: {shown(key)}")
 
@@ -127,7 +127,7 @@ def index(container: Any, key: Any) -> Any:
 def find(container: Any, key: Any) -> Optional:
     if type(container) is dict:
         return _find_key(container, key)
-    if type(container) is list:
+    if isinstance(container, list):
         position = _position(key)
         return Optional(True, container[position]) if 0 <= position < len(container) else NONE
     fields = getattr(container, "fields", None)

@@ -24,7 +24,7 @@ def _size(value: Any) -> int:
         return _size(value.value)
     if type(value) is dict and len(value) == 1 and (network.ADDRESS in value or network.RANGE in value):
         return 16 if ":" in str(next(iter(value.values()))) else 4
-    return len(value) if type(value) in _SIZED else 1
+    return len(value) if isinstance(value, _SIZED) else 1
 
 
 def _scaled(size: float, factor: float) -> int:
@@ -42,7 +42,7 @@ def _double_traversal(args: Sequence[Any], result: Any) -> int:
 def _items(args: Sequence[Any], result: Any) -> int:
     """Looking at each item once; at each character of text."""
     items = args[0]
-    if type(items) is not list:
+    if not isinstance(items, list):
         return _scaled(_size(items), _TRAVERSAL) if type(items) in (str, bytes) else 1
     return sum(_scaled(len(item), _TRAVERSAL) if type(item) in (str, bytes) else 1 for item in items)
 
@@ -72,7 +72,7 @@ def _added(args: Sequence[Any], result: Any) -> int:
 
 
 def _found_in(args: Sequence[Any], result: Any) -> int:
-    return len(args[1]) if type(args[1]) is list else 1
+    return len(args[1]) if isinstance(args[1], list) else 1
 
 
 def _converted(args: Sequence[Any], result: Any) -> int:

@@ -58,7 +58,8 @@ class Function:
         return EvaluationFailed("no such overload" if takes_left else f"no such overload: {self._name}")
 
     def _find(self, types: tuple[type, ...]) -> Run | None:
-        run = next((overload.run for overload in self._overloads if overload.takes(types)), None)
+        plain = tuple(list if issubclass(each, list) else each for each in types)
+        run = next((overload.run for overload in self._overloads if overload.takes(plain)), None)
         if run is not None:
             self._found[types] = run
         return run

@@ -65,7 +65,7 @@ def _refused(clause: str, takes: str, value: Any) -> EvaluationFailed:
 def _string(value: Any) -> str:
     if value is None:
         return "null"
-    if type(value) is list:
+    if isinstance(value, list):
         return f"[{', '.join(map(_literal, value))}]"
     if type(value) is dict:
         return "{" + ", ".join(f"{key}:{each}" for key, each in sorted(_pairs(value))) + "}"

@@ -58,7 +58,7 @@ class Loop:
         return True
 
     def _items(self, value: Any) -> Iterator[tuple[Any, Any]]:
-        if type(value) is list:
+        if isinstance(value, list):
             return enumerate(value) if self.second_variable else ((each, None) for each in value)
         if type(value) is dict:
             return iter(value.items()) if self.second_variable else ((key, None) for key in value)

@@ -61,7 +61,7 @@ def presence(operand: Step, field: str) -> Step:
         value = operand(frame)
         if type(value) is Optional:
             value = value.value
-        return type(value) is not list and find(value, field).present
+        return not isinstance(value, list) and find(value, field).present
 
     return step
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pilothouse.machinery.cel.interpreter.dispatch import ANY, Overload
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
+from pilothouse.machinery.cel.interpreter.unordered import UnorderedList
 from pilothouse.machinery.cel.interpreter.values import Duration, Timestamp, UInt, equal
 
 INT_MAX, INT_MIN, UINT_MAX = 2**63 - 1, -(2**63), 2**64 - 1
@@ -66,6 +67,10 @@ def _contained(item: Any, items: Any) -> bool:
     return any(equal(item, each) for each in items)
 
 
+def _concatenated(a: list[Any], b: list[Any]) -> list[Any]:
+    return a.plus(b) if isinstance(a, UnorderedList) else a + b
+
+
 def _is_key(key: Any, mapping: dict[Any, Any]) -> bool:
     try:
         return key in mapping
@@ -88,8 +93,9 @@ def _arithmetic() -> Iterator[Overload]:
         yield Overload(name, (float, float), compute)
     yield Overload("-_", (int,), lambda a: as_int(-a))
     yield Overload("-_", (float,), operator.neg)
-    for kind in (str, bytes, list):
+    for kind in (str, bytes):
         yield Overload("_+_", (kind, kind), operator.add)
+    yield Overload("_+_", (list, list), _concatenated)
 
 
 def _checked(check: Callable[[int], int], run: Callable[[int, int], int]) -> Callable[[int, int], int]:

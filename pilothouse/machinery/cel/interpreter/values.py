@@ -76,10 +76,10 @@ def type_name(value: Any) -> str:
 def equal(a: Any, b: Any) -> bool:
     """Numbers of different types may be equal; other values of different types never are."""
     kind = type(a)
+    if isinstance(a, list):
+        return isinstance(b, list) and _equal_lists(a, b)
     if kind is not type(b):
         return kind in _NUMBERS and type(b) in _NUMBERS and bool(a == b)
-    if kind is list:
-        return len(a) == len(b) and all(map(equal, a, b))
     if kind is dict:
         return len(a) == len(b) and all(key in b and equal(value, b[key]) for key, value in a.items())
     if kind is Optional:
@@ -87,6 +87,13 @@ def equal(a: Any, b: Any) -> bool:
     if kind is Struct:
         return a.type == b.type and equal(a.fields, b.fields)
     return bool(a == b)
+
+
+def _equal_lists(a: list[Any], b: list[Any]) -> bool:
+    by_identity = getattr(a, "equals", None)
+    if by_identity is not None:
+        return bool(by_identity(b))
+    return len(a) == len(b) and all(map(equal, a, b))
 
 
 def is_zero(value: Any) -> bool:
