@@ -1,6 +1,7 @@
 """The openAPIAggregationController, for either version: asks each APIService's server every minute what it publishes.
 
-One that fails is asked again later each time, up to an hour; a change of its APIService has it asked at once.
+One that fails is asked again later each time, up to an hour. A change of its APIService has it asked soon: any
+change for one that failed, since it may be available again, and a change of the spec for the others.
 """
 
 from __future__ import annotations
@@ -43,27 +44,28 @@ class Aggregator(Protocol):
 class AggregationController:
     def __init__(self, name: str, aggregator: Aggregator, *, clock: Clock = REAL_CLOCK) -> None:
         self._aggregator = aggregator
-        self._known: set[str] = set()
+        self._known: dict[str, Json] = {}
+        """By the names of the APIServices, their specs."""
         self._failures = ItemExponentialFailureRateLimiter(SUCCESSFUL_UPDATE_DELAY, FAILED_UPDATE_MAX_DELAY)
         queue: RateLimitingQueue[str] = RateLimitingQueue(name, registry=REGISTRY, clock=clock)
         self._controller = Controller(name, self._sync, workers=_WORKERS, queue=queue, clock=clock)
 
     def add_api_service(self, handler: Handler, api_service: Json) -> None:
         """One that is new, or has changed. Those that are served here are known without asking."""
-        name = name_of(api_service)
-        if api_service["spec"].get("service") is None:
+        name, spec = name_of(api_service), api_service["spec"]
+        if spec.get("service") is None:
             self.remove_api_service(name)
             return
         self._aggregator.put(RemoteService.of(handler, api_service))
-        if name not in self._known or self._failures.num_requeues(name):
+        if self._known.get(name) != spec or self._failures.num_requeues(name):
             self._failures.forget(name)
             self._controller.queue.add_after(name, FIRST_DELAY)
-        self._known.add(name)
+        self._known[name] = spec
 
     def remove_api_service(self, name: str) -> None:
         """One that is not there is no error."""
         self._aggregator.remove(name)
-        self._known.discard(name)
+        self._known.pop(name, None)
         self._failures.forget(name)
 
     async def run(self) -> None:

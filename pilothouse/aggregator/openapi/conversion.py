@@ -23,7 +23,7 @@ _PARAMETER = ("name", "in", "description", "required", "allowEmptyValue")
 
 
 def as_v3(spec: Spec) -> bytes:
-    """Raises KeyError, TypeError or AttributeError where the document is not as it should be."""
+    """Raises some error or other, such as KeyError or TypeError, where the document is not as it should be."""
     components: Json = {"schemas": {name: _schema(schema) for name, schema in spec.definitions.items()}}
     if spec.parameters:
         plain = {name: each for name, each in spec.parameters.items() if each.get("in") != "body"}

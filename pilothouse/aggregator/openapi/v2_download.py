@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pilothouse.aggregator.download import TIMEOUT, Download, DownloadFailed
 from pilothouse.aggregator.openapi.remote import USER, RemoteService
@@ -56,6 +56,6 @@ def _refuse_what_cannot_be_encoded(spec: Spec) -> None:
     from pilothouse.apiserver.openapi.gnostic.document import encode_document
 
     try:
-        encode_document(spec.document())
+        encode_document(replace(spec, head={}).document())
     except Exception as error:  # whatever is wrong with a document shows as some error or other
         raise MalformedSpec(f"cannot be encoded: {error!r}") from None

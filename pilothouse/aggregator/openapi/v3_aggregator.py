@@ -112,7 +112,7 @@ class SpecProxier:
             return
         try:
             document = await asyncio.to_thread(_converted, downloaded.document)
-        except (KeyError, TypeError, AttributeError) as error:
+        except Exception as error:  # whatever is wrong with a document shows as some error or other
             raise DownloadFailed(f"/openapi/v2 cannot be converted: {error!r}") from None
         known.v2, known.by_path = downloaded, {_own_path(known.service): DownloadedDocument(document, "")}
 

@@ -275,6 +275,18 @@ async def test_a_failing_server_is_asked_later_each_time_and_soon_after_its_apis
     await clock.wait_for_timer(SUCCESSFUL_UPDATE_DELAY)
 
 
+async def test_a_working_server_is_asked_soon_only_when_the_spec_of_its_apiservice_has_changed(controlled: Any) -> None:
+    controller, asked, clock = controlled
+    controller.add_api_service(RemoteServer(), api_service("a.io"))
+    await _pass(clock, FIRST_DELAY)
+    await clock.wait_for_timer(SUCCESSFUL_UPDATE_DELAY)
+    controller.add_api_service(RemoteServer(), api_service("a.io") | {"status": {}})
+    assert clock.next_timer() == SUCCESSFUL_UPDATE_DELAY
+    controller.add_api_service(RemoteServer(), api_service("a.io", caBundle="new"))
+    assert clock.next_timer() == FIRST_DELAY
+    assert asked.updates == ["v1.a.io"]
+
+
 async def test_a_server_whose_apiservice_is_gone_or_local_is_not_asked_again(controlled: Any) -> None:
     controller, asked, clock = controlled
     controller.add_api_service(RemoteServer(), api_service("a.io"))
