@@ -26,7 +26,10 @@ class ControllerDescriptor:
         return (self.name, self.alias) if self.alias else (self.name,)
 
 
-CONTROLLERS = (ControllerDescriptor("namespace-controller", "namespace.controller", "namespace"),)
+CONTROLLERS = (
+    ControllerDescriptor("namespace-controller", "namespace.controller", "namespace"),
+    ControllerDescriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicystatus.controller"),
+)
 
 
 def enabled(choice: Sequence[str]) -> list[ControllerDescriptor]:

@@ -44,9 +44,12 @@ class AdmissionCompiler:
         if declarations.authorizer:
             variables |= {"authorizer": AUTHORIZER, "authorizer.requestResource": RESOURCE_CHECK}
         if not declarations.patch_types:
-            return environment(variables, types=(), fields=()).compile(expression)
+            return self._compile(expression, variables)
         text = mangled(expression)
         return environment(variables, types=patch_types(text), fields=patch_fields(text)).compile(text)
+
+    def _compile(self, expression: str, variables: dict[str, str]) -> Compiled:
+        return environment(variables, types=(), fields=()).compile(expression)
 
     def declare_variable(self, name: str, expression: str, declarations: Declarations) -> Compiled:
         """Raises CompilationFailed; the variable can then be used nevertheless, as anything."""

@@ -49,12 +49,17 @@ class Environment:
 
     def compile(self, expression: str) -> Compiled:
         """Raises CompilationFailed."""
-        try:
-            program = _native_environment(self).compile(expression)
-        except RuntimeError as error:
-            raise CompilationFailed(in_words_of_go(str(error))) from None
-        native = program.return_type().name()
-        return Compiled(go_type(native), declarable_type(native), program)
+        return compile_in(_native_environment(self), expression)
+
+
+def compile_in(native_environment: Any, expression: str) -> Compiled:
+    """Raises CompilationFailed."""
+    try:
+        program = native_environment.compile(expression)
+    except RuntimeError as error:
+        raise CompilationFailed(in_words_of_go(str(error))) from None
+    native = program.return_type().name()
+    return Compiled(go_type(native), declarable_type(native), program)
 
 
 def environment(variables: Mapping[str, str], *, types: tuple[str, ...], fields: tuple[str, ...]) -> Environment:
@@ -63,12 +68,18 @@ def environment(variables: Mapping[str, str], *, types: tuple[str, ...], fields:
 
 @lru_cache(maxsize=64)
 def _native_environment(env: Environment) -> Any:
+    pool = descriptor_pool(env.patch_types, env.patch_fields)
+    return native_environment(pool, dict(env.variables), bindings=env.bindings)
+
+
+def native_environment(pool: Any, variables: Mapping[str, str], *, bindings: bool = False) -> Any:
+    """`pool` has the types of the variables."""
     from cel_expr_python import cel
 
     return cel.NewEnv(
-        descriptor_pool=descriptor_pool(env.patch_types, env.patch_fields),
-        config=cel.NewEnvConfigFromYaml(LIBRARIES + (BINDINGS if env.bindings else "")),
-        variables={name: _native_type(kind) for name, kind in env.variables},
+        descriptor_pool=pool,
+        config=cel.NewEnvConfigFromYaml(LIBRARIES + (BINDINGS if bindings else "")),
+        variables={name: _native_type(kind) for name, kind in variables.items()},
         extensions=[declared_functions()],
     )
 

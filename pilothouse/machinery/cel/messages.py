@@ -99,6 +99,11 @@ def patch_fields(expression: str) -> tuple[str, ...]:
 @lru_cache(maxsize=64)
 def descriptor_pool(types: tuple[str, ...] = (), fields: tuple[str, ...] = ()) -> Any:
     """A pool with Kubernetes' own types and with these types, each of which has all of the fields."""
+    return new_descriptor_pool(types, fields)
+
+
+def new_descriptor_pool(types: tuple[str, ...] = (), fields: tuple[str, ...] = ()) -> Any:
+    """The same, to be added to."""
     from google.protobuf import descriptor_pool as pools
 
     pool = pools.DescriptorPool()

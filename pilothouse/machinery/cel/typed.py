@@ -21,9 +21,10 @@ _WELL_KNOWN = {
 
 
 class TypedPool:
-    """A descriptor pool for one type, and the name by which a variable of that type is declared."""
+    """A descriptor pool for some types, and the names by which variables of those types are declared."""
 
-    def __init__(self, declared: Declared) -> None:
+    def __init__(self, *types: Declared, base: Any = None) -> None:
+        """`base` is a pool that knows Kubernetes' types; it is added to."""
         from google.protobuf import descriptor_pb2
 
         self._file = descriptor_pb2.FileDescriptorProto(
@@ -32,8 +33,8 @@ class TypedPool:
             syntax="proto2",
             dependency=[f"google/protobuf/{name}.proto" for name in ("struct", "timestamp", "duration")],
         )
-        self.type_name = self._name(declared)
-        self.pool = _base_pool()
+        self.type_names = [self._name(declared) for declared in types]
+        self.pool = base or _base_pool()
         self.pool.AddSerializedFile(self._file.SerializeToString())
 
     def _name(self, declared: Declared) -> str:

@@ -17,6 +17,7 @@ _NATIVE_NAME = re.compile(
     r"(?<![\w.])(?:BOOL|BYTES|DOUBLE|DURATION|DYN|ERROR|INT|LIST|MAP|NULL|STRING|TIMESTAMP|TYPE|UINT)\b"
 )
 _STATUS = re.compile(r"^[A-Z_]+: |( \[[A-Z_]+\])$")
+_COMPLAINT = re.compile(r"^(?=ERROR: )", re.MULTILINE)
 _IN_STRUCT = re.compile(r"(undefined field '[^']*') not found in struct '[^']*'")
 _UNDECLARED_PATH = re.compile(
     r"<input>:(?P<line>\d+):(?P<column>\d+): undeclared reference to '(?P<name>\w+)\.[\w.]+' \(in container ''\)\n"
@@ -38,7 +39,10 @@ def declarable_type(native: str) -> str:
 
 
 def in_words_of_go(message: str) -> str:
-    text = _IN_STRUCT.sub(r"\1", _STATUS.sub("", message))
+    complaints = _COMPLAINT.split(_STATUS.sub("", message))
+    # What follows from another complaint is none of its own.
+    first_causes = [each for each in complaints if "*error*" not in each] or complaints
+    text = _IN_STRUCT.sub(r"\1", "".join(first_causes).rstrip("\n"))
     return unmangled(_UNDECLARED_PATH.sub(_undeclared_root, text))
 
 

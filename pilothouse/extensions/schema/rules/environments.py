@@ -30,7 +30,7 @@ class TypedEnvironment:
 
     def __init__(self, declared: Declared) -> None:
         self._typed = TypedPool(declared)
-        self._plain = self._environment(self._typed.type_name)
+        self._plain = self._environment(self._typed.type_names[0])
         self._optional: Any = None
 
     def compile(self, expression: str, *, optional_old: bool = False) -> Any:
@@ -50,7 +50,7 @@ class TypedEnvironment:
         return cel.NewEnv(
             descriptor_pool=self._typed.pool,
             config=cel.NewEnvConfigFromYaml(LIBRARIES + BINDINGS),
-            variables={"self": cel.Type(self._typed.type_name), "oldSelf": cel.Type(old_type)},
+            variables={"self": cel.Type(self._typed.type_names[0]), "oldSelf": cel.Type(old_type)},
             extensions=[declared_functions()],
         )
 

@@ -1,0 +1,56 @@
+"""The status controller of validating admission policies, on a whole server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
+from admission_policies import policy
+from controllers_on_a_server import client_of, running
+from in_process import in_process_server
+from prometheus_client import CollectorRegistry
+
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.options import ListOptions
+from pilothouse.controllers.descriptors import enabled
+from pilothouse.controllers.manager import ControllerManager
+from pilothouse.machinery.objects import Json
+
+NAME = "validatingadmissionpolicy-status-controller"
+DEPLOYMENTS = [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["deployments"]}]
+
+
+@pytest_asyncio.fixture
+async def client(tmp_path: Path) -> AsyncIterator[RESTClient]:
+    async with in_process_server(tmp_path, aggregator=True) as server:
+        yield client_of(server.handler)
+
+
+async def until_observed(client: RESTClient, generation: int) -> Json:
+    policies = client.resource("admissionregistration.k8s.io/v1", "validatingadmissionpolicies")
+    watch = await policies.watch(ListOptions(timeout_seconds=20))
+    async with watch:
+        async for event in watch:
+            status: Json = event.object.get("status") or {}
+            if status.get("observedGeneration") == generation:
+                return status
+    raise AssertionError("the policy was never checked")
+
+
+async def test_each_generation_is_checked_against_the_types_of_what_it_is_about(client: RESTClient) -> None:
+    policies = client.resource("admissionregistration.k8s.io/v1", "validatingadmissionpolicies")
+    wrong = [{"expression": "object.spec.replicas > 1"}, {"expression": "object.spec.replica > 1"}]
+    async with running(ControllerManager(client, enabled([NAME]), registry=CollectorRegistry())):
+        made = await policies.create(policy("p", rules=DEPLOYMENTS, validations=wrong))
+        status = await until_observed(client, 1)
+        assert status["typeChecking"]["expressionWarnings"] == [
+            {
+                "fieldRef": "spec.validations[1].expression",
+                "warning": "apps/v1, Kind=Deployment: ERROR: <input>:1:12: undefined field 'replica'\n"
+                " | object.spec.replica > 1\n | ...........^\n",
+            }
+        ]
+        right = {"spec": {"validations": [{"expression": "object.spec.replicas > 1"}]}}
+        await policies.patch(made["metadata"]["name"], right)
+        assert (await until_observed(client, 2))["typeChecking"] == {}
