@@ -8,6 +8,7 @@ from importlib import import_module
 
 COMMANDS = {
     "serve": "Run the Kubernetes API server",
+    "doctor": "Find out why an aggregated API is not available",
     "version": "Print the version",
 }
 """Each is a module of this package with `main(arguments) -> exit code`."""

@@ -66,7 +66,7 @@ class DiscoveryCheck:
         except OSError as error:
             return get_problem(error, target)
         try:
-            status = await _status(connection, target)
+            status = await probe_status(connection, target)
         except BackendFailed as error:
             return f"Get {quote(target.url)}: {error}"
         finally:
@@ -74,7 +74,8 @@ class DiscoveryCheck:
         return "" if 200 <= status < 300 else f"bad status from {target.url}: {status}"
 
 
-async def _status(connection: BackendConnection, target: Target) -> int:
+async def probe_status(connection: BackendConnection, target: Target) -> int:
+    """What the server answers to its front proxy. Raises BackendFailed."""
     headers = [(b"host", target.authority.encode()), (b"user-agent", b"pilothouse"), *user_headers(_PROBER)]
     connection.send_head("GET", target.resource, headers)
     connection.send_end()

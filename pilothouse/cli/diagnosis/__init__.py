@@ -1,0 +1,1 @@
+"""What `pilothouse doctor` looks at, one file for each kind of patient."""

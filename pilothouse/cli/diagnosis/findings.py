@@ -1,0 +1,40 @@
+"""What was found out, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    OK = "ok"
+    NOTE = "note"  # worth knowing, and no fault by itself
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    step: str
+    outcome: Outcome
+    text: str
+    advice: str = ""
+
+
+def ok(step: str, text: str) -> Finding:
+    return Finding(step, Outcome.OK, text)
+
+
+def note(step: str, text: str, advice: str = "") -> Finding:
+    return Finding(step, Outcome.NOTE, text, advice)
+
+
+def failed(step: str, text: str, advice: str = "") -> Finding:
+    return Finding(step, Outcome.FAILED, text, advice)
+
+
+def shown(findings: Iterable[Finding]) -> Iterable[str]:
+    for finding in findings:
+        yield f"{finding.outcome:<7} {finding.step:<15} {finding.text}"
+        if finding.advice:
+            yield f"{'':<23} → {finding.advice}"

@@ -1,0 +1,146 @@
+"""The doctor's findings about APIServices of a real server, with real servers behind them or none."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+from serving_process import ServeProcess
+from tls_backends import Pki, api_service, backend
+
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.serving.certificate_files import KeyPair
+from pilothouse.cli.diagnosis.apiservice import APIServiceDoctor
+from pilothouse.cli.doctor import main
+from pilothouse.client.config.kubeconfig import load_kubeconfig
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.connect import connect
+from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
+    process = ServeProcess(tmp_path_factory.mktemp("doctor") / "data")
+    yield process
+    process.close()
+
+
+@pytest.fixture
+async def client(cluster: ServeProcess) -> AsyncIterator[RESTClient]:
+    """No APIService and no Service of another test is left."""
+    async with connect(load_kubeconfig(cluster.data_dir / "admin.kubeconfig")) as made:
+        for resource, name in ((_api_services(made), "v1.example.com"), (_services(made), "web")):
+            try:
+                await resource.delete(name)
+            except NotFound:
+                continue
+        yield made
+
+
+@pytest.fixture
+def pki(tmp_path: Path) -> Pki:
+    return Pki.make(tmp_path / "pki")
+
+
+def _api_services(client: RESTClient) -> ResourceClient:
+    return client.resource("apiregistration.k8s.io/v1", "apiservices")
+
+
+def _services(client: RESTClient) -> ResourceClient:
+    return client.resource("v1", "services", namespace="default")
+
+
+async def _register(client: RESTClient, port: int, **spec: object) -> None:
+    await _services(client).create(
+        {"metadata": {"name": "web"}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
+    )
+    obj: Json = api_service(**{"service": {"namespace": "default", "name": "web", "port": port}, **spec})
+    await _api_services(client).create(obj)
+
+
+async def _findings(client: RESTClient, name: str = "v1.example.com", proxy: KeyPair | None = None) -> dict[str, str]:
+    """By step, without the steps about the condition, which another part keeps."""
+    found = [finding async for finding in APIServiceDoctor(client, proxy).examine(name)]
+    return {each.step: f"{each.outcome}: {each.text}" for each in found if each.step != "apiservice"}
+
+
+async def discovery(request: Request) -> Response:
+    return Response(200, orjson.dumps({"kind": "APIResourceList", "groupVersion": "example.com/v1", "resources": []}))
+
+
+async def test_an_apiservice_that_does_not_exist(client: RESTClient) -> None:
+    found = [finding.text async for finding in APIServiceDoctor(client).examine("v1.none")]
+    assert found == ["there is no APIService v1.none"]
+
+
+async def test_a_local_one_needs_no_service(client: RESTClient) -> None:
+    found = await _findings(client, "v1.apps")
+    assert found["service"] == "ok: none: the API server itself serves this group version"
+    assert found["aggregator"].startswith("ok: GET /apis/apps/v1 lists ")
+
+
+async def test_a_service_that_is_missing_or_has_no_endpoints(client: RESTClient) -> None:
+    await _api_services(client).create(api_service())
+    assert (await _findings(client))["service"] == "FAILED: there is no Service default/web"
+    await _services(client).create({"metadata": {"name": "web"}, "spec": {"ports": [{"port": 444}]}})
+    found = await _findings(client)
+    assert found["service"] == "FAILED: Service default/web has no port 443; its ports: 444"
+    await _services(client).update({**await _services(client).get("web"), "spec": {"ports": [{"port": 443}]}})
+    assert (await _findings(client))["endpoints"] == "FAILED: the Service has no EndpointSlices"
+
+
+async def test_a_server_that_is_well_passes_every_step(client: RESTClient, pki: Pki) -> None:
+    async with backend(discovery, pki) as server:
+        await _register(client, server.port, caBundle=pki.ca_bundle)
+        found, port = await _findings(client), server.port
+    assert found["service"] == "ok: Service default/web stands for localhost"
+    assert found["tcp"].startswith(f"ok: localhost:{port} takes connections")
+    assert found["certificate"].startswith("ok: certificate for web.default.svc; signed by CN=backends; until ")
+    assert found["tls"] == "ok: the certificate is good for web.default.svc"
+    assert " answers 200 (" in found["discovery"]
+
+
+async def test_nothing_listens(client: RESTClient) -> None:
+    await _register(client, 1, insecureSkipTLSVerify=True)
+    assert (await _findings(client))["tcp"] == "FAILED: dial tcp localhost:1: connect: connection refused"
+
+
+async def test_a_certificate_of_another_ca_or_for_another_name(client: RESTClient, pki: Pki, tmp_path: Path) -> None:
+    other = Pki.make(tmp_path / "other", "other")
+    async with backend(discovery, pki, names=("elsewhere",)) as server:
+        await _register(client, server.port, caBundle=other.ca_bundle)
+        found = (await _findings(client))["tls"]
+        assert found == "FAILED: tls: failed to verify certificate: x509: certificate signed by unknown authority"
+        kept = await _api_services(client).get("v1.example.com")
+        await _api_services(client).update({**kept, "spec": kept["spec"] | {"caBundle": pki.ca_bundle}})
+        found = (await _findings(client))["tls"]
+        assert found.endswith("x509: certificate is not valid for web.default.svc")
+
+
+async def test_a_server_that_does_not_believe_the_aggregator(client: RESTClient, pki: Pki) -> None:
+    async def refuse(request: Request) -> Response:
+        return Response(401, b"who?")
+
+    async with backend(refuse, pki) as server:
+        await _register(client, server.port, caBundle=pki.ca_bundle)
+        assert " answers 401 (" in (await _findings(client))["authentication"]
+        assert (await _findings(client))["authentication"].startswith("note: ")
+        assert (await _findings(client, proxy=pki.client()))["authentication"].startswith("FAILED: ")
+
+
+def test_the_command_prints_the_steps_and_exits_with_the_verdict(
+    cluster: ServeProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kubeconfig = f"--kubeconfig={cluster.data_dir / 'admin.kubeconfig'}"
+    assert main(["apiservice", "v1.apps", kubeconfig]) == 0
+    assert capsys.readouterr().out.startswith("ok      apiservice      Available is True since ")
+    assert main(["apiservice", "v1.none", kubeconfig]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "FAILED  apiservice      there is no APIService v1.none",
+        "                        → its name is VERSION.GROUP",
+    ]
+    assert main(["apiservice", "v1.apps", "--kubeconfig=/nowhere"]) == 2
