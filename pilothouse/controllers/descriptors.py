@@ -27,6 +27,7 @@ class ControllerDescriptor:
 
 
 CONTROLLERS = (
+    ControllerDescriptor("garbage-collector-controller", "garbagecollector.controller", "garbagecollector"),
     ControllerDescriptor("namespace-controller", "namespace.controller", "namespace"),
     ControllerDescriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicystatus.controller"),
 )

@@ -1,0 +1,184 @@
+"""Keeps the graph as the monitors see it, and queues whatever may have to be deleted or orphaned because of a change.
+
+Changes are taken one at a time and in order, so that whoever takes a node from one of the queues finds a graph that
+is at least as new as what had it queued.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry
+
+from pilothouse.client.clock import Clock
+from pilothouse.client.events.lru import LRU
+from pilothouse.client.workqueue.queue import WorkQueue
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.controllers.garbagecollector.graph import Node, ObjectReference, OwnerReference, State
+from pilothouse.controllers.garbagecollector.invalid_owners import InvalidOwnerReporter
+from pilothouse.controllers.garbagecollector.references import Diff, alternate_identity, diff, partition
+
+_ABSENT_OWNERS = 500
+_CHANGES_PER_TURN = 200  # then the event loop gets its turn
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Event:
+    """An object as a monitor has seen it, or without a state its deletion. A virtual one comes from no monitor."""
+
+    identity: ObjectReference
+    state: State | None = None
+    virtual: bool = False
+
+
+class GraphBuilder:
+    nodes: dict[str, Node]  # by uid
+
+    def __init__(self, registry: CollectorRegistry, clock: Clock, invalid_owners: InvalidOwnerReporter) -> None:
+        self.nodes = {}
+        self.absent_owners: LRU[ObjectReference, bool] = LRU(_ABSENT_OWNERS)
+        self.changes: WorkQueue[Event] = WorkQueue("garbage_collector_graph_changes", registry=registry, clock=clock)
+        self.attempt_to_delete: RateLimitingQueue[Node] = RateLimitingQueue(
+            "garbage_collector_attempt_to_delete", registry=registry, clock=clock
+        )
+        self.attempt_to_orphan: RateLimitingQueue[Node] = RateLimitingQueue(
+            "garbage_collector_attempt_to_orphan", registry=registry, clock=clock
+        )
+        self._invalid_owners = invalid_owners
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            for _ in range(_CHANGES_PER_TURN):
+                event = await self.changes.get()
+                self.process(event)
+                self.changes.done(event)
+            await asyncio.sleep(0)
+
+    def enqueue_virtual_delete(self, identity: ObjectReference) -> None:
+        """The API server says that there is no such object."""
+        self.changes.add(Event(identity, virtual=True))
+
+    def process(self, event: Event) -> None:
+        node = self.nodes.get(event.identity.uid)
+        if node is not None and not event.virtual and node.virtual:
+            node = self._observe(node, event.identity)
+        if event.state is None:
+            if node is not None:
+                self._deleted(node, event)
+        elif node is None:
+            node = self.nodes[event.identity.uid] = Node(event.identity, event.state)
+            self._add_to_owners(node, node.owners)
+            self._transition(node, None)
+        else:
+            self._updated(node, event.state)
+
+    def _observe(self, node: Node, identity: ObjectReference) -> Node:
+        """The node is virtual no more. Dependents that know it by another name may be wrong, and are looked at."""
+        if identity != node.identity:
+            for dependent in partition(node.dependents, identity).nonmatching:
+                if identity.namespace and dependent.identity.namespace != identity.namespace:
+                    self._invalid_owners.report(dependent, identity.uid)
+                self.attempt_to_delete.add(dependent)
+            node = self.nodes[identity.uid] = node.identified_as(identity)
+        node.virtual = False
+        return node
+
+    def _updated(self, node: Node, state: State) -> None:
+        old, node.state = node.state, state
+        if old.owners != state.owners:
+            changes = diff(old.owners, state.owners)
+            self._enqueue_unblocked(changes)
+            self._add_to_owners(node, changes.added)
+            self._remove_from_owners(node, changes.removed)
+        self._transition(node, old)
+
+    def _transition(self, node: Node, old: State | None) -> None:
+        """Queues an object whose deletion has just begun to wait for what becomes of its dependents."""
+        state = node.state
+        if state.is_orphaning_dependents and not (old and old.is_orphaning_dependents):
+            self.attempt_to_orphan.add(node)
+        elif state.is_deleting_dependents and not (old and old.is_deleting_dependents):
+            self._enqueue(node.dependents)
+            self.attempt_to_delete.add(node)
+
+    def _deleted(self, node: Node, event: Event) -> None:
+        if event.virtual and not self._is_really_absent(node, event.identity):
+            return
+        del self.nodes[node.identity.uid]
+        self._remove_from_owners(node, node.owners)
+        if node.dependents:
+            self.absent_owners.put(event.identity, True)
+        self._enqueue(node.dependents)
+        for reference in node.owners:
+            owner = self.nodes.get(reference.uid)
+            if owner is not None and owner.state.is_deleting_dependents:
+                self.attempt_to_delete.add(owner)  # this may have been the last it waited for
+
+    def _is_really_absent(self, node: Node, absent: ObjectReference) -> bool:
+        """Whether nobody, be it a monitor or a dependent, knows the uid under another identity than the absent one."""
+        found = partition(node.dependents, absent)
+        if node.virtual and not found.nonmatching:
+            return True
+        if node.is_observed and node.identity == absent:
+            return True
+        if found.matching:
+            self.absent_owners.put(absent, True)
+            self._enqueue(found.matching)
+        if node.virtual and node.identity == absent:
+            self._try_alternate(node, found.nonmatching)
+        return False
+
+    def _try_alternate(self, node: Node, dependents: list[Node]) -> None:
+        identity = alternate_identity(dependents, node.identity)
+        if identity is not None:
+            replacement = self.nodes[identity.uid] = node.identified_as(identity)
+            self.attempt_to_delete.add_rate_limited(replacement)
+
+    def _add_to_owners(self, node: Node, owners: Iterable[OwnerReference]) -> None:
+        doubtful = False
+        for reference in owners:
+            owner = self.nodes.get(reference.uid)
+            if owner is not None:
+                owner.dependents[node] = None
+                doubtful = doubtful or self._is_doubtful(node, reference, owner)
+            else:
+                identity = ObjectReference.of(reference.owner, node.identity.namespace)
+                virtual = self.nodes[reference.uid] = Node(identity, virtual=True, dependents={node: None})
+                self.attempt_to_delete.add(virtual)
+        if doubtful:
+            self.attempt_to_delete.add(node)
+
+    def _is_doubtful(self, node: Node, reference: OwnerReference, owner: Node) -> bool:
+        """Whether the reference may mean something else than the owner that has its uid."""
+        namespace, known = node.identity.namespace, owner.identity
+        if known.namespace and known.namespace != namespace:
+            if owner.is_observed:
+                self._invalid_owners.report(node, reference.uid)
+            return True
+        if reference.owner != known.coordinates:
+            return True
+        # A cluster-scoped object may have named a namespaced kind, of which nothing can be found without a namespace.
+        return owner.virtual and known.namespace != namespace
+
+    def _remove_from_owners(self, node: Node, owners: Iterable[OwnerReference]) -> None:
+        for reference in owners:
+            owner = self.nodes.get(reference.uid)
+            if owner is not None:
+                owner.dependents.pop(node, None)
+
+    def _enqueue_unblocked(self, changes: Diff) -> None:
+        """Owners that a reference has ceased to block."""
+        released = [each.uid for each in changes.removed if each.block_owner_deletion]
+        released += [
+            each.new.uid
+            for each in changes.changed
+            if each.old.block_owner_deletion and not each.new.block_owner_deletion
+        ]
+        self._enqueue(self.nodes[uid] for uid in released if uid in self.nodes)
+
+    def _enqueue(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            self.attempt_to_delete.add(node)

@@ -1,0 +1,38 @@
+"""Tells of dependents whose owner is in another namespace, where no owner can be: a Warning event about each."""
+
+from __future__ import annotations
+
+from pilothouse.client.clock import Clock
+from pilothouse.client.events.event import WARNING, EventSource
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.controllers.garbagecollector.graph import Node, ObjectReference
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+
+
+class InvalidOwnerReporter:
+    def __init__(self, client: RESTClient, clock: Clock) -> None:
+        self._recorder = EventRecorder(client, EventSource("garbage-collector-controller"), clock=clock)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        await self._recorder.run()
+
+    def report(self, node: Node, uid: str) -> None:
+        """`uid` is the owner's. The reference as the dependent has it is what the event shows."""
+        reference = next((each for each in node.owners if each.uid == uid), None)
+        if reference is None:
+            return
+        namespace = node.identity.namespace
+        owner = ObjectReference.of(reference.owner, namespace)
+        message = f"ownerRef {owner} does not exist in namespace {quote(namespace)}"
+        self._recorder.event(_regarding(node.identity), WARNING, "OwnerRefInvalidNamespace", message)
+
+
+def _regarding(identity: ObjectReference) -> Json:
+    return {
+        "kind": identity.kind,
+        "apiVersion": identity.api_version,
+        "metadata": {"name": identity.name, "namespace": identity.namespace, "uid": identity.uid},
+    }

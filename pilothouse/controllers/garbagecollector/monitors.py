@@ -1,0 +1,106 @@
+"""Monitors: each follows one resource, metadata only, and tells the graph builder of every change.
+
+A monitor keeps no objects, only the uid that each name had last: enough to tell, after a list, what has gone, and
+to notice that a name now belongs to another object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.cache.reflector import Reflector
+from pilothouse.client.clock import Clock, cancelled
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.controllers.garbagecollector.graph import ObjectReference, State, identity_of
+from pilothouse.controllers.garbagecollector.graph_builder import Event
+from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
+from pilothouse.machinery.objects import Json
+
+_RETIREMENT = 2.0
+"""Seconds for which a resource that is no longer served is still followed: its last deletions may be on the way."""
+
+
+class Monitor:
+    """What a reflector writes to."""
+
+    _known: dict[str, ObjectReference]  # by key
+
+    def __init__(self, kind: GroupVersionKind, emit: Callable[[Event], None]) -> None:
+        self._kind = kind
+        self._emit = emit
+        self._known = {}
+        self.synced = asyncio.Event()
+
+    def add(self, obj: Json) -> None:
+        key, identity = meta_namespace_key(obj), identity_of(self._kind, obj)
+        before = self._known.get(key)
+        if before is not None and before.uid != identity.uid:
+            self._emit(Event(before))
+        self._known[key] = identity
+        self._emit(Event(identity, State.of(obj)))
+
+    update = add
+
+    def delete(self, obj: Json) -> None:
+        identity = self._known.pop(meta_namespace_key(obj), None)
+        if identity is not None:
+            self._emit(Event(identity))
+
+    def replace(self, objects: list[Json]) -> None:
+        gone = self._known.keys() - {meta_namespace_key(obj) for obj in objects}
+        for key in gone:
+            self._emit(Event(self._known.pop(key)))
+        for obj in objects:
+            self.add(obj)
+        self.synced.set()
+
+    def resync(self) -> None:
+        """The graph is never in need of being told again."""
+
+
+class Monitors:
+    def __init__(self, client: RESTClient, emit: Callable[[Event], None], clock: Clock) -> None:
+        self._client = client
+        self._emit = emit
+        self._clock = clock
+        self._monitors: dict[GroupVersionResource, Monitor] = {}
+        self._tasks: dict[GroupVersionResource, asyncio.Task[None]] = {}
+        self._retired: set[asyncio.Task[None]] = set()
+
+    def sync(self, resources: Mapping[GroupVersionResource, GroupVersionKind]) -> None:
+        """All of these are followed from now on, and no others."""
+        for resource in self._monitors.keys() - resources.keys():
+            del self._monitors[resource]
+            retired = asyncio.create_task(self._retire(self._tasks.pop(resource)))
+            self._retired.add(retired)
+            retired.add_done_callback(self._retired.discard)
+        for resource, kind in resources.items():
+            if resource not in self._monitors:
+                monitor = self._monitors[resource] = Monitor(kind, self._emit)
+                self._tasks[resource] = asyncio.create_task(self._follow(resource, monitor))
+
+    def is_synced(self, resource: GroupVersionResource) -> bool:
+        monitor = self._monitors.get(resource)
+        return monitor is not None and monitor.synced.is_set()
+
+    async def wait_synced(self) -> None:
+        for monitor in [*self._monitors.values()]:
+            await monitor.synced.wait()
+
+    async def stop(self) -> None:
+        tasks = {*self._tasks.values(), *self._retired}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow(self, resource: GroupVersionResource, monitor: Monitor) -> None:
+        objects = self._client.for_resource(resource).metadata_only()
+        await Reflector(objects, monitor, name=f"garbage collector: {resource}", clock=self._clock).run()
+
+    async def _retire(self, task: asyncio.Task[None]) -> None:
+        try:
+            await self._clock.sleep(_RETIREMENT)
+        finally:
+            await cancelled(task)

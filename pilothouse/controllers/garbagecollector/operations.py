@@ -1,0 +1,115 @@
+"""What the collector asks of the API server, and the conditions under which it does.
+
+Nothing is deleted unless it still has the uid and the resourceVersion at which the decision was made. An object that
+changed since is deleted all the same if its owners did not change: updates that come in rapid succession must not
+keep it alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.options import DeleteOptions, PatchType
+from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.controllers.garbagecollector.graph import Node, ObjectReference, State
+from pilothouse.controllers.garbagecollector.resources import Mapping, Mappings
+from pilothouse.machinery.errors import Conflict, NotFound, UnsupportedMediaType
+from pilothouse.machinery.objects import Json, uid_of
+
+_ATTEMPTS = 5
+
+
+class NamespacedOwnerOfClusterScopedObject(Exception):
+    """A cluster-scoped object names a namespaced owner, which nothing can put right but its author."""
+
+    def __init__(self) -> None:
+        super().__init__("cluster-scoped objects cannot refer to namespaced owners")
+
+
+class Operations:
+    def __init__(self, client: RESTClient, mappings: Mappings) -> None:
+        self._client = client
+        self._mappings = mappings
+
+    def mapping(self, api_version: str, kind: str) -> Mapping:
+        """Raises NoMapping."""
+        return self._mappings.find(api_version, kind)
+
+    async def get(self, item: ObjectReference) -> Json:
+        """Raises NotFound, also for another object of the name; NoMapping, NamespacedOwnerOfClusterScopedObject."""
+        mapping = self.mapping(item.api_version, item.kind)
+        if mapping.namespaced and not item.namespace:
+            raise NamespacedOwnerOfClusterScopedObject
+        found = await self._objects(mapping, item).get(item.name)
+        if uid_of(found) != item.uid:
+            raise NotFound.of(mapping.resource.group_resource, item.name)
+        return found
+
+    async def delete(self, item: ObjectReference, at: State, policy: str) -> None:
+        """Raises NotFound; Conflict when the owners are not those of the state."""
+        objects = self._objects(self.mapping(item.api_version, item.kind), item)
+        options = DeleteOptions(uid=item.uid, resource_version=at.resource_version, propagation_policy=policy)
+        try:
+            await objects.delete(item.name, options)
+        except Conflict:
+            live = State.of(await self.get(item))
+            if live.resource_version == at.resource_version or live.owners != at.owners:
+                raise
+            await objects.delete(item.name, DeleteOptions(uid=item.uid, propagation_policy=policy))
+
+    async def remove_owners(self, item: ObjectReference, uids: Iterable[str]) -> None:
+        """Owners that it does not have are no matter."""
+        gone = set(uids)
+        directives = [{"$patch": "delete", "uid": uid} for uid in sorted(gone)]
+        try:
+            await self._patch(item, {"ownerReferences": directives, "uid": item.uid}, PatchType.STRATEGIC)
+        except UnsupportedMediaType:
+            live = await self.get(item)
+            kept = [each for each in live["metadata"].get("ownerReferences") or () if each["uid"] not in gone]
+            await self._merge(item, live, {"ownerReferences": kept})
+
+    async def unblock_owners(self, item: Node) -> None:
+        """Makes none of the object's references keep its owner from going."""
+        blocking = [each.to_json() for each in item.owners if each.block_owner_deletion]
+        released = [{**each, "blockOwnerDeletion": False} for each in blocking]
+        metadata = {"ownerReferences": released, "uid": item.identity.uid}
+        try:
+            await self._patch(item.identity, metadata, PatchType.STRATEGIC)
+        except UnsupportedMediaType:
+            live = await self.get(item.identity)
+            owners = [{**each, "blockOwnerDeletion": False} for each in live["metadata"].get("ownerReferences") or ()]
+            await self._merge(item.identity, live, {"ownerReferences": owners})
+
+    async def remove_finalizer(self, item: Node, finalizer: str) -> None:
+        """An object that is gone, or has no such finalizer, is no matter. Raises Conflict when others keep writing."""
+        state = item.state
+        for attempt in range(_ATTEMPTS):
+            if attempt or not item.is_observed:
+                try:
+                    state = State.of(await self.get(item.identity))
+                except NotFound:
+                    return
+            if finalizer not in state.finalizers:
+                return
+            kept = [each for each in state.finalizers if each != finalizer]
+            metadata = {"resourceVersion": state.resource_version, "finalizers": kept}
+            try:
+                await self._patch(item.identity, metadata, PatchType.MERGE)
+                return
+            except NotFound:
+                return
+            except Conflict:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+
+    async def _merge(self, item: ObjectReference, live: Json, change: Json) -> None:
+        await self._patch(item, {"resourceVersion": live["metadata"]["resourceVersion"], **change}, PatchType.MERGE)
+
+    async def _patch(self, item: ObjectReference, metadata: Json, type_: PatchType) -> None:
+        objects = self._objects(self.mapping(item.api_version, item.kind), item)
+        await objects.patch(item.name, {"metadata": metadata}, type_)
+
+    def _objects(self, mapping: Mapping, item: ObjectReference) -> ResourceClient:
+        namespace = mapping.namespace(item.namespace)
+        return self._client.for_resource(mapping.resource, namespace=namespace).metadata_only()

@@ -1,0 +1,83 @@
+"""What owner references say about one another: which changed, and which mean the same object by another name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pilothouse.controllers.garbagecollector.graph import Node, ObjectReference, OwnerReference
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    old: OwnerReference
+    new: OwnerReference
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    added: list[OwnerReference]
+    removed: list[OwnerReference]
+    changed: list[Change]
+
+
+def diff(old: Iterable[OwnerReference], new: Iterable[OwnerReference]) -> Diff:
+    before = {reference.uid: reference for reference in old}
+    added: list[OwnerReference] = []
+    changed: list[Change] = []
+    for reference in new:
+        known = before.pop(reference.uid, None)
+        if known is None:
+            added.append(reference)
+        elif known != reference:
+            changed.append(Change(known, reference))
+    return Diff(added, [*before.values()], changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A dependent with several references to the owner can be in both."""
+
+    matching: list[Node]
+    nonmatching: list[Node]
+
+
+def partition(dependents: Iterable[Node], owner: ObjectReference) -> Partition:
+    """Those that refer to the owner by this very identity, and those that refer to its uid by another."""
+    found = Partition([], [])
+    for dependent in dependents:
+        if owner.namespace and owner.namespace != dependent.identity.namespace:
+            found.nonmatching.append(dependent)
+            continue
+        same = {each.owner == owner.coordinates for each in dependent.owners if each.uid == owner.uid}
+        if True in same:
+            found.matching.append(dependent)
+        if False in same:
+            found.nonmatching.append(dependent)
+    return found
+
+
+def alternate_identity(dependents: Iterable[Node], absent: ObjectReference) -> ObjectReference | None:
+    """Another identity that the dependents have for the uid of an object which is not where it was looked for.
+
+    It is the next one after the absent one in order, and after the last one the first, so that all get their turn.
+    """
+    alternates = {
+        identity
+        for dependent in dependents
+        for reference in dependent.owners
+        if reference.uid == absent.uid and (identity := _alternate(dependent, reference, absent)) is not None
+    }
+    following = [each for each in alternates if each > absent]
+    return min(following or alternates, default=None)
+
+
+def _alternate(dependent: Node, reference: OwnerReference, absent: ObjectReference) -> ObjectReference | None:
+    namespace = dependent.identity.namespace
+    if reference.owner == absent.coordinates and absent.namespace in ("", namespace):
+        return None
+    same_kind = (reference.owner.api_version, reference.owner.kind) == (absent.api_version, absent.kind)
+    if not absent.namespace and same_kind:
+        namespace = ""  # the absent one has shown that this kind is cluster-scoped
+    identity = ObjectReference.of(reference.owner, namespace)
+    return None if identity == absent else identity
