@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from in_process import in_process_server
+from prometheus_client import CollectorRegistry
 
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.serving.asgi import AsgiApp
@@ -18,6 +19,7 @@ from pilothouse.client.rest.client import RESTClient
 from pilothouse.client.rest.connect import loopback
 from pilothouse.client.rest.options import DeleteOptions, ListOptions
 from pilothouse.controllers.context import ControllerConfig
+from pilothouse.controllers.descriptors import enabled
 from pilothouse.controllers.manager import ControllerManager
 from pilothouse.machinery.objects import Json, name_of
 
@@ -33,6 +35,18 @@ class ControlledServer:
 
     async def create_namespace(self, name: str, **fields: Any) -> Json:
         return await self.client.resource("v1", "namespaces").create({"metadata": {"name": name}, **fields})
+
+    async def install(self, definition: Json) -> None:
+        """Returns when the custom resources are served."""
+        definitions = self.client.resource("apiextensions.k8s.io/v1", "customresourcedefinitions")
+        await definitions.create(definition)
+        selected = ListOptions(field_selector=f"metadata.name={name_of(definition)}", timeout_seconds=_PATIENCE)
+        async with await definitions.watch(selected) as watch:
+            async for event in watch:
+                conditions = (event.object.get("status") or {}).get("conditions") or ()
+                if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
+                    return
+        raise AssertionError(f"{name_of(definition)} is not served")
 
     async def delete_namespace(self, name: str, options: DeleteOptions | None = None) -> None:
         await self.client.resource("v1", "namespaces").delete(name, options or DeleteOptions())
@@ -59,6 +73,14 @@ async def controlled_server(folder: Path) -> AsyncIterator[ControlledServer]:
 
 def client_of(handler: Handler) -> RESTClient:
     return loopback(AsgiApp(handler), headers={"authorization": "Bearer in-process"})
+
+
+@asynccontextmanager
+async def managed(server: ControlledServer, *choice: str) -> AsyncIterator[None]:
+    """The server with these controllers."""
+    manager = ControllerManager(server.client, enabled(choice), registry=CollectorRegistry(), config=server.config)
+    async with running(manager):
+        yield
 
 
 @asynccontextmanager

@@ -129,10 +129,11 @@ class Node:
         return Node(identity, self.state, self.virtual, dict(self.dependents))
 
     def blocking_dependents(self) -> list[Node]:
-        """Those that must be gone before this one goes."""
+        """Those that must be gone before this one goes. One that owns itself need not wait for that."""
         uid = self.identity.uid
         return [
             dependent
             for dependent in self.dependents
-            if any(owner.uid == uid and owner.block_owner_deletion for owner in dependent.owners)
+            if dependent is not self
+            and any(owner.uid == uid and owner.block_owner_deletion for owner in dependent.owners)
         ]
