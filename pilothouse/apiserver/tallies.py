@@ -48,12 +48,19 @@ class CounterTally(Collector):
         yield family
 
 
-class _Row:
-    __slots__ = ("counts", "sum")
+class Row:
+    """What a histogram has observed under one set of labels."""
 
-    def __init__(self, buckets: int) -> None:
-        self.counts = [0] * buckets
+    __slots__ = ("_bounds", "counts", "sum")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self._bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
         self.sum = 0.0
+
+    def observe(self, value: float) -> None:
+        self.counts[bisect_left(self._bounds, value)] += 1
+        self.sum += value
 
 
 class HistogramTally(Collector):
@@ -63,18 +70,19 @@ class HistogramTally(Collector):
         self._family = (name, help)
         self.labels = tuple(labels)
         self._bounds = tuple(bounds)
-        self._rows: dict[Labels, _Row] = {}
+        self._rows: dict[Labels, Row] = {}
         registry.register(self)
 
     def observe(self, labels: Labels, value: float) -> None:
-        row = self._rows.get(labels) or self._new_row(labels)
+        row = self._rows.get(labels) or self.row(labels)
         row.counts[bisect_left(self._bounds, value)] += 1
         row.sum += value
 
-    def _new_row(self, labels: Labels) -> _Row:
-        if len(self._rows) >= _MOST_ROWS:
+    def row(self, labels: Labels) -> Row:
+        """For whoever observes under the same labels often, and wants no look-up each time."""
+        if labels not in self._rows and len(self._rows) >= _MOST_ROWS:
             labels = (_OTHER,) * len(self.labels)
-        return self._rows.setdefault(labels, _Row(len(self._bounds) + 1))
+        return self._rows.setdefault(labels, Row(self._bounds))
 
     def describe(self) -> Iterator[Metric]:
         yield HistogramMetricFamily(*self._family, labels=self.labels)
@@ -82,10 +90,11 @@ class HistogramTally(Collector):
     def collect(self) -> Iterator[Metric]:
         family = HistogramMetricFamily(*self._family, labels=self.labels)
         for labels, row in self._rows.items():
-            family.add_metric(labels, self._buckets(row), row.sum)
+            if any(row.counts):
+                family.add_metric(labels, self._buckets(row), row.sum)
         yield family
 
-    def _buckets(self, row: _Row) -> list[tuple[str, float]]:
+    def _buckets(self, row: Row) -> list[tuple[str, float]]:
         """Each bucket counts all that is not above its bound."""
         names = [*(f"{bound:g}" for bound in self._bounds), "+Inf"]
         total, buckets = 0, []

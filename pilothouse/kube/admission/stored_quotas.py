@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from pilothouse.apiserver.registry.compiled import CompiledObjects
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
@@ -12,13 +15,16 @@ from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_v
 class StoredQuotas:
     def __init__(self, registry: RegistryStore) -> None:
         self._registry = registry
+        self._quotas = CompiledObjects(registry, namespace_of)
+        self._of: Sequence[str] = ()
+        self._namespaces: frozenset[str] = frozenset()
 
     async def exist_in(self, namespace: str) -> bool:
         with translated(self._registry.resource.group_resource):
-            page = await self._registry.cacher.list(
-                self._registry.keys.collection(namespace), not_older_than=0, limit=1
-            )
-        return bool(page.objects)
+            quotas = await self._quotas.all()
+        if quotas is not self._of:
+            self._of, self._namespaces = quotas, frozenset(quotas)
+        return namespace in self._namespaces
 
     async def newest(self, namespace: str) -> list[Json]:
         with translated(self._registry.resource.group_resource):

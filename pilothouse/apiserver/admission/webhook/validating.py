@@ -53,4 +53,7 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
             return error.status
         except StatusError as error:
             return error
+        except Exception as error:  # all are waited for, so that none is still at work when the request has ended
+            _log.exception("calling webhook %s", hook.name)
+            return InternalError.of(f"ValidatingAdmissionWebhook/{hook.name} has panicked: {error}")
         return None

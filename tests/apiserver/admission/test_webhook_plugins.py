@@ -1,0 +1,125 @@
+"""What the webhook plugins do where a server would not come to: old configurations, caches that are empty, bugs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.matching.matcher import Matcher
+from pilothouse.apiserver.admission.webhook.hooks import Webhook, webhooks_of
+from pilothouse.apiserver.admission.webhook.mutating import MutatingAdmissionWebhook
+from pilothouse.apiserver.admission.webhook.validating import ValidatingAdmissionWebhook
+from pilothouse.apiserver.audit.annotations import METADATA, REQUEST, Annotations
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authz.always import AlwaysAllow
+from pilothouse.apiserver.storage.cacher.errors import NotReady
+from pilothouse.apiserver.webhook.failures import WebhookCallFailed
+from pilothouse.machinery.errors import BadRequest, Forbidden, InternalError
+from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
+from pilothouse.machinery.objects import Json
+
+RULE = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
+
+
+def hooks(*names: str, **fields: Any) -> tuple[Webhook, ...]:
+    each = {"clientConfig": {}, "rules": [RULE], "namespaceSelector": {}, "objectSelector": {}, "sideEffects": "None"}
+    webhooks = [{**each, "name": name, "admissionReviewVersions": ["v1"], **fields} for name in names]
+    return webhooks_of({"metadata": {"name": "c"}, "webhooks": webhooks})
+
+
+class Client:
+    """Answers what it is told, or falls over."""
+
+    def __init__(self, response: Json | Exception) -> None:
+        self._response = response
+        self.asked: list[Json] = []
+
+    async def post(self, config: Json, body: Json, *, timeout: float) -> Json:
+        self.asked.append(body)
+        if isinstance(self._response, Exception):
+            raise self._response
+        uid = body["request"]["uid"]
+        return {"kind": body["kind"], "apiVersion": body["apiVersion"], "response": {"uid": uid, **self._response}}
+
+
+def parts(client: Client, *webhooks: Webhook) -> Any:
+    async def get_webhooks() -> Sequence[Webhook]:
+        return webhooks
+
+    async def no_namespace(name: str) -> Json | None:
+        return None
+
+    return get_webhooks, Matcher(no_namespace), AlwaysAllow(), client
+
+
+def write(**rest: Any) -> Attributes:
+    kind, resource = GroupVersionKind("", "v1", "Any"), GroupVersionResource("", "v1", "anys")
+    return Attributes(Operation.CREATE, kind, resource, "", "n", "x", User("u"), **{"obj": {"metadata": {}}, **rest})
+
+
+@pytest.mark.parametrize("policy", ["Fail", "Ignore"])
+async def test_a_webhook_with_side_effects_is_not_asked_in_a_dry_run(policy: str) -> None:
+    client = Client({"allowed": True})
+    old = hooks("a.b.c", sideEffects="Unknown", failurePolicy=policy)
+    for run in (
+        ValidatingAdmissionWebhook(*parts(client, *old)).validate,
+        MutatingAdmissionWebhook(*parts(client, *old)).admit,
+    ):
+        with pytest.raises(BadRequest, match=r'admission webhook "a\.b\.c" does not support dry run'):
+            await run(write(dry_run=True))
+        assert not client.asked
+        await run(write())
+        assert client.asked.pop()
+
+
+async def test_nothing_is_admitted_while_nobody_knows_which_webhooks_there_are() -> None:
+    async def not_ready() -> Sequence[Webhook]:
+        raise NotReady(None, retry_after=1)
+
+    _, *others = parts(Client({}))
+    with pytest.raises(Forbidden, match='anys "x" is forbidden: not yet ready to handle request'):
+        await MutatingAdmissionWebhook(not_ready, *others).admit(write())
+
+
+async def test_a_bug_in_one_call_refuses_the_write_and_leaves_no_other_call_behind() -> None:
+    client = Client(RuntimeError("odd"))
+    with pytest.raises(InternalError, match=r"ValidatingAdmissionWebhook/a\.b\.c has panicked: odd"):
+        await ValidatingAdmissionWebhook(*parts(client, *hooks("a.b.c", "d.e.f"))).validate(write())
+    assert len(client.asked) == 2
+
+
+async def test_a_webhook_that_speaks_no_known_version_cannot_be_asked() -> None:
+    client = Client({})
+    unknown = hooks("a.b.c", admissionReviewVersions=["v9"])
+    with pytest.raises(InternalError, match="webhook does not accept known AdmissionReview versions"):
+        await ValidatingAdmissionWebhook(*parts(client, *unknown)).validate(write())
+
+
+async def test_the_audit_log_is_told_what_webhooks_say_and_do() -> None:
+    said = Annotations()
+    plugin = MutatingAdmissionWebhook(
+        *parts(Client({"allowed": True, "auditAnnotations": {"k": "v"}}), *hooks("a.b.c"))
+    )
+    await plugin.admit(write(annotate=said.add))
+    mutation = '{"configuration":"c","webhook":"a.b.c","mutated":false}'
+    assert said.at(METADATA) == {"a.b.c/k": "v", "mutation.webhook.admission.k8s.io/round_0_index_0": mutation}
+
+
+async def test_the_audit_log_is_told_which_webhooks_were_not_waited_for() -> None:
+    said, client = Annotations(), Client(WebhookCallFailed("gone"))
+    open_hooks = hooks("a.b.c", "d.e.f", failurePolicy="Ignore")
+    await ValidatingAdmissionWebhook(*parts(client, *open_hooks)).validate(write(annotate=said.add))
+    await MutatingAdmissionWebhook(*parts(client, open_hooks[0])).admit(write(annotate=said.add))
+    failed = "failed-open.{}.webhook.admission.k8s.io/round_0_index_{}"
+    told = said.at(METADATA)
+    assert told[failed.format("validating", 0)] == "a.b.c"
+    assert told[failed.format("validating", 1)] == "d.e.f"
+    assert told[failed.format("mutation", 0)] == "a.b.c"
+    assert not said.at(REQUEST)
+
+
+def test_webhooks_with_one_name_are_told_apart() -> None:
+    assert [hook.uid for hook in hooks("a", "b", "a")] == ["c/a/0", "c/b/0", "c/a/1"]
