@@ -1,7 +1,7 @@
 """What /openapi shows: the documents of the three servers, merged with those of the servers behind APIServices.
 
 Everything is made when it is first asked for after a change, from what is in memory. Without APIServices that name a
-Service, the documents are those of the three servers.
+Service, the documents are those of the three servers. What does the work is imported when there is some.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from functools import cached_property
 
 import orjson
 
-from pilothouse.aggregator.openapi.merging import merge
-from pilothouse.aggregator.openapi.spec import Spec
 from pilothouse.aggregator.openapi.v2_aggregator import SpecAggregator
 from pilothouse.aggregator.openapi.v3_aggregator import SpecProxier
 from pilothouse.apiserver.openapi.document import Document
@@ -89,6 +87,9 @@ class AggregatedDocuments:
 
 def merge_documents(local: Document, remote: tuple[Document, ...]) -> Document:
     """One that cannot be merged is left out."""
+    from pilothouse.aggregator.openapi.merging import merge
+    from pilothouse.aggregator.openapi.spec import Spec
+
     merged = Spec.parse(local.plain())
     for document in remote:
         try:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from pilothouse.aggregator.download import TIMEOUT, Download, DownloadFailed
 from pilothouse.aggregator.openapi.remote import USER, RemoteService
-from pilothouse.aggregator.openapi.spec import MalformedSpec, Spec
 from pilothouse.apiserver.openapi.document import Document
 from pilothouse.machinery.names import GroupVersion
+
+if TYPE_CHECKING:
+    from pilothouse.aggregator.openapi.spec import Spec
 
 _PATH = "/openapi/v2"
 
@@ -37,16 +40,18 @@ async def download_v2(
     etag = answer.etag or hashlib.sha512(answer.body).hexdigest()
     if known and known.etag == etag:
         return known
-    try:
-        document = await asyncio.to_thread(_relevant, answer.body, service.group_version)
-    except MalformedSpec as error:
-        raise DownloadFailed(f"{_PATH}: {error}") from None
+    document = await asyncio.to_thread(_relevant, answer.body, service.group_version)
     return DownloadedSpec(document, etag, bool(answer.etag))
 
 
 def _relevant(body: bytes, group_version: GroupVersion) -> Document:
+    from pilothouse.aggregator.openapi.spec import MalformedSpec, Spec
+
     prefix = f"/apis/{group_version}/"
-    spec = Spec.parse(body).filtered(lambda path: path.startswith(prefix))
+    try:
+        spec = Spec.parse(body).filtered(lambda path: path.startswith(prefix))
+    except MalformedSpec as error:
+        raise DownloadFailed(f"{_PATH}: {error}") from None
     _refuse_what_cannot_be_encoded(spec)
     return Document.of(spec.encode())
 
@@ -58,4 +63,4 @@ def _refuse_what_cannot_be_encoded(spec: Spec) -> None:
     try:
         encode_document(replace(spec, head={}).document())
     except Exception as error:  # whatever is wrong with a document shows as some error or other
-        raise MalformedSpec(f"cannot be encoded: {error!r}") from None
+        raise DownloadFailed(f"{_PATH} cannot be encoded: {error!r}") from None

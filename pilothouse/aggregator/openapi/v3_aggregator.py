@@ -14,9 +14,7 @@ from typing import Any
 import orjson
 
 from pilothouse.aggregator.download import TIMEOUT, Answer, Download, DownloadFailed
-from pilothouse.aggregator.openapi.conversion import as_v3
 from pilothouse.aggregator.openapi.remote import USER, Ranked, RemoteService, by_priority
-from pilothouse.aggregator.openapi.spec import Spec
 from pilothouse.aggregator.openapi.v2_download import DownloadedSpec, download_v2
 from pilothouse.apiserver.openapi.document import Document
 from pilothouse.machinery.objects import Json
@@ -149,4 +147,7 @@ def _url(index: Json, path: str) -> str | None:
 
 
 def _converted(document: Document) -> Document:
+    from pilothouse.aggregator.openapi.conversion import as_v3
+    from pilothouse.aggregator.openapi.spec import Spec
+
     return Document.of(as_v3(Spec.parse(document.plain())))
