@@ -45,7 +45,7 @@ class Download:
         except DownloadFailed:
             raise
         except Exception as error:  # the other server may do anything; none of it may end who asks
-            raise DownloadFailed(f"{self.path}: {error or type(error).__name__}") from error
+            raise DownloadFailed(f"{self.path}: {error!r}") from error
 
     def _request(self) -> Request:
         headers = [(b"accept", self.accept.encode())]
