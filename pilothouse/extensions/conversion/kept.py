@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from itertools import count
+from typing import TypeAlias
 
 from pilothouse.apiserver.storage.interface import Entry, Revision
 
-_MAX_BYTES = 16 * 1024 * 1024
+_Place: TypeAlias = tuple[int, str, Revision]
+_MAX_BYTES = 64 * 1024 * 1024
 
 
 class KeptValues:
-    """What one revision left under one key never changes, and neither does its conversion. The bytes are bounded;
-    what was used least recently goes first."""
+    """Shared by all that convert. What one revision left under one key never changes, and neither does its conversion.
+    The bytes are bounded; what was used least recently goes first."""
 
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
         self._max = max_bytes
         self._size = 0
-        self._values: OrderedDict[tuple[str, Revision], bytes] = OrderedDict()
+        self._values: OrderedDict[_Place, bytes] = OrderedDict()
+        self._owners = count()
 
-    def get(self, key: str, revision: Revision) -> bytes | None:
-        found = self._values.get((key, revision))
+    def new_owner(self) -> int:
+        """For one version of one definition; what it keeps is its own."""
+        return next(self._owners)
+
+    def get(self, owner: int, key: str, revision: Revision) -> bytes | None:
+        place = (owner, key, revision)
+        found = self._values.get(place)
         if found is not None:
-            self._values.move_to_end((key, revision))
+            self._values.move_to_end(place)
         return found
 
-    def put(self, entry: Entry) -> None:
-        self._size += len(entry.value) - len(self._values.pop((entry.key, entry.modified), b""))
-        self._values[entry.key, entry.modified] = entry.value
+    def put(self, owner: int, entry: Entry) -> None:
+        place = (owner, entry.key, entry.modified)
+        self._size += len(entry.value) - len(self._values.pop(place, b""))
+        self._values[place] = entry.value
         while self._size > self._max:
             _, oldest = self._values.popitem(last=False)
             self._size -= len(oldest)

@@ -18,10 +18,11 @@ from pilothouse.extensions.conversion.kept import KeptValues
 class ConvertingStore:
     """Raises Undecodable, beside what every store raises, where the webhook does not convert."""
 
-    def __init__(self, store: Store, forms: Forms) -> None:
+    def __init__(self, store: Store, forms: Forms, kept: KeptValues) -> None:
         self._store = store
         self._forms = forms
-        self._kept = KeptValues()
+        self._kept = kept
+        self._owner = kept.new_owner()
 
     async def get(self, key: str) -> Entry | None:
         found = await self._store.get(key)
@@ -39,7 +40,7 @@ class ConvertingStore:
 
     async def delete(self, key: str, *, expected: Revision) -> Entry:
         """Of what has changed meanwhile nothing needs to be shown: the delete fails."""
-        last = self._kept.get(key, expected)
+        last = self._kept.get(self._owner, key, expected)
         if last is None:
             current = await self.get(key)
             last = current.value if current is not None else b""
@@ -69,7 +70,7 @@ class ConvertingStore:
 
     async def shown(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """The entries in this version."""
-        known = [(entry, self._kept.get(entry.key, entry.modified)) for entry in entries]
+        known = [(entry, self._kept.get(self._owner, entry.key, entry.modified)) for entry in entries]
         made = iter(await self._forms.shown([entry.value for entry, value in known if value is None]))
         return [
             self._keep(entry, next(made)) if value is None else replace(entry, value=value) for entry, value in known
@@ -77,7 +78,7 @@ class ConvertingStore:
 
     def _keep(self, entry: Entry, shown: bytes) -> Entry:
         kept = replace(entry, value=shown)
-        self._kept.put(kept)
+        self._kept.put(self._owner, kept)
         return kept
 
 

@@ -12,10 +12,12 @@ from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.endpoints.negotiation import unsupported_media_type
 from pilothouse.apiserver.endpoints.routes import Methods, ResourceRoutes
 from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.extensions.conversion.converter import WebhookConverter
+from pilothouse.extensions.conversion.kept import KeptValues
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED, TERMINATING
 from pilothouse.extensions.customresources.admission import TerminatingAdmission
 from pilothouse.extensions.customresources.model import CustomResource
@@ -37,6 +39,7 @@ class CustomResources:
     ) -> None:
         self._config = config
         self._webhooks = webhooks
+        self._kept_conversions = KeptValues()
         self._admission = admission
         self._delegate = delegate
         self._serving: dict[str, Serving] = {}
@@ -128,11 +131,12 @@ class CustomResources:
         if not resource.converts_by_webhook:
             return SharedRegistries(lambda _: open_registry(resource, store, root=root), shape)
         converter = WebhookConverter(resource.definition, self._webhooks)
-        return SharedRegistries(
-            lambda version: open_converting_registry(resource, version, store, converter=converter, root=root),
-            shape,
-            converter,
-        )
+        kept = self._kept_conversions
+
+        def open_version(version: str) -> RegistryStore:
+            return open_converting_registry(resource, version, store, converter=converter, kept=kept, root=root)
+
+        return SharedRegistries(open_version, shape, converter)
 
     def _installer(self, name: str) -> Installer:
         admission = TerminatingAdmission(self._admission, lambda: name in self._terminating)

@@ -16,6 +16,7 @@ from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.extensions.conversion.converter import WebhookConverter
 from pilothouse.extensions.conversion.forms import Forms
+from pilothouse.extensions.conversion.kept import KeptValues
 from pilothouse.extensions.conversion.registry import ConvertingRegistry
 from pilothouse.extensions.conversion.store import ConvertingStore
 from pilothouse.extensions.customresources.columns import columns_of, scale_columns
@@ -34,10 +35,10 @@ def open_registry(resource: CustomResource, store: Store, *, root: str) -> Regis
 
 
 def open_converting_registry(
-    resource: CustomResource, version: str, store: Store, *, converter: WebhookConverter, root: str
+    resource: CustomResource, version: str, store: Store, *, converter: WebhookConverter, kept: KeptValues, root: str
 ) -> RegistryStore:
     """Of one version: to those who use it, that is the stored one."""
-    converting = ConvertingStore(store, Forms(resource, version, converter))
+    converting = ConvertingStore(store, Forms(resource, version, converter), kept)
     return ConvertingRegistry(_declared(resource.stored_in(version)), converting, converter, root=root)
 
 
