@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from cel_expr_python import cel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
+from pilothouse.machinery.cel.environment import BINDINGS, LIBRARIES
 from pilothouse.machinery.cel.program import Program
-from pilothouse.machinery.cel.runtime import runtime_environment
 
-ENVIRONMENT = runtime_environment(("a", "b", "s"))
+NATIVE = cel.NewEnv(
+    config=cel.NewEnvConfigFromYaml(LIBRARIES + BINDINGS), variables=dict.fromkeys(("a", "b", "s"), cel.Type("dyn"))
+)
 
 numbers = st.sampled_from(["0", "1", "-3", "7", "9223372036854775807", "a", "b.n", "b.missing", "s.size()"])
 texts = st.sampled_from(["''", "'x'", "'añb'", "s", "b.t"])
@@ -55,14 +57,11 @@ conditions = st.recursive(
 @settings(max_examples=150, deadline=None)
 @given(expression=st.one_of(arithmetic, strings, conditions), a=st.integers(-5, 5), text=st.text("añb x", max_size=4))
 def test_both_find_the_same_value_or_both_fail(expression: str, a: int, text: str) -> None:
-    program = ENVIRONMENT.compile(expression)
+    program = NATIVE.compile(expression)
     variables: dict[str, Any] = {"a": a, "b": {"n": 2, "t": "xañ", "list": [1, 2, 3, 4]}, "s": text}
     ours = Program(program).run(variables)
-    try:
-        theirs = ENVIRONMENT.evaluate(program, variables)
-    except EvaluationFailed:
-        assert ours.error is not None
-    else:
-        assert ours.error is None
-        assert ours.value == theirs
-        assert type(ours.value) is type(theirs)
+    theirs = program.eval(NATIVE.Activation(variables))
+    assert (ours.error is not None) is (theirs.type().name() == "ERROR")
+    if ours.error is None:
+        assert ours.value == theirs.plain_value()
+        assert type(ours.value) is type(theirs.plain_value())

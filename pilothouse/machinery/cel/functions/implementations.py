@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.cel.functions import network, quantities, semver, urls
-from pilothouse.machinery.cel.patterns import python_pattern
+from pilothouse.machinery.cel.patterns import find, find_all
 
 Marked: TypeAlias = dict[str, Any]
 
@@ -32,23 +32,13 @@ def implementations() -> Iterator[Implementation]:
         yield Implementation(name, ("dyn",) * arity, run, is_member=True)
     for name, run in _OF_LISTS.items():
         yield Implementation(name, ("list<dyn>",), run, is_member=True)
-    for name, find in _IN_LISTS.items():
-        yield Implementation(name, ("list<dyn>", "dyn"), find, is_member=True)
+    for name, run in _IN_LISTS.items():
+        yield Implementation(name, ("list<dyn>", "dyn"), run, is_member=True)
     yield Implementation("string", ("map<dyn, dyn>",), _as_string)
 
 
 def _as_string(value: Marked) -> str:
     return str(value.get(network.ADDRESS) or value[network.RANGE])
-
-
-def _find(text: str, pattern: str) -> str:
-    found = python_pattern(pattern).search(text)
-    return found[0] if found else ""
-
-
-def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = [each[0] for each in python_pattern(pattern).finditer(text)]
-    return found if limit < 0 else found[:limit]
 
 
 def _is_sorted(items: list[Any]) -> bool:
@@ -119,9 +109,9 @@ _FUNCTIONS: tuple[tuple[str, Callable[..., Any], int], ...] = (
 )
 _MEMBERS: tuple[tuple[str, Callable[..., Any], int], ...] = (
     *((name, run, 1) for name, run in urls.PARTS.items()),
-    ("find", _find, 2),
-    ("findAll", _find_all, 2),
-    ("findAll", _find_all, 3),
+    ("find", find, 2),
+    ("findAll", find_all, 2),
+    ("findAll", find_all, 3),
     ("isGreaterThan", lambda a, b: _compare(a, b) > 0, 2),
     ("isLessThan", lambda a, b: _compare(a, b) < 0, 2),
     ("compareTo", _compare, 2),
