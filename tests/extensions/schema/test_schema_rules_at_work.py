@@ -209,7 +209,7 @@ def test_all_rules_of_an_object_share_one_budget(monkeypatch: pytest.MonkeyPatch
     schema = {"type": "array", "items": ruled(MANY, "self.all(x, x >= 0)")}
     found = errors(schema, [list(range(100)), [1, 2], list(range(100))] * 9)
     assert found == [
-        'v[3]: Invalid value: "array": validation failed due to running out of cost budget, '
+        'v[2]: Invalid value: "array": validation failed due to running out of cost budget, '
         "no further validation rules will be run"
     ]
 

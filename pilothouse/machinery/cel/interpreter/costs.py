@@ -40,10 +40,10 @@ def _double_traversal(args: Sequence[Any], result: Any) -> int:
 
 
 def _items(args: Sequence[Any], result: Any) -> int:
-    """Looking at each item once; at each character of text."""
+    """Looking at each item once."""
     items = args[0]
     if not isinstance(items, list):
-        return _scaled(_size(items), _TRAVERSAL) if type(items) in (str, bytes) else 1
+        return 1
     return sum(_scaled(len(item), _TRAVERSAL) if type(item) in (str, bytes) else 1 for item in items)
 
 
@@ -105,8 +105,16 @@ def _pairwise(args: Sequence[Any], result: Any) -> int:
     return 1 + _size(args[0]) * _size(args[1])
 
 
-def _squared(args: Sequence[Any], result: Any) -> int:
-    return 1 + _size(args[0]) ** 2
+def _made(args: Sequence[Any], result: Any) -> int:
+    """A new list, item by item."""
+    return 1 + LIST + len(result)
+
+
+def _pairs_of_items(args: Sequence[Any], result: Any) -> int:
+    """A new list, with each item compared with each."""
+    items = args[0]
+    of_text = len(items[0]) * _TRAVERSAL if items and isinstance(items[0], str) else 0
+    return 1 + LIST + int(len(items) ** 2 * (2 + of_text))
 
 
 CALL_COSTS: dict[str, CallCost] = {
@@ -123,8 +131,8 @@ CALL_COSTS: dict[str, CallCost] = {
     **dict.fromkeys(("@in", "_in_"), _found_in),
     **dict.fromkeys(("string", "bytes"), _converted),
     **dict.fromkeys(("sets.contains", "sets.equivalent", "sets.intersects"), _pairwise),
-    "distinct": _squared,
-    "sort": _items,
+    **dict.fromkeys(("distinct", "sort", "@sortByAssociatedKeys"), _pairs_of_items),
+    **dict.fromkeys(("reverse", "lists.range", "slice", "flatten"), _made),
     "_+_": _added,
     "contains": _contained,
     "join": _joined,
@@ -132,5 +140,4 @@ CALL_COSTS: dict[str, CallCost] = {
     "containsIP": _contains_address,
     "containsCIDR": _contains_range,
     "validate": _validated,
-    "lists.range": lambda args, result: 1 + len(result),
 }

@@ -129,6 +129,8 @@ def _insert(mapping: dict[Any, Any], key: Any, value: Any) -> None:
 
 def not_strictly_false(inner: Step) -> Step:
     def step(frame: Frame) -> bool:
-        return attempted(inner, frame) is not False
+        value = attempted(inner, frame)
+        frame.spend(1)
+        return value is not False
 
     return step

@@ -82,10 +82,11 @@ def optional_indexing(container: Step, key: Step) -> Step:
 
     def step(frame: Frame) -> Optional:
         value, wanted = container(frame), key(frame)
-        frame.spend(1)
         if type(value) is Optional:
-            return find(value.value, wanted) if value.present else NONE
-        return find(value, wanted)
+            value = value.value if value.present else {}
+        found = find(value, wanted)
+        frame.spend(1 if found.present else 0)
+        return found
 
     return step
 

@@ -12,6 +12,7 @@ from pilothouse.machinery.cel.interpreter.collections import collection_function
 from pilothouse.machinery.cel.interpreter.conversions import conversions
 from pilothouse.machinery.cel.interpreter.costs import CALL_COSTS
 from pilothouse.machinery.cel.interpreter.dispatch import Function, function_table
+from pilothouse.machinery.cel.interpreter.folding import RESOLVING, folded, is_looked_up, resolved_by_call
 from pilothouse.machinery.cel.interpreter.frame import Frame, Step
 from pilothouse.machinery.cel.interpreter.kubernetes import kubernetes_functions
 from pilothouse.machinery.cel.interpreter.logic import LAZY
@@ -51,6 +52,9 @@ class Planner:
         }
 
     def plan(self, expression: Any) -> Step:
+        return folded(expression, self._planned(expression))
+
+    def _planned(self, expression: Any) -> Step:
         return self._plan[kind_of(expression)](expression)
 
     def _ident(self, e: Any) -> Step:
@@ -76,9 +80,12 @@ class Planner:
         if build := self._building(call.function, arguments):
             return build
         steps = [self.plan(argument) for argument in arguments]
+        if call.function in RESOLVING:
+            resolved = [resolved_by_call(argument, step) for argument, step in zip(arguments, steps, strict=True)]
+            steps = [steps[0], *resolved[1:]]
         if call.function in LAZY:
             return LAZY[call.function](*steps)
-        return self._eager(call.function, steps)
+        return self._eager(call.function, steps, is_free=is_looked_up(call.function, arguments))
 
     def _building(self, function: str, arguments: list[Any]) -> Step | None:
         """Adding to what a loop builds."""
@@ -91,9 +98,9 @@ class Planner:
             return loops.appending(*steps)
         return loops.inserting(*steps) if len(steps) == 3 else loops.merging(*steps)
 
-    def _eager(self, function: str, steps: list[Step]) -> Step:
+    def _eager(self, function: str, steps: list[Step], *, is_free: bool) -> Step:
         run = _functions().get((function, len(steps))) or Function(function)
-        price = CALL_COSTS.get(function)
+        price = (lambda args, result: 0) if is_free else CALL_COSTS.get(function)
 
         def step(frame: Frame) -> Any:
             arguments = [each(frame) for each in steps]
@@ -115,9 +122,19 @@ class Planner:
         pairs = [(self.plan(each.map_key), self.plan(each.value), each.optional_entry) for each in entries]
         return operands.map_of(pairs)
 
+    def _start(self, loop: Any) -> Step:
+        """A constant costs nothing, but what is built on must be new each time."""
+        if is_binding(loop):
+            return self.plan(loop.accu_init)
+        e = loop.accu_init
+        made = {"list_expr": list, "struct_expr": dict}.get(kind_of(e))
+        if made is None or e.list_expr.elements or e.struct_expr.entries or e.struct_expr.message_name:
+            return self._planned(e)
+        return lambda frame: made()
+
     def _loop(self, e: Any) -> Step:
         loop = e.comprehension_expr
-        over, start = self.plan(loop.iter_range), self.plan(loop.accu_init)
+        over, start = self.plan(loop.iter_range), self._start(loop)
         self._scopes.append(loop.accu_var)
         result = self.plan(loop.result)
         variables = [name for name in (loop.iter_var, loop.iter_var2) if name]
