@@ -17,19 +17,20 @@ API_SERVICE = f"apiservice/v1.{GROUP}"
 _PATIENCE = 30.0
 
 
-@pytest.fixture(scope="module")
-def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteAPI]:
-    with RemoteAPI(tmp_path_factory.mktemp("remote")) as api:
+@pytest.fixture
+def remote(tmp_path: Path) -> Iterator[RemoteAPI]:
+    with RemoteAPI(tmp_path / "remote") as api:
         yield api
 
 
 @pytest.fixture
-def aggregated(remote: RemoteAPI, kubectl: Kubectl, tmp_path: Path) -> Kubectl:
-    """With a discovery cache of its own, that knows nothing yet."""
+def aggregated(remote: RemoteAPI, kubectl: Kubectl, tmp_path: Path) -> Iterator[Kubectl]:
+    """With a discovery cache of its own, that knows nothing yet. Leaves nothing behind for other tests."""
     kubectl("apply", "-f", "-", stdin=remote.manifests())
     kubectl("wait", "--for=condition=Available", API_SERVICE, "--timeout=30s")
     kubectl.environment["HOME"] = str(tmp_path)
-    return kubectl
+    yield kubectl
+    kubectl("delete", API_SERVICE, "--ignore-not-found")
 
 
 def until(right: Callable[[], bool]) -> None:
