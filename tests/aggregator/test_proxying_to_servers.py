@@ -26,7 +26,7 @@ from pilothouse.apiserver.serving.server import Endpoint, Server
 from pilothouse.apiserver.serving.upgrade import raw_connection
 
 PATH = "/apis/example.com/v1/things"
-USER = User("amy", uid="a-1", groups=("builders", "x"), extra={"acme.com/Pro%ject": ("one", "two")})
+USER = User("amy-é", uid="a-1", groups=("builders", "x"), extra={"acme.com/Pro%ject": ("one", "two")})
 
 
 @dataclass
@@ -116,7 +116,7 @@ async def test_the_server_is_told_who_asks_and_nothing_that_the_client_says_abou
     headers = world.seen.headers
     request = world.seen.requests[-1]
     assert (request.path, request.query_string) == (f"{PATH}/a b", "limit=1&x=%26")
-    assert headers["x-remote-user"] == ["amy"]
+    assert headers["x-remote-user"] == ["amy-é"]
     assert headers["x-remote-uid"] == ["a-1"]
     assert headers["x-remote-group"] == ["builders", "x"]
     assert headers["x-remote-extra-acme.com%2fpro%25ject"] == ["one", "two"]
@@ -292,6 +292,37 @@ async def test_what_a_watch_sends_arrives_at_once_and_ends_when_the_client_goes(
         await asyncio.wait_for(ended.wait(), 10)
 
 
+async def test_a_watch_whose_client_goes_before_the_answer_ends_as_well(setting: Setting) -> None:
+    asked, left = asyncio.Event(), asyncio.Event()
+
+    async def wait(request: Request) -> Response:
+        asked.set()
+        assert request.disconnected is not None
+        await request.disconnected()
+        left.set()
+        return text(200, "")
+
+    setting.seen.answer = wait
+    async with setting.world() as world:
+        asking = asyncio.create_task(world.get(f"{PATH}?watch=true"))
+        await asyncio.wait_for(asked.wait(), 10)
+        asking.cancel()
+        await asyncio.wait_for(left.wait(), 10)
+
+
+async def test_a_server_that_speaks_no_http_is_an_error(setting: Setting) -> None:
+    async def babble(request: Request) -> Response:
+        assert request.transport is not None
+        request.transport.write(b"220 mail.example.com\r\n\r\n")
+        return text(200, "")
+
+    setting.seen.answer = babble
+    async with setting.world() as world:
+        status, body = await world.get()
+    assert status == 503
+    assert body.startswith("error trying to reach service: net/http: HTTP/1.x transport connection broken: ")
+
+
 async def test_a_server_that_stops_in_the_middle_of_an_answer_shows(setting: Setting) -> None:
     async def half(request: Request) -> Response:
         async def stream() -> AsyncIterator[bytes]:
@@ -366,7 +397,7 @@ async def test_upgrades_become_raw_connections(setting: Setting, protocol: str) 
         assert answer.startswith(b"HTTP/1.1 101 ")
         writer.write(b"hello\n")
         assert await reader.readline() == b"HELLO\n"
-        assert world.seen.headers["x-remote-user"] == ["amy"]
+        assert world.seen.headers["x-remote-user"] == ["amy-é"]
         writer.close()
 
 

@@ -31,6 +31,11 @@ class ExtensionServer:
     def manifest(self) -> Path:
         return self._data_dir / "register.json"
 
+    def stop(self) -> None:
+        """In order: what is under way is answered."""
+        self._process.terminate()
+        self._process.communicate()
+
     def kill(self) -> None:
         self._process.kill()
         self._process.communicate()

@@ -109,14 +109,15 @@ def test_nobody_passes_for_another_by_asking_directly(extension: ExtensionServer
     refused.value.close()
 
 
-def test_a_killed_server_is_missed_and_found_again_while_everything_else_goes_on(
-    cluster: ServeProcess, extension: ExtensionServer, kubectl: Kubectl
+@pytest.mark.parametrize("end", [ExtensionServer.kill, ExtensionServer.stop])
+def test_a_server_that_goes_is_missed_and_found_again_while_everything_else_goes_on(
+    cluster: ServeProcess, extension: ExtensionServer, kubectl: Kubectl, end: Callable[[ExtensionServer], None]
 ) -> None:
     load = _Load(cluster)
     load.start()
     try:
         _eventually(lambda: load.count(200) > 20)
-        extension.kill()
+        end(extension)
         _eventually(lambda: load.count(503) > 5)
         extension.start()
         recovered = load.count(200)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pilothouse.aggregator.proxy.headers import answered, forwarded
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.proxy.connection import BackendConnection, BackendFailed
+from pilothouse.apiserver.proxy.connection import BackendConnection, BackendFailed, Head
 from pilothouse.apiserver.proxy.pool import ConnectionPool
 from pilothouse.apiserver.proxy.targets import Target, dial_problem
 
@@ -77,7 +77,7 @@ class Forwarding:
             headers.append((b"content-length", b"%d" % len(body)))
         connection.send_head(self.request.method, self.target.resource, headers)
         sending = self._send(connection, body)
-        head = await connection.head()
+        head = await self._head(connection)
         kept = answered(head.headers)
         whole = connection.whole_body
         if whole is not None:
@@ -87,6 +87,21 @@ class Forwarding:
         if self.deadline is not None:
             connection.fail_at(self.deadline)
         return Response(head.status, self._stream(connection, sending), kept)
+
+    async def _head(self, connection: BackendConnection) -> Head:
+        """Nobody waits for ever: what may last ends with its client, all else has its time."""
+        if self.deadline is not None or self.request.disconnected is None:
+            return await connection.head()
+        head = asyncio.ensure_future(connection.head())
+        gone = asyncio.ensure_future(self.request.disconnected())
+        try:
+            await asyncio.wait({head, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not head.done():
+                raise BackendFailed("context canceled")
+            return head.result()
+        finally:
+            head.cancel()
+            gone.cancel()
 
     def _send(self, connection: BackendConnection, body: bytes | None) -> asyncio.Task[None] | None:
         if body is not None:

@@ -60,7 +60,7 @@ class RequestHeaders:
             for name, value in headers:
                 if name.startswith(prefix):
                     key = unquote(name[len(prefix) :].decode("latin-1"))
-                    found[key] = (*found.get(key, ()), value.decode("latin-1"))
+                    found[key] = (*found.get(key, ()), _text(value))
         return found
 
 
@@ -90,9 +90,14 @@ def _key(name: str) -> bytes:
     return name.strip().lower().encode("latin-1")
 
 
+def _text(value: bytes) -> str:
+    """As proxies send it: in HTTP itself bytes have no encoding, and in Go text is UTF-8."""
+    return value.decode("utf-8", "replace")
+
+
 def _all(headers: Headers, names: tuple[str, ...]) -> list[str]:
     keys = list(map(_key, names))
-    return [value.decode("latin-1") for key in keys for name, value in headers if name == key and value]
+    return [_text(value) for key in keys for name, value in headers if name == key and value]
 
 
 def _first(headers: Headers, names: tuple[str, ...]) -> str:

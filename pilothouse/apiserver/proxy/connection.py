@@ -18,6 +18,7 @@ from pilothouse.apiserver.http import Headers
 
 _HIGH_WATER: Final = 512 << 10
 _LOW_WATER: Final = 128 << 10
+_JOINED: Final = 32 << 10
 
 
 class BackendFailed(Exception):
@@ -116,8 +117,8 @@ class BackendConnection(asyncio.Protocol):
         """What comes, as it comes. Raises BackendFailed when the answer breaks off."""
         while True:
             if self._chunks:
-                chunk = self._chunks.popleft() if len(self._chunks) == 1 else self._all_chunks()
-                self._waiting_bytes = 0
+                chunk = self._next_chunk()
+                self._waiting_bytes -= len(chunk)
                 self._read_on()
                 yield chunk
             elif self._ended:
@@ -127,7 +128,10 @@ class BackendConnection(asyncio.Protocol):
             else:
                 await self._more()
 
-    def _all_chunks(self) -> bytes:
+    def _next_chunk(self) -> bytes:
+        """Small ones are joined, for each costs a write; joining large ones would cost more than it saves."""
+        if len(self._chunks) == 1 or self._waiting_bytes > _JOINED:
+            return self._chunks.popleft()
         joined = b"".join(self._chunks)
         self._chunks.clear()
         return joined

@@ -19,10 +19,10 @@ def _request(*headers: tuple[bytes, bytes]) -> Request:
 
 def test_the_first_header_with_a_value_names_the_user_and_all_name_groups() -> None:
     headers = RequestHeaders(username=("X-One", "X-Two"), group=("X-Group", "X-More"), uid=(), extra_prefix=("X-E-",))
-    sent = [(b"x-one", b""), (b"x-two", b"bob"), (b"x-more", b"c"), (b"x-group", b"a"), (b"x-group", b"b")]
+    sent = [(b"x-one", b""), (b"x-two", "bob-é".encode()), (b"x-more", b"c"), (b"x-group", b"a"), (b"x-group", b"b")]
     user = headers.user(sent)
     assert user is not None
-    assert (user.name, user.uid, user.groups) == ("bob", "", ("a", "b", "c", "system:authenticated"))
+    assert (user.name, user.uid, user.groups) == ("bob-é", "", ("a", "b", "c", "system:authenticated"))
 
 
 def test_keys_of_extra_values_are_decoded() -> None:
