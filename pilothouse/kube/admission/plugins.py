@@ -40,6 +40,7 @@ from pilothouse.kube.admission.limit_ranger import LimitRanger
 from pilothouse.kube.admission.mapped_resources import mapped_resources
 from pilothouse.kube.admission.namespace_existence import NamespaceAutoProvision, NamespaceExists
 from pilothouse.kube.admission.node_taints import TaintNodesByCondition
+from pilothouse.kube.admission.own_webhooks import OwnWebhooks
 from pilothouse.kube.admission.owner_references import OwnerReferencesPermissionEnforcement
 from pilothouse.kube.admission.pod_anti_affinity import LimitPodHardAntiAffinityTopology
 from pilothouse.kube.admission.pod_node_selector import PodNodeSelector
@@ -109,6 +110,10 @@ class PluginParts:
     @property
     def configurations(self) -> Mapping[str, Json]:
         return self.config.configurations
+
+    def webhook_client(self, plugin: str) -> WebhookClient:
+        clients = self.webhooks[plugin]
+        return clients if self.client is None else OwnWebhooks(self.client, clients)
 
     @property
     def params(self) -> PolicyParams:
@@ -181,7 +186,7 @@ PLUGINS: dict[str, _Make] = {
         WebhookSource(parts.registries.open(MUTATING_WEBHOOK_CONFIGURATIONS)),
         parts.matcher,
         parts.authorizer,
-        parts.webhooks["MutatingAdmissionWebhook"],
+        parts.webhook_client("MutatingAdmissionWebhook"),
     ),
     "ValidatingAdmissionPolicy": lambda parts: ValidatingAdmissionPolicy(
         policies=parts.registries.open(VALIDATING_ADMISSION_POLICIES),
@@ -194,7 +199,7 @@ PLUGINS: dict[str, _Make] = {
         WebhookSource(parts.registries.open(VALIDATING_WEBHOOK_CONFIGURATIONS)),
         parts.matcher,
         parts.authorizer,
-        parts.webhooks["ValidatingAdmissionWebhook"],
+        parts.webhook_client("ValidatingAdmissionWebhook"),
     ),
     "ResourceQuota": lambda parts: ResourceQuota(StoredQuotas(parts.registries.open(RESOURCE_QUOTAS))),
     "AlwaysDeny": lambda parts: AlwaysDeny(),

@@ -1,0 +1,49 @@
+"""Webhooks behind the Service `kubernetes` are served by this server, mostly for one that it aggregates.
+
+They are asked in this process and as the server itself, who may ask anybody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from pilothouse.apiserver.admission.webhook.calling import WebhookClient
+from pilothouse.apiserver.webhook.failures import DEADLINE_EXCEEDED, WebhookCallFailed
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.objects import Json
+
+_SERVICE = ("default", "kubernetes", 443)
+_HOST = ("kubernetes.default.svc", 443)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWebhooks:
+    client: RESTClient
+    others: WebhookClient
+
+    async def post(self, config: Json, body: Json, *, timeout: float) -> Json:
+        path = _own_path(config)
+        if path is None:
+            return await self.others.post(config, body, timeout=timeout)
+        try:
+            async with asyncio.timeout(timeout):
+                return await self.client.request("POST", path, params={"timeout": f"{timeout:g}s"}, body=body)
+        except StatusError as error:
+            raise WebhookCallFailed(error.message, status=error) from None
+        except TimeoutError:
+            raise WebhookCallFailed(DEADLINE_EXCEEDED) from None
+        except (ConnectionFailed, InvalidResponse) as error:
+            raise WebhookCallFailed(str(error)) from None
+
+
+def _own_path(config: Json) -> str | None:
+    """None for somebody else's."""
+    if service := config.get("service"):
+        named = (service["namespace"], service["name"], service.get("port") or 443)
+        return f"/{(service.get('path') or '').lstrip('/')}" if named == _SERVICE else None
+    url = urlsplit(config.get("url") or "")
+    return url.path or "/" if (url.hostname, url.port or 443) == _HOST else None
