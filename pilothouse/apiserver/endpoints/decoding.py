@@ -42,5 +42,8 @@ class ObjectDecoder(Protocol):
     def normalise(self, value: Any) -> DecodedObject:
         """Brings the outcome of a JSON or merge patch into the kind's form. Raises DecodeError."""
 
+    def read_changed(self, value: Any) -> DecodedObject:
+        """The same for an object that admission made of one of the kind, whose refusals have yet other words."""
+
     def convert(self, value: Json) -> DecodedObject:
         """The same for the outcome of a strategic merge patch or an apply, whose refusals have other words."""

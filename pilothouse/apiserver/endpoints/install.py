@@ -129,7 +129,7 @@ def _form(served: ServedResource, resource: GroupVersionResource, waiting: Waiti
 
     def read(value: Any) -> Json:
         # The options of a CONNECT are in no schema: they come from the query and go back there.
-        obj: Json = value if isinstance(served.storage, Connecter) else served.decoder.normalise(value).obj
+        obj: Json = value if isinstance(served.storage, Connecter) else served.decoder.read_changed(value).obj
         default(obj)
         return obj
 

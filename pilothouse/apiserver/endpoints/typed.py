@@ -61,6 +61,16 @@ class TypedDecoder:
         decoded = self.type.decode(value)
         return DecodedObject(decoded.obj, self.kind, decoded.strict_errors)
 
+    def read_changed(self, value: Any) -> DecodedObject:
+        if not isinstance(value, dict):
+            return self.normalise(value)
+        obj = {**value, "kind": value.get("kind") or self.kind.kind}
+        obj["apiVersion"] = value.get("apiVersion") or self.kind.api_version
+        if (kind := _kind_of(obj)) != self.kind:
+            found = types.of(kind)
+            raise DecodeError(unknown_conversion(found, self.kind) if found else self.scheme.unknown_kind(kind))
+        return self.normalise(obj)
+
     def convert(self, value: Json) -> DecodedObject:
         decoded = self.type.convert(value)
         return DecodedObject(decoded.obj, self.kind, decoded.strict_errors)

@@ -78,6 +78,13 @@ class CustomResourceDecoder:
         except BodyError as error:
             raise DecodeError(str(error)) from None
 
+    def read_changed(self, value: Any) -> DecodedObject:
+        decoded = self.normalise(value)
+        found = decoded.kind.group_version
+        if found.group != self.kind.group or found.version not in self.resource.versions:
+            raise DecodeError(f"request to convert CR from an invalid group/version: {found}")
+        return decoded
+
     def convert(self, value: Json) -> DecodedObject:
         """An apply has checked every field against the schema already."""
         return DecodedObject(value, self.kind)

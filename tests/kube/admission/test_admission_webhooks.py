@@ -158,7 +158,8 @@ async def test_a_changed_object_must_still_be_valid(hooks: AdmissionWebhooks) ->
     [
         ({"op": "remove", "path": "/data/x"}, "Unable to remove nonexistent key: x"),
         ({"op": "add", "path": "/data", "value": 1}, "json: cannot unmarshal number into"),
-        ({"op": "replace", "path": "/kind", "value": "Secret"}, "Secret"),
+        ({"op": "replace", "path": "/kind", "value": "Secret"}, "converting (v1.Secret) to (core.ConfigMap): unknown"),
+        ({"op": "replace", "path": "/kind", "value": "Odd"}, 'no kind "Odd" is registered for version "v1"'),
     ],
 )
 async def test_a_patch_that_does_not_fit_is_an_internal_error(
@@ -168,6 +169,28 @@ async def test_a_patch_that_does_not_fit_is_an_internal_error(
         answer = await create(hooks)
     assert (answer.status, answer.json["reason"]) == (500, "InternalError")
     assert message in answer.json["message"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "code", "message"),
+    [
+        ({"path": "/metadata/namespace", "value": "other"}, 400, "does not match the namespace sent on the request"),
+        ({"path": "/metadata/resourceVersion", "value": "1"}, 500, "resourceVersion should not be set on objects"),
+    ],
+)
+async def test_a_changed_object_cannot_escape_its_request(
+    hooks: AdmissionWebhooks, operation: Json, code: int, message: str
+) -> None:
+    async with hooks.configured("mutating", hooks.webhook("m", patching({"op": "add", **operation}))):
+        answer = await create(hooks)
+    assert answer.status == code
+    assert message in answer.json["message"]
+
+
+async def test_an_object_that_lost_its_kind_still_is_what_it_was(hooks: AdmissionWebhooks) -> None:
+    gone = patching({"op": "remove", "path": "/kind"}, {"op": "remove", "path": "/apiVersion"})
+    async with hooks.configured("mutating", hooks.webhook("m", gone)):
+        assert (await create(hooks)).json["kind"] == "ConfigMap"
 
 
 async def test_what_is_deleted_cannot_be_changed(hooks: AdmissionWebhooks) -> None:

@@ -135,3 +135,26 @@ async def test_a_namespace_lies_in_itself(hooks: AdmissionWebhooks) -> None:
         for name in ("mine", "other"):
             await hooks.api("POST", "/api/v1/namespaces?dryRun=All", {"metadata": {"name": name}})
     assert [(request["name"], request["namespace"]) for _, request in calls] == [("mine", "mine")]
+
+
+@pytest.mark.parametrize(
+    ("operation", "code", "message"),
+    [
+        ({"op": "replace", "path": "/kind", "value": "Gadget"}, 422, 'kind: Invalid value: "Gadget": must be Widget'),
+        (
+            {"op": "replace", "path": "/apiVersion", "value": "example.com/v9"},
+            500,
+            "request to convert CR from an invalid group/version: example.com/v9",
+        ),
+        ({"op": "remove", "path": "/kind"}, 500, "Object 'Kind' is missing in"),
+        ({"op": "remove", "path": "/metadata"}, 422, "name or generateName is required"),
+    ],
+)
+async def test_a_custom_resource_cannot_become_something_else(
+    hooks: AdmissionWebhooks, operation: Json, code: int, message: str
+) -> None:
+    rules = [{**EVERYTHING[0], "apiGroups": ["example.com"]}]
+    async with hooks.configured("mutating", hooks.webhook("m", patching(operation), rules=rules)):
+        answer = await hooks.api("POST", WIDGETS.format("v1") + "?dryRun=All", widget())
+    assert answer.status == code
+    assert message in answer.json["message"]

@@ -14,6 +14,7 @@ from pilothouse.apiserver.admission.webhook.response import AdmissionResponse
 from pilothouse.machinery.codec.json import JsonError, parse_untyped
 from pilothouse.machinery.errors import InternalError
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch import json_patch
 from pilothouse.machinery.patch.errors import PatchDoesNotApply, PatchError
 
@@ -44,10 +45,14 @@ async def apply_patch(hook: Webhook, seen: VersionedAttributes, response: Admiss
         raise InternalError.of(f"admission webhook {quote(hook.name)} {why}")
     if response.patch_type != "JSONPatch":
         raise CallingWebhookFailed(hook.name, f"unsupported patch type {quote(response.patch_type)}", code=400)
-    before = orjson.dumps(seen.obj, option=orjson.OPT_SORT_KEYS)
+    before = _canonical(seen.obj)
     try:
-        new = patch.apply(orjson.loads(before))
+        new = patch.apply(orjson.loads(orjson.dumps(seen.obj)))
     except PatchDoesNotApply as error:
         raise InternalError.of(str(error)) from None
     after = await admit_change(seen, new)
-    return Patched(orjson.dumps(after.obj, option=orjson.OPT_SORT_KEYS) != before, steps)
+    return Patched(_canonical(after.obj) != before, steps)
+
+
+def _canonical(obj: Json | None) -> bytes:
+    return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
