@@ -182,3 +182,19 @@ async def test_discovery_and_openapi_tell_of_custom_resources(server: InProcessS
     resources = (await server("GET", "/apis/example.com/v1")).json["resources"]
     assert [each["name"] for each in resources] == ["widgets"]
     assert server.generic.openapi.entries().keys() >= {"apis/example.com/v1", "apis/example.com/v1beta1"}
+
+
+async def test_writing_what_was_read_moves_an_object_to_the_version_that_is_stored_now(server: InProcessServer) -> None:
+    await install(server, definition(version("v1"), version("v2", storage=False)))
+    await server("POST", WIDGETS, widget(spec={"size": 4}))
+    current = (await server("GET", f"{DEFINITIONS}/widgets.example.com")).json
+    moved = definition(version("v1", storage=False), version("v2"))["spec"]
+    await server("PUT", f"{DEFINITIONS}/widgets.example.com", current | {"spec": moved})
+    before = (await server("GET", f"{WIDGETS}/a")).json
+    for _ in range(1000):
+        after = (await server("PUT", f"{WIDGETS}/a", before)).json
+        if after["metadata"]["resourceVersion"] != before["metadata"]["resourceVersion"]:
+            break
+    assert after["spec"] == before["spec"]
+    again = (await server("PUT", f"{WIDGETS}/a", after)).json
+    assert again["metadata"]["resourceVersion"] == after["metadata"]["resourceVersion"]

@@ -91,7 +91,8 @@ class Update:
         """An update that changes nothing is not written and yields no event, unless it brings the stored form up to
         date."""
         revert_lone_timestamps(obj, old)
-        if not current.stale and obj == old and _canonical(obj) == _canonical(old):
+        unchanged = obj == old and _canonical(obj) == _canonical(old)
+        if unchanged and not current.stale and current.is_shown_as_stored():
             return current
         ttl = self.registry.strategy.ttl(obj)
         return await self.registry.storage.update(current, obj, ttl=ttl, dry_run=self.options.dry_run)

@@ -101,7 +101,7 @@ class StoredObject:
     def body(self) -> bytes:
         """The JSON wire form without `{"kind":…,"apiVersion":…,`."""
         if self._body is None:
-            as_stored = self._splice() if self._is_shown_as_stored() else None
+            as_stored = self._splice() if self.is_shown_as_stored() else None
             self._body = as_stored or self._rebuild()
         return self._body
 
@@ -138,7 +138,8 @@ class StoredObject:
             self._codec.on_read(obj)
         return obj
 
-    def _is_shown_as_stored(self) -> bool:
+    def is_shown_as_stored(self) -> bool:
+        """Whether an object that is written as it is shown would leave the store as it is."""
         return self._codec.on_read is None or self._shown() == orjson.loads(self._value)
 
     def _index(self) -> None:

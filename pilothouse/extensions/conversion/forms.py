@@ -9,6 +9,7 @@ import orjson
 
 from pilothouse.apiserver.storage.object import ObjectCodec
 from pilothouse.extensions.conversion.converter import MAX_OBJECTS, WebhookConverter
+from pilothouse.extensions.conversion.kept import Shown
 from pilothouse.extensions.customresources.conversion import as_written
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.machinery.objects import Json
@@ -23,13 +24,21 @@ class Forms:
         self._shown = _codec(resource, version)
         self._stored = _codec(resource, resource.storage_version.name)
 
-    async def shown(self, stored: Sequence[bytes]) -> list[bytes]:
-        values: list[bytes] = []
+    async def shown(self, stored: Sequence[bytes]) -> list[Shown]:
+        values: list[Shown] = []
         for start in range(0, len(stored), MAX_OBJECTS):
-            objects = [as_written(self._resource, value) for value in stored[start : start + MAX_OBJECTS]]
-            values += map(self._shown.encode, await self._in_version(objects, self._shown.api_version))
+            values += await self._part_shown(stored[start : start + MAX_OBJECTS])
             await asyncio.sleep(0)  # others run between the parts of a long list
         return values
+
+    async def _part_shown(self, stored: Sequence[bytes]) -> list[Shown]:
+        objects = [as_written(self._resource, value) for value in stored]
+        stale = [self._is_stale(value, obj) for value, obj in zip(stored, objects, strict=True)]
+        made = map(self._shown.encode, await self._in_version(objects, self._shown.api_version))
+        return list(map(Shown, made, stale))
+
+    def _is_stale(self, value: bytes, renewed: Json) -> bool:
+        return renewed["apiVersion"] != self._stored.api_version or bool(orjson.loads(value) != renewed)
 
     async def stored(self, shown: bytes) -> bytes:
         if self._shown.api_version == self._stored.api_version:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from pilothouse.apiserver.storage.interface import Batch, Entry, Page, Revision, Store, Watch
 from pilothouse.extensions.conversion.forms import Forms
-from pilothouse.extensions.conversion.kept import KeptValues
+from pilothouse.extensions.conversion.kept import KeptValues, Shown
 
 
 class ConvertingStore:
@@ -43,8 +43,8 @@ class ConvertingStore:
         last = self._kept.get(self._owner, key, expected)
         if last is None:
             current = await self.get(key)
-            last = current.value if current is not None else b""
-        return replace(await self._store.delete(key, expected=expected), value=last)
+            last = Shown(current.value if current is not None else b"", stale=False)
+        return replace(await self._store.delete(key, expected=expected), value=last.value)
 
     async def list(self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0) -> Page:
         page = await self._store.list(prefix, at=at, after=after, limit=limit)
@@ -72,14 +72,15 @@ class ConvertingStore:
         """The entries in this version."""
         known = [(entry, self._kept.get(self._owner, entry.key, entry.modified)) for entry in entries]
         made = iter(await self._forms.shown([entry.value for entry, value in known if value is None]))
-        return [
-            self._keep(entry, next(made)) if value is None else replace(entry, value=value) for entry, value in known
-        ]
+        return [self._keep(entry, next(made)) if value is None else _shown(entry, value) for entry, value in known]
 
-    def _keep(self, entry: Entry, shown: bytes) -> Entry:
-        kept = replace(entry, value=shown)
-        self._kept.put(self._owner, kept)
-        return kept
+    def _keep(self, entry: Entry, shown: Shown) -> Entry:
+        self._kept.put(self._owner, entry, shown)
+        return _shown(entry, shown)
+
+
+def _shown(entry: Entry, shown: Shown) -> Entry:
+    return replace(entry, value=shown.value, stale=entry.stale or shown.stale)
 
 
 class _ConvertingWatch:

@@ -230,10 +230,19 @@ async def test_objects_stored_before_the_storage_version_changed_are_converted_u
     converter.down = True
     assert (await server("GET", f"{V2}/new")).status == 200
     converter.down = False
-    rewritten = await server("PUT", f"{V2}/old", (await server("GET", f"{V2}/old")).json | {"spec": {"address": "h:9"}})
-    assert rewritten.status == 200
+    await _rewrite(server, f"{V2}/old", changes=True)
+    await _rewrite(server, f"{V2}/old", changes=False)
+    converter.down = True
+    assert (await server("GET", f"{V2}/old")).json["spec"] == {"address": "h:80"}
     stored = (await server("GET", f"{DEFINITIONS}/widgets.example.com")).json["status"]["storedVersions"]
     assert stored == ["v1", "v2"]
+
+
+async def _rewrite(server: InProcessServer, path: str, *, changes: bool) -> None:
+    """Writes what was read. That changes something where it was stored in another version."""
+    before = (await server("GET", path)).json
+    after = (await server("PUT", path, before)).json
+    assert (before["metadata"]["resourceVersion"] != after["metadata"]["resourceVersion"]) == changes
 
 
 async def _until_v2_is_stored(server: InProcessServer, name: str) -> None:

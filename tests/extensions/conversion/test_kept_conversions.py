@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.storage.interface import Entry
-from pilothouse.extensions.conversion.kept import KeptValues
+from pilothouse.extensions.conversion.kept import KeptValues, Shown
+
+
+def put(kept: KeptValues, key: str, revision: int, value: bytes, *, owner: int = 0) -> None:
+    kept.put(owner, Entry(key, b"as it is stored", 1, revision), Shown(value, stale=False))
+
+
+def found(kept: KeptValues, key: str, revision: int, *, owner: int = 0) -> bytes | None:
+    shown = kept.get(owner, key, revision)
+    return shown.value if shown else None
 
 
 def test_what_was_used_least_recently_goes_first() -> None:
     kept = KeptValues(max_bytes=20)
     for number in (1, 2):
-        kept.put(0, Entry("/a", b"0123456789", 1, number))
-    assert kept.get(0, "/a", 1) == b"0123456789"
-    kept.put(0, Entry("/b", b"x", 3, 3))
-    assert (kept.get(0, "/a", 2), kept.get(0, "/a", 1), kept.get(0, "/b", 3)) == (None, b"0123456789", b"x")
+        put(kept, "/a", number, b"0123456789")
+    assert found(kept, "/a", 1) == b"0123456789"
+    put(kept, "/b", 3, b"x")
+    assert (found(kept, "/a", 2), found(kept, "/a", 1), found(kept, "/b", 3)) == (None, b"0123456789", b"x")
 
 
 def test_a_value_that_is_put_again_counts_once() -> None:
     kept = KeptValues(max_bytes=20)
     for _ in range(5):
-        kept.put(0, Entry("/a", b"0123456789", 1, 1))
-    kept.put(0, Entry("/b", b"0123456789", 2, 2))
-    assert kept.get(0, "/a", 1) is not None
+        put(kept, "/a", 1, b"0123456789")
+    put(kept, "/b", 2, b"0123456789")
+    assert found(kept, "/a", 1) is not None
 
 
 def test_each_owner_has_its_own() -> None:
     kept = KeptValues()
     one, other = kept.new_owner(), kept.new_owner()
-    kept.put(one, Entry("/a", b"x", 1, 1))
-    assert (kept.get(one, "/a", 1), kept.get(other, "/a", 1)) == (b"x", None)
+    put(kept, "/a", 1, b"x", owner=one)
+    assert (found(kept, "/a", 1, owner=one), found(kept, "/a", 1, owner=other)) == (b"x", None)
