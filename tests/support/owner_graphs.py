@@ -84,6 +84,10 @@ class OwnerGraph:
         self._run = uuid.uuid4().hex[:12]
         self._objects: dict[int, tuple[Kind, Json]] = {}
 
+    def use(self, client: RESTClient) -> None:
+        """Another way to the same server."""
+        self._client = client
+
     async def create(self, number: int, thing: Thing) -> None:
         obj: Json = {
             "apiVersion": thing.kind.api_version,

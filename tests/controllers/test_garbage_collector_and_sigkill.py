@@ -1,0 +1,84 @@
+"""A server that is killed while it collects garbage ends where it would have ended without that."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from pathlib import Path
+
+from owner_graphs import CONFIG_MAP, Model, OwnerGraph, Reference, Thing
+from serving_process import ServeProcess
+
+from pilothouse.client.config.kubeconfig import load_kubeconfig
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.connect import connect
+from pilothouse.client.rest.options import ListOptions
+from pilothouse.client.rest.watch import RestWatch
+
+TREES = {0: "Foreground", 1: "Orphan", 2: "Background"}
+BYSTANDER = 3
+CHILDREN, GRANDCHILDREN = 6, 10
+
+
+def forest() -> list[Thing]:
+    """Three owners with children and grandchildren, and one that shares a grandchild of each; roots come first."""
+    things = [Thing(CONFIG_MAP, "default") for _ in (*TREES, BYSTANDER)]
+    for root in TREES:
+        for _ in range(CHILDREN):
+            child = len(things)
+            things.append(Thing(CONFIG_MAP, "default", [Reference(root)]))
+            things += [Thing(CONFIG_MAP, "default", [Reference(child)]) for _ in range(GRANDCHILDREN - 1)]
+            things.append(Thing(CONFIG_MAP, "default", [Reference(child), Reference(BYSTANDER)]))
+    return things
+
+
+def client(server: ServeProcess) -> RESTClient:
+    return connect(load_kubeconfig(server.data_dir / "admin.kubeconfig"))
+
+
+async def changes(own: RESTClient) -> RestWatch:
+    """From now on."""
+    objects = own.resource("v1", "configmaps", namespace="default")
+    since = (await objects.list())["metadata"]["resourceVersion"]
+    return await objects.watch(ListOptions(resource_version=since))
+
+
+async def kill_after(number: int, changes: RestWatch, server: ServeProcess) -> ServeProcess:
+    """Kills the server when it has made so many changes, or none for a second, and starts it again."""
+    try:
+        async with changes:
+            for _ in range(number):
+                await asyncio.wait_for(anext(changes), 1.0)
+    except TimeoutError:
+        pass
+    server.signal(signal.SIGKILL)
+    server.wait()
+    server.close()
+    return ServeProcess(server.data_dir)
+
+
+async def test_collection_goes_on_after_a_kill_where_it_was(tmp_path: Path):
+    chance, model, things = random.Random(4), Model(), forest()
+    server = ServeProcess(tmp_path / "data")
+    try:
+        async with client(server) as own:
+            graph = OwnerGraph(own, [CONFIG_MAP])
+            for number, thing in enumerate(things):
+                await graph.create(number, thing)
+                model.things[number] = Thing(thing.kind, thing.namespace, list(thing.owners))
+            watch = await changes(own)
+            for number, policy in TREES.items():
+                await graph.delete(number, policy)
+                model.delete(number, policy)
+            server = await kill_after(chance.randrange(4, 40), watch, server)
+        model.settle()
+        async with client(server) as own:
+            server = await kill_after(chance.randrange(4, 40), await changes(own), server)
+        async with client(server) as own:
+            graph.use(own)
+            await graph.until(model)
+            await graph.until_looked_after("default")
+            assert await graph.state() == graph.expected(model)
+    finally:
+        server.close()
