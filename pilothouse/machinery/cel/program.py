@@ -12,8 +12,6 @@ from pilothouse.machinery.cel.interpreter.errors import (
     EvaluationFailed,
 )
 from pilothouse.machinery.cel.interpreter.frame import Frame
-from pilothouse.machinery.cel.interpreter.planner import Planner
-from pilothouse.machinery.cel.syntax import SyntaxTree
 
 PER_CALL_LIMIT = 1_000_000
 """What one evaluation may cost."""
@@ -32,6 +30,10 @@ class Program:
     """Made from what a compiler answered. Safe to use from several threads."""
 
     def __init__(self, compiled: Any) -> None:
+        # Servers without expressions do without the interpreter.
+        from pilothouse.machinery.cel.interpreter.planner import Planner
+        from pilothouse.machinery.cel.syntax import SyntaxTree
+
         tree = SyntaxTree(compiled)
         self._step = Planner(tree).plan(tree.root)
 

@@ -12,9 +12,10 @@ from pilothouse.apiserver.admission.metrics import (
     MATCH_CONDITION_SECONDS,
 )
 from pilothouse.apiserver.admission.versioned import VersionedAttributes
-from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:
+    from pilothouse.apiserver.cel.authorization import Authorizations
     from pilothouse.apiserver.cel.match_conditions import MatchConditions
 
 
@@ -30,18 +31,21 @@ class Owner:
 
 
 async def conditions_hold(
-    conditions: MatchConditions, seen: VersionedAttributes, owner: Owner, authorizer: Authorizer
+    conditions: MatchConditions,
+    seen: VersionedAttributes,
+    owner: Owner,
+    authorizations: Authorizations,
+    *,
+    params: Json | None = None,
 ) -> bool:
     """Raises MatchFailed where nobody knows, and that is no reason to go on."""
     # Expressions are much to import for servers that have none.
     from pilothouse.apiserver.admission.variables import admission_variables
-    from pilothouse.apiserver.cel.authorization import Authorizations
     from pilothouse.apiserver.cel.match_conditions import MatchFailed
 
     attributes = seen.attributes
     labels = (owner.name, owner.kind, owner.type, attributes.operation.value)
-    authorizations = Authorizations(authorizer, attributes.user)
-    variables = admission_variables(seen, resource=attributes.resource, authorizations=authorizations)
+    variables = admission_variables(seen, resource=attributes.resource, params=params, authorizations=authorizations)
     start = time.perf_counter()
     try:
         holds = await conditions.matches(variables, authorizations)

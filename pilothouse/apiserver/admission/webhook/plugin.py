@@ -45,11 +45,13 @@ class WebhookPlugin:
         match = await self.matcher.matches(attributes, hook.criteria)
         if match is None or hook.conditions is None:
             return match
+        from pilothouse.apiserver.cel.authorization import Authorizations
         from pilothouse.apiserver.cel.match_conditions import MatchFailed
 
         owner = Owner(hook.name, "webhook", type, hook.fails_open)
+        authorizations = Authorizations(self.authorizer, attributes.user)
         try:
-            holds = await conditions_hold(hook.conditions, await versioned(attributes, match), owner, self.authorizer)
+            holds = await conditions_hold(hook.conditions, await versioned(attributes, match), owner, authorizations)
         except MatchFailed as error:
             raise Forbidden.of(attributes.resource.group_resource, attributes.name, str(error)) from None
         return match if holds else None

@@ -110,9 +110,7 @@ async def _mutate(round: _Round, invocation: Invocation[Mutator]) -> list[_Error
     attributes, mutator = round.attributes, invocation.policy.evaluator
     seen = await versioned(attributes, invocation.match)
     try:
-        # Match conditions do not see the namespace.
-        seen_by_conditions = {**round.variables(seen, invocation), "namespaceObject": None}
-        if not await mutator.is_about(seen_by_conditions, round.authorizations):
+        if not await mutator.is_about(seen, invocation.param, round.authorizations):
             return []
     except MutationFailed as error:
         return _failure(invocation, error)

@@ -11,6 +11,7 @@ from pilothouse.apiserver.admission.policy.composition import Composition
 from pilothouse.apiserver.admission.policy.mutating.apply_configuration import configured
 from pilothouse.apiserver.admission.policy.mutating.errors import MutationFailed
 from pilothouse.apiserver.admission.policy.mutating.json_patching import json_patched
+from pilothouse.apiserver.admission.versioned import VersionedAttributes
 from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.apiserver.cel.evaluation import BUDGET, Activation, Evaluator, OutOfBudget
 from pilothouse.apiserver.cel.expression import Expression, compiled
@@ -46,13 +47,13 @@ class Mutator:
     def __init__(self, policy: Json) -> None:
         spec = policy["spec"]
         self.reinvocable = spec.get("reinvocationPolicy") == "IfNeeded"
-        self._composition = Composition(spec)
+        self._composition = Composition(policy)
         self.mutations = [self._mutation(each) for each in spec.get("mutations") or ()]
 
-    async def is_about(self, variables: Mapping[str, Any], authorizations: Authorizations) -> bool:
+    async def is_about(self, seen: VersionedAttributes, params: Json | None, authorizations: Authorizations) -> bool:
         """Raises MutationFailed."""
         try:
-            return await self._composition.conditions.matches(variables, authorizations)
+            return await self._composition.is_about(seen, params, authorizations)
         except MatchFailed as error:
             raise MutationFailed(str(error)) from None
 

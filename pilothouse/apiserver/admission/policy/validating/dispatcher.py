@@ -82,7 +82,7 @@ class Dispatcher:
             params=invocation.param,
             authorizations=authorizations,
         )
-        return await invocation.policy.evaluator.validate(variables, authorizations)
+        return await invocation.policy.evaluator.validate(seen, variables, authorizations)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from pilothouse.apiserver.admission.policy.validating.decisions import (
     Outcome,
     ValidateResult,
 )
+from pilothouse.apiserver.admission.versioned import VersionedAttributes
 from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.apiserver.cel.evaluation import BUDGET, Activation, Evaluation, Evaluator, OutOfBudget
 from pilothouse.apiserver.cel.expression import Expression, NamedExpression, compiled
@@ -44,16 +45,16 @@ class Validator:
     def __init__(self, policy: Json) -> None:
         spec = policy["spec"]
         self._fails_open = spec.get("failurePolicy") == "Ignore"
-        self._composition = composition = Composition(spec)
+        self._composition = composition = Composition(policy)
         self._validations = [_validation(composition, each) for each in spec.get("validations") or ()]
         self._annotations = [_annotation(composition, each) for each in spec.get("auditAnnotations") or ()]
 
-    async def validate(self, variables: Mapping[str, Any], authorizations: Authorizations) -> ValidateResult:
+    async def validate(
+        self, seen: VersionedAttributes, variables: Mapping[str, Any], authorizations: Authorizations
+    ) -> ValidateResult:
         """The variables are those of the request, the authorizer among them."""
         try:
-            # Match conditions do not see the namespace.
-            seen = {**variables, "namespaceObject": None}
-            if not await self._composition.conditions.matches(seen, authorizations):
+            if not await self._composition.is_about(seen, variables["params"], authorizations):
                 return ValidateResult()
             decisions = await self._decide(variables, authorizations)
             return ValidateResult(tuple(decisions), tuple(await self._annotate(variables)))
