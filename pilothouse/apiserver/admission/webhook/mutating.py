@@ -4,6 +4,7 @@ it did to the object."""
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -16,10 +17,12 @@ from pilothouse.apiserver.admission.webhook.calling import call
 from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed, WebhookRejection
 from pilothouse.apiserver.admission.webhook.hooks import Webhook
 from pilothouse.apiserver.admission.webhook.observing import observed
-from pilothouse.apiserver.admission.webhook.patching import Patched, apply_patch
 from pilothouse.apiserver.admission.webhook.plugin import WebhookPlugin
 from pilothouse.apiserver.audit.annotations import REQUEST
 from pilothouse.machinery.errors import InternalError
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.admission.webhook.patching import Patched
 
 _TYPE = "admit"
 _ANNOTATION = "mutation.webhook.admission.k8s.io/"
@@ -72,6 +75,10 @@ class MutatingAdmissionWebhook(WebhookPlugin):
     async def _patched(self, hook: Webhook, attributes: Attributes, match: Match) -> Patched | None:
         seen = await versioned(attributes, match)
         response = await call(self.client, hook, seen, mutating=True)
+        if not response.patch:
+            return None
+        from pilothouse.apiserver.admission.webhook.patching import apply_patch  # not needed before somebody patches
+
         return await apply_patch(hook, seen, response)
 
 

@@ -31,8 +31,6 @@ class Patched:
 async def apply_patch(hook: Webhook, seen: VersionedAttributes, response: AdmissionResponse) -> Patched | None:
     """None for a patch that says nothing. Raises CallingWebhookFailed for one that is none, and InternalError for one
     that does not fit the object."""
-    if not response.patch:
-        return None
     try:
         steps = parse_untyped(response.patch).value
         patch = json_patch.decode(steps, strict=False)
