@@ -18,6 +18,7 @@ class PathRecorderMux:
 
     _paths: dict[str, Handler]
     _prefixes: dict[str, Handler]  # every key ends in a slash
+    _longest: int  # no prefix is longer
     _listed: set[str]  # a subset of the keys of the other two
 
     def __init__(self, name: str, not_found: Handler) -> None:
@@ -25,6 +26,7 @@ class PathRecorderMux:
         self.not_found = not_found
         self._paths = {}
         self._prefixes = {}
+        self._longest = 0
         self._listed = set()
 
     def handle(self, path: str, handler: Handler, *, listed: bool = True) -> None:
@@ -36,6 +38,7 @@ class PathRecorderMux:
         if not prefix.endswith("/"):
             raise ValueError(f'"{prefix}" must end in a trailing slash')
         self._register(self._prefixes, prefix, handler, listed)
+        self._longest = max(self._longest, len(prefix))
 
     def unregister(self, path: str) -> None:
         """Forgets a path or prefix; one that is not there is no error."""
@@ -55,7 +58,7 @@ class PathRecorderMux:
 
     def _longest_prefix(self, path: str) -> Handler:
         # A prefix ends in a slash, so only the path's own slashes can end one; the last of them is the longest.
-        end = path.rfind("/") + 1
+        end = path.rfind("/", 0, self._longest) + 1
         while end:
             handler = self._prefixes.get(path[:end])
             if handler is not None:
