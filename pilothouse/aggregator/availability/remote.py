@@ -63,10 +63,12 @@ class RemoteAvailableController:
         self._enqueue(self._api_services.all())
 
     def _enqueue(self, api_services: list[Json]) -> None:
-        self._by_service = _by_service(self._api_services.all())
-        for api_service in api_services:
-            if api_service["spec"].get("service") is not None:
-                self._controller.queue.add(name_of(api_service))
+        """Most APIServices are local; the index need not be made again for them."""
+        remote = [each for each in api_services if each["spec"].get("service") is not None]
+        if remote:
+            self._by_service = _by_service(self._api_services.all())
+        for api_service in remote:
+            self._controller.queue.add(name_of(api_service))
 
     def _service_changed(self, namespace: str, name: str) -> None:
         """A Service, its EndpointSlices and the APIService often come together, and are looked at together."""
