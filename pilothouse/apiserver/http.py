@@ -93,6 +93,10 @@ Upgrade: TypeAlias = Callable[["asyncio.Transport", bytes], Awaitable[None]]
 """Takes over the raw connection after a 101; gets what the client already sent beyond the request."""
 
 
+class StreamBroken(Exception):
+    """Where a stream comes from has gone. The answer ends so that its client sees that it is not whole."""
+
+
 @dataclass(slots=True, eq=False)
 class Response:
     """One HTTP answer: whole bytes, a stream (each item is flushed as it comes), or an upgrade."""

@@ -14,14 +14,14 @@ from typing import Final, cast
 
 import zttp
 
-from pilothouse.apiserver.http import Headers
+from pilothouse.apiserver.http import Headers, StreamBroken
 
 _HIGH_WATER: Final = 512 << 10
 _LOW_WATER: Final = 128 << 10
 _JOINED: Final = 32 << 10
 
 
-class BackendFailed(Exception):
+class BackendFailed(StreamBroken):
     """The other server went away, or spoke no HTTP. `unanswered`: before it had said anything."""
 
     def __init__(self, why: str, *, unanswered: bool = False) -> None:

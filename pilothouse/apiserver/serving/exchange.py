@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from typing import Any
 
-from pilothouse.apiserver.http import Handler, Headers, Request, Response, Stream
+from pilothouse.apiserver.http import Handler, Headers, Request, Response, Stream, StreamBroken
 from pilothouse.machinery.errors import RequestEntityTooLarge
 
 log = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class Exchange(ABC):
         try:
             if not self.gone:  # a stream may be reset before its turn
                 await self._answer(await handler(self.request))
-        except ClientGone:
+        except (ClientGone, StreamBroken):
             self.abort()
         except asyncio.CancelledError:
             self.abort()
