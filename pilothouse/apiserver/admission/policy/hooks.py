@@ -80,4 +80,9 @@ class Hook(Generic[E]):
 def _param_kind(kind: Json | None) -> GroupVersionKind | None:
     if kind is None:
         return None
-    return GroupVersion.parse(kind.get("apiVersion") or "").kind(kind.get("kind") or "")
+    api_version = kind.get("apiVersion") or ""
+    try:
+        return GroupVersion.parse(api_version).kind(kind.get("kind") or "")
+    except ValueError:
+        # Nobody has such a kind, which is what whoever looks for it will find out.
+        return GroupVersionKind("", api_version, kind.get("kind") or "")
