@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -74,3 +75,33 @@ def test_an_etcd_that_is_not_there_is_named(tmp_path: Path) -> None:
     outcome = refused("--data-dir", str(tmp_path), "--secure-port=0", f"--etcd-servers={url}", patience)
     assert outcome.returncode == 1
     assert url.removeprefix("http://") in outcome.stderr.splitlines()[-1]
+
+
+def test_of_two_servers_on_one_etcd_one_runs_the_controllers_and_the_other_takes_over(
+    etcd: Etcd, tmp_path: Path
+) -> None:
+    times = [
+        "--leader-elect-lease-duration=8s",
+        "--leader-elect-renew-deadline=4s",
+        "--leader-elect-retry-period=100ms",
+    ]
+    first = ServeProcess(tmp_path / "first", f"--etcd-servers={etcd.url}", *times)
+    second = ServeProcess(tmp_path / "second", f"--etcd-servers={etcd.url}", *times)
+    try:
+        leader = _leader(second, but="")
+        first.signal(signal.SIGTERM)
+        first.wait()
+        assert _leader(second, but=leader)
+    finally:
+        first.close()
+        second.close()
+
+
+def _leader(server: ServeProcess, *, but: str) -> str:
+    """Who leads, as soon as it is somebody else."""
+    for _ in range(5000):
+        status, body = server.get("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager")
+        holder = parsed(body)["spec"].get("holderIdentity") if status == 200 else ""
+        if holder not in ("", but):
+            return str(holder)
+    raise AssertionError(f"nobody but {but!r} leads")

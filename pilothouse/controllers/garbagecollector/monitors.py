@@ -35,11 +35,11 @@ class Monitor:
 
     def add(self, obj: Json) -> None:
         key, identity = meta_namespace_key(obj), identity_of(self._kind, obj)
-        before = self._known.get(key)
-        if before is not None and before.uid != identity.uid:
+        before = self._known.setdefault(key, identity)
+        if before != identity:
             self._emit(Event(before))
-        self._known[key] = identity
-        self._emit(Event(identity, State.of(obj)))
+            self._known[key] = before = identity
+        self._emit(Event(before, State.of(obj)))
 
     update = add
 
