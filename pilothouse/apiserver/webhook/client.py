@@ -93,9 +93,10 @@ class WebhookClients:
         webhook is told."""
         endpoint = endpoint_of(config)
         url = f"{endpoint.url}?timeout={quote_plus(format_duration(round(timeout * 1e9)))}"
-        pool = await self._pool(endpoint)
+        pool = self._pool(endpoint)
         pool.in_use += 1
         try:
+            await self._drop_oldest_idle()
             async with asyncio.timeout(timeout):
                 own = await pool.credentials.headers() if pool.credentials else {}
                 call = _Call(pool.session, url, orjson.dumps(body), {**_HEADERS, **own})
@@ -111,20 +112,19 @@ class WebhookClients:
         for pool in pools:
             await pool.session.close()
 
-    async def _pool(self, endpoint: Endpoint) -> _Pool:
+    def _pool(self, endpoint: Endpoint) -> _Pool:
         if endpoint not in self._pools:
             credentials = self._credentials(endpoint.target)
             certificate = credentials.client_certificate if credentials else b""
             self._pools[endpoint] = _Pool(open_session(endpoint, self._resolver, certificate), credentials)
-            await self._drop_oldest_idle(endpoint)
         self._pools.move_to_end(endpoint)
         return self._pools[endpoint]
 
-    async def _drop_oldest_idle(self, kept: Endpoint) -> None:
+    async def _drop_oldest_idle(self) -> None:
+        """One at most, since each call adds one at most. What is in use stays, however many that are."""
         if len(self._pools) <= _MAX_ENDPOINTS:
             return
-        idle = (each for each, pool in self._pools.items() if not pool.in_use and each != kept)
-        oldest = next(idle, None)
+        oldest = next((each for each, pool in self._pools.items() if not pool.in_use), None)
         if oldest is not None:
             await self._pools.pop(oldest).session.close()
 

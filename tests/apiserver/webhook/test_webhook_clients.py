@@ -225,6 +225,26 @@ async def test_an_answer_that_is_too_large_is_cut_off(hook: WebhookServer, resol
     await clients.close()
 
 
+async def test_connections_to_too_many_endpoints_are_closed_but_not_those_in_use(
+    clients: WebhookClients, hook: WebhookServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pilothouse.apiserver.webhook.client._MAX_ENDPOINTS", 2)
+    together = asyncio.Barrier(5)
+
+    async def all_at_once(request: web.Request) -> web.StreamResponse:
+        await together.wait()
+        return await echo(request)
+
+    hook.answer = all_at_once
+    paths = [f"/{number}" for number in range(5)]
+    answers = await asyncio.gather(*(clients.post(hook.by_url(path), REVIEW, timeout=10) for path in paths))
+    assert [answer["response"] for answer in answers] == [REVIEW] * 5
+    hook.answer = echo
+    for path in ("/4", "/0"):
+        await clients.post(hook.by_url(path), REVIEW, timeout=10)
+    assert len(clients._pools) < 5
+
+
 async def test_a_configuration_that_points_nowhere_is_refused(clients: WebhookClients) -> None:
     assert str(await problem(clients, {})) == "webhook configuration must have either service or URL"
     assert "only allowed URL scheme" in str(await problem(clients, {"url": "http://127.0.0.1/x"}))
