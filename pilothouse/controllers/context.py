@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry
 
@@ -11,8 +13,22 @@ from pilothouse.client.cache.informer_factory import SharedInformerFactory
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, metadata
+
+T = TypeVar("T", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A part of a resource's objects."""
+
+    namespace: str = ""
+    field_selector: str = ""
+
+
+EVERYTHING = Selection()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +39,9 @@ class ControllerConfig:
     namespace_deletion_grace_period: float = 5.0
     """How long other servers may need to see that a namespace is terminating, and to store what they had let in."""
     concurrent_gc_syncs: int = 20
+    concurrent_serviceaccount_token_syncs: int = 5
+    root_ca: bytes = b""
+    """The CA of this server's certificate, as PEM. With none, it is given to nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +52,36 @@ class ControllerContext:
     """Where queues and controllers show their metrics."""
     config: ControllerConfig = field(default_factory=ControllerConfig)
     clock: Clock = REAL_CLOCK
-    informers: SharedInformerFactory = field(init=False)
+    _informers: dict[Selection, SharedInformerFactory] = field(init=False, default_factory=dict)
 
-    def __post_init__(self) -> None:
-        factory = SharedInformerFactory(self.client, transform=_without_managed_fields, clock=self.clock)
-        object.__setattr__(self, "informers", factory)
-
-    def informer(self, resource: GroupVersionResource) -> SharedIndexInformer:
-        """The one informer of the resource, which starts on the event loop's next turn: add handlers before that.
+    def informer(self, resource: GroupVersionResource, selection: Selection = EVERYTHING) -> SharedIndexInformer:
+        """The one informer of the resource, or of a part of it. It starts on the event loop's next turn: add handlers
+        before that.
 
         Its objects are shared by all controllers and must never be changed. They have no managedFields.
         """
-        informer = self.informers.for_resource(resource)
-        asyncio.get_running_loop().call_soon(self.informers.start)
+        if selection not in self._informers:
+            self._informers[selection] = self._factory(selection)
+        factory = self._informers[selection]
+        informer = factory.for_resource(resource)
+        asyncio.get_running_loop().call_soon(factory.start)
         return informer
 
+    def queue(self, name: str, of: type[T]) -> RateLimitingQueue[T]:
+        """With the usual rate limits; its metrics are shown under the name."""
+        return RateLimitingQueue(name, registry=self.registry, clock=self.clock)
+
     async def close(self) -> None:
-        await self.informers.shutdown()
+        await asyncio.gather(*(factory.shutdown() for factory in self._informers.values()))
+
+    def _factory(self, selection: Selection) -> SharedInformerFactory:
+        return SharedInformerFactory(
+            self.client,
+            namespace=selection.namespace,
+            field_selector=selection.field_selector,
+            transform=_without_managed_fields,
+            clock=self.clock,
+        )
 
 
 def _without_managed_fields(obj: Json) -> Json:

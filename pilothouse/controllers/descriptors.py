@@ -20,6 +20,8 @@ class ControllerDescriptor:
     name: str
     module: str
     alias: str = ""
+    on_by_default: bool = True
+    """Whether `*` stands for it, too."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -29,12 +31,17 @@ class ControllerDescriptor:
 CONTROLLERS = (
     ControllerDescriptor("garbage-collector-controller", "garbagecollector.controller", "garbagecollector"),
     ControllerDescriptor("namespace-controller", "namespace.controller", "namespace"),
+    ControllerDescriptor(
+        "root-ca-certificate-publisher-controller", "certificates.root_ca_publisher", "root-ca-cert-publisher"
+    ),
+    ControllerDescriptor("serviceaccount-controller", "serviceaccount.controller", "serviceaccount"),
     ControllerDescriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicystatus.controller"),
 )
+"""By name."""
 
 
 def enabled(choice: Sequence[str]) -> list[ControllerDescriptor]:
-    """`*` stands for all, `-*` for none, `foo` and `-foo` for one of them, which goes before the other two."""
+    """`*` stands for all that are on by default, `-*` for none, `foo` and `-foo` for one of them, which goes before the other two."""
     return [each for each in CONTROLLERS if _is_enabled(each, choice)]
 
 
@@ -52,4 +59,4 @@ def _is_enabled(descriptor: ControllerDescriptor, choice: Sequence[str]) -> bool
         if entry.removeprefix("-") in descriptor.names:
             return not entry.startswith("-")
     by_default = next((entry for entry in choice if entry in (ALL, NONE)), NONE)
-    return by_default == ALL
+    return by_default == ALL and descriptor.on_by_default

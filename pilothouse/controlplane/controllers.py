@@ -16,14 +16,10 @@ from pilothouse.controllers.descriptors import enabled
 from pilothouse.controlplane.options.completion import CompletedOptions
 
 if TYPE_CHECKING:
-    from pilothouse.controllers.manager import ControllerManager, Election
+    from pilothouse.controllers.manager import Election
 
 PROGRAM = "kube-controller-manager"
 """The name under which managedFields record what they change."""
-
-
-_SHARED_STORE_GRACE, _OWN_STORE_GRACE = 5.0, 0.5
-"""Before a namespace is emptied: other servers learn of its end with a delay; here only requests in flight do not."""
 
 
 def install_controllers(server: GenericAPIServer, options: CompletedOptions, client: RESTClient) -> None:
@@ -37,8 +33,7 @@ def install_controllers(server: GenericAPIServer, options: CompletedOptions, cli
 class _Controllers:
     def __init__(self, server: GenericAPIServer, options: CompletedOptions, client: RESTClient) -> None:
         self._ready = server.lifecycle.has_been_ready
-        self._options = options.controllers
-        self._shared_store = bool(options.etcd.servers)
+        self._options, self._all_options = options.controllers, options
         self._client = client
         self._started = False
         self._stop, self._stopped = asyncio.Event(), asyncio.Event()
@@ -62,26 +57,16 @@ class _Controllers:
             self._stopped.set()
 
     async def _manage(self) -> None:
-        await self._ready.wait()
-        await self._manager().run()
-
-    def _manager(self) -> ControllerManager:
-        from pilothouse.controllers.context import ControllerConfig
         from pilothouse.controllers.manager import ControllerManager
+        from pilothouse.controlplane.controller_config import controller_config
 
-        options = self._options
-        config = ControllerConfig(
-            concurrent_namespace_syncs=options.concurrent_namespace_syncs,
-            namespace_deletion_grace_period=_SHARED_STORE_GRACE if self._shared_store else _OWN_STORE_GRACE,
-            concurrent_gc_syncs=options.concurrent_gc_syncs,
+        await self._ready.wait()
+        config = await asyncio.to_thread(controller_config, self._all_options)
+        chosen = enabled(self._options.controllers)
+        manager = ControllerManager(
+            self._client, chosen, registry=REGISTRY, config=config, election=self._election()
         )
-        return ControllerManager(
-            self._client,
-            enabled(options.controllers),
-            registry=REGISTRY,
-            config=config,
-            election=self._election(),
-        )
+        await manager.run()
 
     def _election(self) -> Election | None:
         from pilothouse.client.leaderelection.elector import ElectionTimes

@@ -42,7 +42,7 @@ def test_create_sends_protobuf_and_the_object_reads_back(kubectl: Kubectl, names
 
 def test_get_prints_the_columns_that_the_server_chose(kubectl: Kubectl, namespace: str) -> None:
     kubectl("create", "configmap", "web", "--from-literal=a=1", "--from-literal=b=2", "-n", namespace)
-    lines = kubectl("get", "cm", "-n", namespace).splitlines()
+    lines = kubectl("get", "cm", "web", "-n", namespace).splitlines()
     assert lines[0].split() == ["NAME", "DATA", "AGE"]
     assert lines[1].split()[:2] == ["web", "2"]
     secret = kubectl("create", "secret", "generic", "s", "--from-literal=p=q", "-n", namespace)
@@ -101,18 +101,18 @@ def test_selectors_choose_objects(kubectl: Kubectl, namespace: str) -> None:
 def test_chunked_lists_show_everything_once(kubectl: Kubectl, namespace: str) -> None:
     docs = "---".join(CONFIG_MAP.replace("name: web", f"name: web-{i}") for i in range(12))
     kubectl("create", "-f", "-", "-n", namespace, stdin=docs)
-    names = kubectl("get", "cm", "--chunk-size=5", "-o", "name", "-n", namespace).split()
+    names = kubectl("get", "cm", "-l", "app=web", "--chunk-size=5", "-o", "name", "-n", namespace).split()
     assert sorted(names) == sorted(f"configmap/web-{i}" for i in range(12))
 
 
 def test_watch_prints_changes_as_they_happen(kubectl: Kubectl, namespace: str) -> None:
-    watch = kubectl.start("get", "cm", "--watch", "-o", "name", "-n", namespace)
+    watch = kubectl.start("get", "secrets", "--watch", "-o", "name", "-n", namespace)
     try:
         assert watch.stdout is not None
-        kubectl("create", "configmap", "first", "-n", namespace)
-        assert watch.stdout.readline() == "configmap/first\n"
-        kubectl("create", "configmap", "second", "-n", namespace)
-        assert watch.stdout.readline() == "configmap/second\n"
+        kubectl("create", "secret", "generic", "first", "-n", namespace)
+        assert watch.stdout.readline() == "secret/first\n"
+        kubectl("create", "secret", "generic", "second", "-n", namespace)
+        assert watch.stdout.readline() == "secret/second\n"
     finally:
         watch.terminate()
         watch.communicate()
@@ -127,7 +127,7 @@ def test_delete_waits_until_the_object_is_gone(kubectl: Kubectl, namespace: str)
 def test_delete_all_by_label_empties_the_collection(kubectl: Kubectl, namespace: str) -> None:
     kubectl("create", "-f", "-", "-n", namespace, stdin=CONFIG_MAP)
     kubectl("delete", "cm", "-l", "app=web", "-n", namespace)
-    assert kubectl("get", "cm", "-o", "name", "-n", namespace) == ""
+    assert kubectl("get", "cm", "-l", "app=web", "-o", "name", "-n", namespace) == ""
 
 
 def test_a_dry_run_changes_nothing(kubectl: Kubectl, namespace: str) -> None:

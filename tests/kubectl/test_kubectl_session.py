@@ -185,7 +185,8 @@ def test_everything_of_a_folder_is_deleted_again(k: In, tmp_path: Path) -> None:
     (tmp_path / "more.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}")
     k(f"apply -f {tmp_path}")
     assert k(f"delete -f {tmp_path}") == 'configmap "web" deleted\ndeployment.apps "web" deleted\n'
-    assert "No resources found" in k.kubectl.run("get", "deploy,cm", "-n", k.namespace).stderr
+    left = k.kubectl.run("get", "deploy/web", "cm/web", "--ignore-not-found", "-n", k.namespace)
+    assert (left.stdout, left.stderr) == ("", "")
 
 
 def test_a_mistake_is_told_with_its_field(k: In) -> None:

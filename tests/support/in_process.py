@@ -39,6 +39,8 @@ from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.machinery.objects import Json
 
 TOKEN = "in-process"
+ADMISSION_PLUGINS = DEFAULT_ON - {"ServiceAccount"}
+"""No controller makes the accounts that pods run as."""
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -127,7 +129,7 @@ async def in_process_server(
     folder: Path,
     *,
     runtime_config: Json | None = None,
-    admission_plugins: frozenset[str] = DEFAULT_ON,
+    admission_plugins: frozenset[str] = ADMISSION_PLUGINS,
     extensions: bool = False,
     aggregator: bool = False,
     services: ServiceResolver | None = None,

@@ -9,6 +9,7 @@ from typing import ClassVar
 from pilothouse.controllers.descriptors import ALL, CONTROLLERS, unknown
 from pilothouse.controlplane.flags.declare import flag
 from pilothouse.controlplane.flags.values import BOOL, DURATION, INT, STRING, STRINGS
+from pilothouse.controlplane.options.files import missing_files
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,15 @@ class ControllerOptions:
     )
     concurrent_namespace_syncs: int = flag(
         "concurrent-namespace-syncs", INT, 10, "How many namespaces are emptied at once."
+    )
+    concurrent_serviceaccount_token_syncs: int = flag(
+        "concurrent-serviceaccount-token-syncs", INT, 5, "How many token secrets of service accounts are filled at once."
+    )
+    root_ca_file: str = flag(
+        "root-ca-file",
+        STRING,
+        "",
+        "File with the CA that pods shall trust this server by. By default, what signed the serving certificate.",
     )
     leader_elect: bool = flag(
         "leader-elect",
@@ -49,7 +59,12 @@ class ControllerOptions:
     def validate(self) -> Iterator[str]:
         for name in unknown(self.controllers):
             yield f'"{name}" is not in the list of known controllers'
-        for name, number in (("gc", self.concurrent_gc_syncs), ("namespace", self.concurrent_namespace_syncs)):
+        yield from missing_files({"root-ca-file": self.root_ca_file})
+        for name, number in (
+            ("gc", self.concurrent_gc_syncs),
+            ("namespace", self.concurrent_namespace_syncs),
+            ("serviceaccount-token", self.concurrent_serviceaccount_token_syncs),
+        ):
             if number < 1:
                 yield f"concurrent-{name}-syncs must be greater than 0, but got {number}"
         if self.leader_elect:

@@ -54,6 +54,7 @@ from pilothouse.kube.admission.priority import Priority
 from pilothouse.kube.admission.priority_classes import StoredPriorityClasses
 from pilothouse.kube.admission.resource_quota import ResourceQuota
 from pilothouse.kube.admission.runtime_class import RuntimeClass
+from pilothouse.kube.admission.service_account import GetServiceAccount, ServiceAccount
 from pilothouse.kube.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from pilothouse.kube.admission.stored_objects import StoredObjects
 from pilothouse.kube.admission.stored_quotas import StoredQuotas
@@ -77,6 +78,7 @@ from pilothouse.kube.networking.ingress_classes import INGRESS_CLASSES
 from pilothouse.kube.node.runtimeclasses import RUNTIME_CLASSES
 from pilothouse.kube.scheduling.priorityclasses import PRIORITY_CLASSES
 from pilothouse.kube.served import Registries
+from pilothouse.kube.serviceaccount.getter import StoredObjects as TokenObjects
 from pilothouse.kube.storage.storageclasses import STORAGE_CLASSES
 from pilothouse.machinery.objects import Json
 
@@ -126,6 +128,10 @@ class PluginParts:
     def stored(self, resource: Resource) -> StoredObjects:
         return StoredObjects(self.registries.open(resource))
 
+    @property
+    def service_account(self) -> GetServiceAccount:
+        return TokenObjects(self.registries).service_account
+
     def groups(self) -> list[Json]:
         """What discovery says about every group there is at the moment."""
         return [group_discovery(self.legacy.group), *(group.discovery for group in self.discovery.groups())]
@@ -142,6 +148,7 @@ PLUGINS: dict[str, _Make] = {
     "NamespaceExists": lambda parts: NamespaceExists(parts.legacy.namespace_phase),
     "LimitPodHardAntiAffinityTopology": lambda parts: LimitPodHardAntiAffinityTopology(),
     "LimitRanger": lambda parts: LimitRanger(parts.stored(LIMIT_RANGES).list),
+    "ServiceAccount": lambda parts: ServiceAccount(parts.service_account),
     "TaintNodesByCondition": lambda parts: TaintNodesByCondition(),
     "AlwaysPullImages": lambda parts: AlwaysPullImages(),
     "PodSecurity": lambda parts: PodSecurity(

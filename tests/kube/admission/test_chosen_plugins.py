@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from in_process import in_process_server
 
-from pilothouse.controlplane.options.admission import DEFAULT_ON, AdmissionOptions
+from pilothouse.controlplane.options.admission import AdmissionOptions
 from pilothouse.machinery.objects import Json
 
 POD: Json = {
@@ -19,10 +19,10 @@ POD: Json = {
 
 
 def _without(*names: str) -> frozenset[str]:
-    return AdmissionOptions(disable=names).enabled
+    return AdmissionOptions(disable=("ServiceAccount", *names)).enabled
 
 
-@pytest.mark.parametrize(("plugins", "status"), [(DEFAULT_ON, 404), (_without("NamespaceLifecycle"), 201)])
+@pytest.mark.parametrize(("plugins", "status"), [(_without(), 404), (_without("NamespaceLifecycle"), 201)])
 async def test_namespaces_need_to_exist_only_for_namespace_lifecycle(
     tmp_path: Path, plugins: frozenset[str], status: int
 ) -> None:
@@ -31,7 +31,7 @@ async def test_namespaces_need_to_exist_only_for_namespace_lifecycle(
         assert (await api("POST", "/api/v1/namespaces/missing/configmaps", obj)).status == status
 
 
-@pytest.mark.parametrize(("plugins", "count"), [(DEFAULT_ON, 2), (_without("DefaultTolerationSeconds"), 0)])
+@pytest.mark.parametrize(("plugins", "count"), [(_without(), 2), (_without("DefaultTolerationSeconds"), 0)])
 async def test_pods_are_given_tolerations_only_by_default_toleration_seconds(
     tmp_path: Path, plugins: frozenset[str], count: int
 ) -> None:

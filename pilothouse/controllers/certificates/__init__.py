@@ -1,0 +1,1 @@
+"""Certificates: the CA that pods trust, and requests for certificates."""

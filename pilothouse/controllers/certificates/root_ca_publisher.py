@@ -1,0 +1,105 @@
+"""root-ca-certificate-publisher-controller: every namespace has the CA of this server in a ConfigMap."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.controller.enqueue import enqueue_mapped
+from pilothouse.client.controller.runner import Controller
+from pilothouse.controllers.context import ControllerContext, Selection
+from pilothouse.controllers.metrics import metrics_in
+from pilothouse.controllers.namespace_state import is_active, is_terminating
+from pilothouse.controllers.resources import CONFIG_MAPS, NAMESPACES
+from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, namespace_of
+
+NAME = "kube-root-ca.crt"
+DESCRIPTION_ANNOTATION = "kubernetes.io/description"
+DESCRIPTION = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the"
+    " internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes"
+    " clusters."
+)
+_PUBLISHED = Selection(field_selector=f"metadata.name={NAME}")
+
+
+class _Metrics:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        subsystem, told = "root_ca_cert_publisher", "Number of namespace syncs happened in root ca cert publisher."
+        buckets = [0.001 * 2**step for step in range(15)]
+        self._syncs = Counter("sync", told, ["code"], subsystem=subsystem, registry=registry)
+        self._latency = Histogram(
+            "sync_duration_seconds", told, ["code"], subsystem=subsystem, buckets=buckets, registry=registry
+        )
+
+    def observe(self, code: int, seconds: float) -> None:
+        self._latency.labels(str(code)).observe(seconds)
+        self._syncs.labels(str(code)).inc()
+
+
+async def run(context: ControllerContext) -> None:
+    if not context.config.root_ca:
+        return
+    publisher = _Publisher(context)
+    await publisher.run()
+
+
+class _Publisher:
+    def __init__(self, context: ControllerContext) -> None:
+        self._data = {"ca.crt": context.config.root_ca.decode()}
+        self._config_maps = context.client.for_resource(CONFIG_MAPS)
+        self._informer = context.informer(CONFIG_MAPS, _PUBLISHED)
+        self._namespaces = context.informer(NAMESPACES)
+        self._queue = context.queue("root_ca_cert_publisher", str)
+        self._metrics = metrics_in(context.registry, _Metrics)
+        self._clock = context.clock
+
+    async def run(self) -> None:
+        published = enqueue_mapped(self._queue, lambda published: (namespace_of(published),))
+        self._informer.add_event_handler(
+            ResourceEventHandlerFuncs(update=published.on_update, delete=published.on_delete)
+        )
+        self._namespaces.add_event_handler(
+            ResourceEventHandlerFuncs(add=self._add, update=lambda old, new: self._add(new))
+        )
+        caches = (self._informer, self._namespaces)
+        controller = Controller(
+            "root_ca_cert_publisher", self._sync, caches=caches, queue=self._queue, clock=self._clock
+        )
+        await controller.run()
+
+    def _add(self, namespace: Json) -> None:
+        if is_active(namespace):
+            self._queue.add(name_of(namespace))
+
+    async def _sync(self, namespace: str) -> None:
+        started, code = self._clock.now(), 500
+        try:
+            await self._publish(namespace)
+            code = 200
+        except StatusError as error:
+            code = error.code
+            raise
+        finally:
+            self._metrics.observe(code, self._clock.now() - started)
+
+    async def _publish(self, namespace: str) -> None:
+        published = self._informer.indexer.get_by_key(f"{namespace}/{NAME}")
+        if published is None:
+            await self._create(namespace)
+        elif published.get("data") != self._data or not annotations_of(published).get(DESCRIPTION_ANNOTATION):
+            annotations = annotations_of(published) | {DESCRIPTION_ANNOTATION: DESCRIPTION}
+            corrected = {**published, "metadata": metadata(published) | {"annotations": annotations}, "data": self._data}
+            await self._config_maps.namespace(namespace).update(corrected)
+
+    async def _create(self, namespace: str) -> None:
+        annotations = {DESCRIPTION_ANNOTATION: DESCRIPTION}
+        wanted: Json = {"metadata": {"name": NAME, "annotations": annotations}, "data": self._data}
+        try:
+            await self._config_maps.namespace(namespace).create(wanted)
+        except NotFound:
+            return
+        except StatusError as error:
+            if not is_terminating(error):
+                raise

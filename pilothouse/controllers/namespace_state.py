@@ -1,0 +1,17 @@
+"""Whether things can be made in a namespace."""
+
+from __future__ import annotations
+
+from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.objects import Json
+
+_TERMINATING = "NamespaceTerminating"
+
+
+def is_active(namespace: Json) -> bool:
+    return (namespace.get("status") or {}).get("phase") == "Active"
+
+
+def is_terminating(error: StatusError) -> bool:
+    """Whether a creation was refused because the namespace is about to go."""
+    return any(cause.get("reason") == _TERMINATING for cause in (error.details or {}).get("causes") or ())

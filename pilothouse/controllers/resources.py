@@ -1,0 +1,10 @@
+"""The resources that controllers work with."""
+
+from __future__ import annotations
+
+from pilothouse.machinery.names import GroupVersionResource
+
+CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
+NAMESPACES = GroupVersionResource("", "v1", "namespaces")
+SECRETS = GroupVersionResource("", "v1", "secrets")
+SERVICE_ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")

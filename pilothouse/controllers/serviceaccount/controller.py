@@ -1,0 +1,42 @@
+"""serviceaccount-controller: every active namespace has a service account named default."""
+
+from __future__ import annotations
+
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.controller.enqueue import enqueue_keys, enqueue_mapped
+from pilothouse.client.controller.runner import Controller
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.namespace_state import is_active, is_terminating
+from pilothouse.controllers.resources import NAMESPACES, SERVICE_ACCOUNTS
+from pilothouse.machinery.errors import AlreadyExists, StatusError
+from pilothouse.machinery.objects import Json, namespace_of
+
+DEFAULT = "default"
+
+
+async def run(context: ControllerContext) -> None:
+    queue = context.queue("serviceaccount", str)
+    accounts, namespaces = context.informer(SERVICE_ACCOUNTS), context.informer(NAMESPACES)
+    deletions = enqueue_mapped(queue, lambda account: (namespace_of(account),)).on_delete
+    caches = (
+        accounts.add_event_handler(ResourceEventHandlerFuncs(delete=deletions)),
+        namespaces.add_event_handler(enqueue_keys(queue)),
+    )
+
+    async def sync(namespace: str) -> None:
+        found = namespaces.indexer.get_by_key(namespace)
+        if found is not None and is_active(found) and f"{namespace}/{DEFAULT}" not in accounts.indexer:
+            await _create(context, namespace)
+
+    await Controller("serviceaccount", sync, caches=caches, workers=1, queue=queue, clock=context.clock).run()
+
+
+async def _create(context: ControllerContext, namespace: str) -> None:
+    account: Json = {"metadata": {"name": DEFAULT, "namespace": namespace}}
+    try:
+        await context.client.for_resource(SERVICE_ACCOUNTS, namespace=namespace).create(account)
+    except AlreadyExists:
+        return
+    except StatusError as error:
+        if not is_terminating(error):
+            raise
