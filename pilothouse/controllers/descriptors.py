@@ -41,7 +41,7 @@ CONTROLLERS = (
 
 
 def enabled(choice: Sequence[str]) -> list[ControllerDescriptor]:
-    """`*` stands for all that are on by default, `-*` for none, `foo` and `-foo` for one of them, which goes before the other two."""
+    """`*` stands for all that are on by default, `-*` for none, `foo` and `-foo` for one, which goes before those."""
     return [each for each in CONTROLLERS if _is_enabled(each, choice)]
 
 

@@ -63,9 +63,7 @@ class _Controllers:
         await self._ready.wait()
         config = await asyncio.to_thread(controller_config, self._all_options)
         chosen = enabled(self._options.controllers)
-        manager = ControllerManager(
-            self._client, chosen, registry=REGISTRY, config=config, election=self._election()
-        )
+        manager = ControllerManager(self._client, chosen, registry=REGISTRY, config=config, election=self._election())
         await manager.run()
 
     def _election(self) -> Election | None:

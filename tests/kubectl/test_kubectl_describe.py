@@ -45,14 +45,15 @@ POD_STATUS = """{"status": {
     "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}, "lastState": {}}]}}"""
 
 DESCRIBED_POD = """\
-Name:         web
-Namespace:    NAMESPACE
-Priority:     0
-Node:         NAME/
-Labels:       app=web
-Annotations:  <none>
-Status:       Running
-IP:           10.244.0.5
+Name:             web
+Namespace:        NAMESPACE
+Priority:         0
+Service Account:  default
+Node:             NAME/
+Labels:           app=web
+Annotations:      <none>
+Status:           Running
+IP:               10.244.0.5
 IPs:
   IP:  10.244.0.5
 Containers:
@@ -74,19 +75,26 @@ Containers:
       A:  1
     Mounts:
       /data from data (rw)
+      /var/run/secrets/kubernetes.io/serviceaccount from kube-api-access-RANDOM (ro)
 Conditions:
   Type    Status
   Ready   True
 Volumes:
   data:
-    Type:        EmptyDir (a temporary directory that shares a pod's lifetime)
+    Type:       EmptyDir (a temporary directory that shares a pod's lifetime)
     Medium:
-    SizeLimit:   <unset>
-QoS Class:       Burstable
-Node-Selectors:  <none>
-Tolerations:     node.kubernetes.io/not-ready:NoExecute op=Exists for 300s
-                 node.kubernetes.io/unreachable:NoExecute op=Exists for 300s
-Events:          <none>"""
+    SizeLimit:  <unset>
+  kube-api-access-RANDOM:
+    Type:                    Projected (a volume that contains injected data from multiple sources)
+    TokenExpirationSeconds:  3607
+    ConfigMapName:           kube-root-ca.crt
+    ConfigMapOptional:       <nil>
+    DownwardAPI:             true
+QoS Class:                   Burstable
+Node-Selectors:              <none>
+Tolerations:                 node.kubernetes.io/not-ready:NoExecute op=Exists for 300s
+                             node.kubernetes.io/unreachable:NoExecute op=Exists for 300s
+Events:                      <none>"""
 
 DESCRIBED_DEPLOYMENT = """\
 Name:                   web
@@ -144,6 +152,7 @@ def node(kubectl: Kubectl, namespace: str) -> str:
 
 def test_a_pod(kubectl: Kubectl, namespace: str, node: str) -> None:
     shown = described(kubectl("describe", "pod", "web", "-n", namespace))
+    shown = re.sub(r"kube-api-access-\w{5}", "kube-api-access-RANDOM", shown)
     assert shown == DESCRIBED_POD.replace("NAMESPACE", namespace).replace("NAME", node)
     row = table(kubectl("get", "pod", "-o", "wide", "-n", namespace))[1]
     assert row == ["web", "1/1", "Running", "1", "AGE", "10.244.0.5", node, "<none>", "<none>"]

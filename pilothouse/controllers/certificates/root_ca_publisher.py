@@ -90,7 +90,11 @@ class _Publisher:
             await self._create(namespace)
         elif published.get("data") != self._data or not annotations_of(published).get(DESCRIPTION_ANNOTATION):
             annotations = annotations_of(published) | {DESCRIPTION_ANNOTATION: DESCRIPTION}
-            corrected = {**published, "metadata": metadata(published) | {"annotations": annotations}, "data": self._data}
+            corrected = {
+                **published,
+                "metadata": metadata(published) | {"annotations": annotations},
+                "data": self._data,
+            }
             await self._config_maps.namespace(namespace).update(corrected)
 
     async def _create(self, namespace: str) -> None:

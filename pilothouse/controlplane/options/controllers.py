@@ -30,7 +30,10 @@ class ControllerOptions:
         "concurrent-namespace-syncs", INT, 10, "How many namespaces are emptied at once."
     )
     concurrent_serviceaccount_token_syncs: int = flag(
-        "concurrent-serviceaccount-token-syncs", INT, 5, "How many token secrets of service accounts are filled at once."
+        "concurrent-serviceaccount-token-syncs",
+        INT,
+        5,
+        "How many token secrets of service accounts are filled at once.",
     )
     root_ca_file: str = flag(
         "root-ca-file",
