@@ -323,7 +323,9 @@ async def test_a_server_that_speaks_no_http_is_an_error(setting: Setting) -> Non
     assert body.startswith("error trying to reach service: net/http: HTTP/1.x transport connection broken: ")
 
 
-async def test_a_server_that_stops_in_the_middle_of_an_answer_shows(setting: Setting) -> None:
+async def test_a_server_that_stops_in_the_middle_of_an_answer_shows(
+    setting: Setting, caplog: pytest.LogCaptureFixture
+) -> None:
     async def half(request: Request) -> Response:
         async def stream() -> AsyncIterator[bytes]:
             yield b"half"
@@ -337,6 +339,7 @@ async def test_a_server_that_stops_in_the_middle_of_an_answer_shows(setting: Set
         with pytest.raises(aiohttp.ClientPayloadError):
             async with world("GET") as answer:
                 await answer.read()
+    assert "Traceback" not in caplog.text
 
 
 async def test_a_slow_reader_holds_the_server_back(setting: Setting) -> None:
