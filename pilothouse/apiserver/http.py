@@ -50,6 +50,8 @@ class Request:
     info: RequestInfo = field(default=None)  # type: ignore[assignment]  # set by the request info filter
     user: User = field(default=None)  # type: ignore[assignment]  # set by the authentication filter
     warnings: list[str] = field(default_factory=list)
+    answer_headers: Headers = field(default_factory=list)
+    """What the answer gets besides its own headers, be it a success or a refusal."""
     audit: AuditContext | None = None
     """Where the request is audited: what it and its answer look like is told to this."""
     _annotations: Annotations | None = None

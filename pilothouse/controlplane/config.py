@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.authn.request_header import STANDARD
 from pilothouse.apiserver.filters.chain import ChainConfig
+from pilothouse.apiserver.filters.priority_and_fairness import FlowControl
+from pilothouse.apiserver.flowcontrol.controller import FlowController
+from pilothouse.apiserver.flowcontrol.metrics import FlowControlCollector
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.checks import provider_checks, storage_checks
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.features import FeatureGates
@@ -35,6 +39,10 @@ if TYPE_CHECKING:
     from pilothouse.controlplane.audit import Audit
 
 
+_BEGIN_AT_ONCE = 4
+"""How many requests begin in one turn of the event loop; see docs/decisions/fairness.md."""
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     options: CompletedOptions
@@ -55,6 +63,16 @@ def new_config(options: CompletedOptions, store: Store) -> Config:
     generic, audit = _generic(parts), _audit(options)
     chain = replace(_chain(parts, generic), auditing=audit.auditing if audit else None)
     return Config(options, generic, _kube(parts, generic), chain, proxy.client, audit)
+
+
+def _flow_controller(options: CompletedOptions) -> FlowController | None:
+    """The sum of both limits is what there is to give; without either there is no limit."""
+    reads, writes = options.generic.max_requests_inflight, options.generic.max_mutating_requests_inflight
+    if not options.generic.enable_priority_and_fairness or not (reads and writes):
+        return None
+    controller = FlowController(reads + writes, begin_at_once=_BEGIN_AT_ONCE)
+    REGISTRY.register(FlowControlCollector(controller))
+    return controller
 
 
 def _audit(options: CompletedOptions) -> Audit | None:
@@ -97,6 +115,7 @@ def _generic(parts: _Parts) -> GenericConfig:
         tokens=tokens,
         api_audiences=parts.service_accounts.audiences,
         authorizer=build_authorizer(options.authorization, parts.policy),
+        flow_control=_flow_controller(options),
         min_request_timeout=float(options.generic.min_request_timeout),
         admission_plugins=options.admission.enabled,
         services=parts.services,
@@ -150,6 +169,13 @@ def _trust(options: CompletedOptions, proxy: FrontProxy) -> ClusterAuthenticatio
     return ClusterAuthenticationInfo(client_cas(options), proxy.cas, proxy.allowed_names, proxy.headers)
 
 
+def _flow_control(parts: _Parts, generic: GenericConfig) -> FlowControl | None:
+    """As upstream, nobody waits longer for a turn than a quarter of what a request may take."""
+    if generic.flow_control is None:
+        return None
+    return FlowControl(generic.flow_control, parts.registries.stats, parts.options.generic.request_timeout / 4)
+
+
 def _chain(parts: _Parts, generic: GenericConfig) -> ChainConfig:
     options = parts.options
     send_retry_after = options.generic.shutdown_send_retry_after
@@ -162,5 +188,6 @@ def _chain(parts: _Parts, generic: GenericConfig) -> ChainConfig:
         max_mutating_requests_inflight=options.generic.max_mutating_requests_inflight,
         front_proxy=tuple({STANDARD, parts.front_proxy.headers}),
         cors_origins=options.generic.cors_allowed_origins,
+        flow_control=_flow_control(parts, generic),
         is_terminating=lambda: send_retry_after and generic.lifecycle.not_accepting_new_request.signaled,
     )

@@ -10,10 +10,11 @@ from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import APIGroup, ServedResource
 from pilothouse.apiserver.endpoints.options import metadata_fields_only, supported_fields
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
+from pilothouse.apiserver.flowcontrol.estimate import ResourceStats
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Store
-from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema import types
 from pilothouse.machinery.selectors import fields
@@ -28,6 +29,7 @@ class Registries:
     event_ttl: int = 3600
     """Seconds that events are kept."""
     opened: list[RegistryStore] = field(default_factory=list)
+    _by_resource: dict[GroupResource, RegistryStore] = field(default_factory=dict)
 
     def open(self, resource: Resource) -> RegistryStore:
         """The same store each time, so that all who work on a resource share one watch cache."""
@@ -37,6 +39,16 @@ class Registries:
         registry = RegistryStore(resource, self.store, root=self.root, empty=lambda: _empty(resource.kind))
         self.opened.append(registry)
         return registry
+
+    def stats(self, resource: GroupResource) -> ResourceStats | None:
+        """How much a request for the resource has to do with; None for one that is not open here."""
+        registry = self._by_resource.get(resource)
+        if registry is None:
+            registry = next((each for each in self.opened if each.resource.group_resource == resource), None)
+            if registry is None:
+                return None
+            self._by_resource[resource] = registry
+        return ResourceStats(registry.cacher.objects, registry.cacher.watchers)
 
 
 def _empty(kind: GroupVersionKind) -> Json:

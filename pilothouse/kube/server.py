@@ -14,6 +14,7 @@ from pilothouse.apiserver.endpoints.api_groups import (
     install_legacy_api_group,
 )
 from pilothouse.apiserver.endpoints.install import Installer
+from pilothouse.apiserver.flowcontrol.debug import install_flowcontrol_debug
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
@@ -87,6 +88,8 @@ class KubeServer:
         installer = Installer(self.admission, config.generic.authorizer, config.generic.min_request_timeout)
         self._install_legacy_api(legacy, installer)
         self._install_apis(installer)
+        if config.generic.flow_control is not None:
+            install_flowcontrol_debug(self.generic.mux, config.generic.flow_control)
         install_openid(self.generic, config.service_accounts, lambda: config.external_address)
         self._keep_caches()
         self._bootstrap(legacy).install(self.generic)

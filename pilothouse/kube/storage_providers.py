@@ -32,7 +32,6 @@ STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
     CoordinationStorageProvider(),
     DiscoveryStorageProvider(),
     EventsStorageProvider(),
-    FlowControlStorageProvider(),
     NetworkingStorageProvider(),
     PolicyStorageProvider(),
     NodeStorageProvider(),
@@ -50,4 +49,5 @@ def storage_providers(generic: GenericConfig, policy: Policy) -> tuple[RESTStora
         ResourceStorageProvider(generic.authorizer),
         RBACStorageProvider(generic.authorizer, policy),
         *STORAGE_PROVIDERS,
+        FlowControlStorageProvider(generic.flow_control),
     )

@@ -20,6 +20,7 @@ from pilothouse.apiserver.filters.cors import with_cors
 from pilothouse.apiserver.filters.impersonation import with_impersonation
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
 from pilothouse.apiserver.filters.panic_recovery import with_panic_recovery
+from pilothouse.apiserver.filters.priority_and_fairness import FlowControl, with_priority_and_fairness
 from pilothouse.apiserver.filters.request_info import with_request_info
 from pilothouse.apiserver.filters.request_metrics import with_request_metrics
 from pilothouse.apiserver.filters.retry_after import with_retry_after
@@ -43,6 +44,7 @@ class ChainConfig:
     front_proxy: tuple[RequestHeaders, ...] = (STANDARD,)
     """The headers in which front proxies name users."""
     auditing: Auditing | None = None
+    flow_control: FlowControl | None = None
     is_terminating: Callable[[], bool] = lambda: False
     """Whether requests are to be turned away with 429 by now: --shutdown-send-retry-after."""
 
@@ -55,10 +57,17 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
         with_authentication(config.authenticator, anonymous=config.anonymous, front_proxy=config.front_proxy),
         with_audit(config.auditing),
         with_impersonation(config.authorizer),
-        with_max_in_flight(config.max_requests_inflight, config.max_mutating_requests_inflight),
+        _limited(config),
         with_authorization(config.authorizer),
     ]
     return fold(filters, api)
+
+
+def _limited(config: ChainConfig) -> Filter:
+    """Fair queuing, or where that is off, two numbers."""
+    if config.flow_control is not None:
+        return with_priority_and_fairness(config.flow_control)
+    return with_max_in_flight(config.max_requests_inflight, config.max_mutating_requests_inflight)
 
 
 def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
@@ -67,7 +76,7 @@ def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
         *_before_authentication(config),
         with_authentication(AlwaysUser(INSECURE_SUPERUSER)),
         with_audit(config.auditing),
-        with_max_in_flight(config.max_requests_inflight, config.max_mutating_requests_inflight),
+        _limited(config),
     ]
     return fold(filters, api)
 

@@ -12,14 +12,14 @@ from pilothouse.apiserver.filters.metrics import CURRENT_INFLIGHT, DROPPED
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.machinery.errors import TooManyRequests
 
-_READ_ONLY = frozenset(("get", "list", "watch"))
+READ_ONLY = frozenset(("get", "list", "watch"))
 _RETRY_AFTER = 1
 
 
 class InFlight:
     """How many of one kind are under way, and how many may be."""
 
-    def __init__(self, kind: str, limit: int) -> None:
+    def __init__(self, kind: str, limit: int = 0) -> None:
         self.limit = limit
         self.count = 0
         self._gauge = CURRENT_INFLIGHT.labels(request_kind=kind)
@@ -33,7 +33,7 @@ def with_max_in_flight(read_only_limit: int, mutating_limit: int) -> Filter:
         async def limit(request: Request) -> Response:
             if is_long_running(request.info):
                 return await handler(request)
-            kind = reading if request.info.verb in _READ_ONLY else writing
+            kind = reading if request.info.verb in READ_ONLY else writing
             if kind.limit and kind.count >= kind.limit and SYSTEM_PRIVILEGED_GROUP not in request.user.groups:
                 DROPPED.labels(request_kind="readOnly" if kind is reading else "mutating").inc()
                 raise TooManyRequests.of("Too many requests, please try again later.", _RETRY_AFTER)

@@ -11,9 +11,12 @@ from pilothouse.machinery.errors import NotAcceptable, StatusError
 def with_status_errors(handler: Handler) -> Handler:
     async def answer(request: Request) -> Response:
         try:
-            return await handler(request)
+            response = await handler(request)
         except StatusError as error:
-            return error_response(request, error)
+            response = error_response(request, error)
+        if request.answer_headers:
+            response.headers.extend(request.answer_headers)
+        return response
 
     return answer
 

@@ -9,6 +9,7 @@ from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticat
 from pilothouse.apiserver.authn.union import UnionAuthenticator
 from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.health import HealthCheck
@@ -33,6 +34,8 @@ class GenericConfig:
     api_audiences: tuple[str, ...] = ()
     """Whom tokens must be meant for to be good here."""
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
+    flow_control: FlowController | None = None
+    """Who gets the seats; None where only their number is bounded."""
     min_request_timeout: float = 1800.0
     admission_plugins: frozenset[str] = frozenset()
     """The names of those that may run."""

@@ -42,6 +42,12 @@ class GenericOptions:
     max_mutating_requests_inflight: int = flag(
         "max-mutating-requests-inflight", INT, 200, "How many writes may run at once. 0 for no limit."
     )
+    enable_priority_and_fairness: bool = flag(
+        "enable-priority-and-fairness",
+        BOOL,
+        True,
+        "Let requests take turns as FlowSchemas and PriorityLevelConfigurations say, within the sum of both limits.",
+    )
     min_request_timeout: int = flag(
         "min-request-timeout",
         INT,

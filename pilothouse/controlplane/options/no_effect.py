@@ -23,7 +23,6 @@ FLAGS = [
     _flag("default-watch-cache-size", INT, "Watch caches size themselves."),
     _flag("delete-collection-workers", INT, "Deletions of a collection are pipelined."),
     _flag("enable-garbage-collector", BOOL, "Owner references are always honoured on deletion."),
-    _flag("enable-priority-and-fairness", BOOL, "Requests are limited by --max-requests-inflight."),
     _flag("endpoint-reconciler-type", STRING, "Endpoints of the kubernetes service are kept with leases."),
     _flag("etcd-count-metric-poll-period", DURATION, "Object counts are known without polling."),
     _flag("etcd-db-metric-poll-interval", DURATION, "The size of the store is known without polling."),

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
+from pilothouse.apiserver.flowcontrol.controller import FlowController
+from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.server.hooks import HookContext, PostStartHook
 from pilothouse.kube.flowcontrol.bootstrap import GROUP
+from pilothouse.kube.flowcontrol.consumer import ConfigurationConsumer
 from pilothouse.kube.flowcontrol.ensurer import BootstrapConfigurationEnsurer
 from pilothouse.kube.flowcontrol.flow_schemas import FLOW_SCHEMAS, FlowSchemaStatusStrategy
 from pilothouse.kube.flowcontrol.priority_levels import PRIORITY_LEVELS, PriorityLevelStatusStrategy
@@ -13,6 +17,10 @@ from pilothouse.machinery.names import GroupVersion
 
 
 class FlowControlStorageProvider:
+    def __init__(self, controller: FlowController | None = None) -> None:
+        """Without a controller, the objects are kept and have no effect."""
+        self._controller = controller
+
     def open(self, registries: Registries) -> APIGroup:
         schemas, levels = registries.open(FLOW_SCHEMAS), registries.open(PRIORITY_LEVELS)
         resources = [
@@ -26,5 +34,16 @@ class FlowControlStorageProvider:
             [APIVersion(GroupVersion(GROUP, "v1"), resources)],
             post_start_hooks={
                 "priority-and-fairness-config-producer": BootstrapConfigurationEnsurer(levels, schemas).start,
+                **self._consumer(schemas, levels),
             },
         )
+
+    def _consumer(self, schemas: RegistryStore, levels: RegistryStore) -> dict[str, PostStartHook]:
+        if self._controller is None:
+            return {}
+        consumer = ConfigurationConsumer(self._controller, schemas, levels)
+        return {"priority-and-fairness-config-consumer": consumer.start, "priority-and-fairness-filter": _nothing}
+
+
+async def _nothing(context: HookContext) -> None:
+    """The filter keeps no time of its own; its check is there for those who look for it."""

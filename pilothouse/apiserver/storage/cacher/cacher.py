@@ -101,6 +101,15 @@ class Cacher:
         self._readiness.stop()
         self._bookmarks.stop()
 
+    @property
+    def objects(self) -> int:
+        """How many there are."""
+        return len(self._state)
+
+    @property
+    def watchers(self) -> int:
+        return len(self._watchers)
+
     async def get(self, key: str, *, not_older_than: Revision | None = None) -> StoredObject | None:
         """The object, or None. `not_older_than`: None for the newest, 0 for whatever the cache has, or a revision.
         Raises TooLargeRevision, Unavailable."""

@@ -1,0 +1,111 @@
+"""Priority and fairness: each request takes seats of its priority level, or waits for its turn, or is told to come
+again. Watches take them only until they begin; other long-running requests take none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from pilothouse.apiserver.filters.long_running import is_long_running
+from pilothouse.apiserver.filters.max_in_flight import READ_ONLY, InFlight
+from pilothouse.apiserver.flowcontrol.controller import Flow, FlowController
+from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, StatsOf, Work, estimate
+from pilothouse.apiserver.flowcontrol.metrics import DISPATCHED, EXECUTION, REJECTED, WAIT
+from pilothouse.apiserver.flowcontrol.queue_set import Rejected, Ticket
+from pilothouse.apiserver.http import Filter, Handler, Request, Response, Stream
+from pilothouse.machinery.errors import TooManyRequests
+
+_RETRY_AFTER = 1
+
+
+@dataclass(frozen=True, slots=True)
+class FlowControl:
+    controller: FlowController
+    stats_of: StatsOf
+    wait_limit: float
+    """Seconds that a request may wait for its turn."""
+
+
+def with_priority_and_fairness(control: FlowControl) -> Filter:
+    controller, stats_of = control.controller, control.stats_of
+
+    def wrap(handler: Handler) -> Handler:
+        reading, writing = InFlight("readOnly"), InFlight("mutating")
+
+        async def take_turns(request: Request) -> Response:
+            flow = controller.flow_of(request.user, request.info)
+            request.answer_headers.extend(flow.headers)
+            is_watch = request.info.verb == "watch"
+            if not is_watch and is_long_running(request.info):
+                return await handler(request)
+            work = ONE_SEAT if flow.level.is_exempt else estimate(request, stats_of)
+            ticket = Ticket(work.seats, flow.distinguisher, flow.schema.name, about=request)
+            await _take_seats(flow, ticket, control.wait_limit)
+            seats = _Seats(flow, ticket, work)
+            kind = reading if request.info.verb in READ_ONLY else writing
+            kind.count += 1
+            try:
+                response = await handler(request)
+            except BaseException:
+                seats.give_back()
+                raise
+            finally:
+                kind.count -= 1
+            if isinstance(response.body, bytes) or is_watch:
+                seats.give_back()
+            else:
+                response.body = _until_read(response.body, seats)
+            return response
+
+        return take_turns
+
+    return wrap
+
+
+async def _take_seats(flow: Flow, ticket: Ticket, wait_limit: float) -> None:
+    labels = (flow.level.name, flow.schema.name)
+    try:
+        if not flow.level.queues.start(ticket):
+            await flow.level.queues.wait(ticket, flow.entropy, timeout=wait_limit)
+    except Rejected as why:
+        REJECTED.inc((*labels, str(why)))
+        WAIT.observe((*labels, "false"), asyncio.get_running_loop().time() - ticket.arrived)
+        raise TooManyRequests.of("Too many requests, please try again later.", _RETRY_AFTER) from None
+    DISPATCHED.inc(labels)
+    if ticket.queue is not None:
+        WAIT.observe((*labels, "true"), ticket.started - ticket.arrived)
+
+
+class _Seats:
+    """The seats that a request has; they are given back once."""
+
+    __slots__ = ("_flow", "_ticket", "_work")
+
+    def __init__(self, flow: Flow, ticket: Ticket, work: Work) -> None:
+        self._flow = flow
+        self._ticket: Ticket | None = ticket
+        self._work = work
+
+    def give_back(self) -> None:
+        ticket, self._ticket = self._ticket, None
+        if ticket is None:
+            return
+        queues = self._flow.level.queues
+        EXECUTION.observe((self._flow.level.name, self._flow.schema.name), queues.now() - ticket.started)
+        if self._work.lingering:
+            asyncio.get_running_loop().call_later(self._work.lingering, queues.finish, ticket)
+        else:
+            queues.finish(ticket)
+
+
+async def _until_read(body: Stream, seats: _Seats) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in body:
+            yield chunk
+    finally:
+        seats.give_back()
+        close = getattr(body, "aclose", None)
+        if close is not None:
+            await close()

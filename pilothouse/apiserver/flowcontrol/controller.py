@@ -1,0 +1,129 @@
+"""What the flow schemas and priority levels of the API come to: whom a request belongs to, and who gets the seats.
+
+Every ten seconds the levels lend each other what they did not need. A configuration without its mandatory objects is
+completed with them, so that there is always somebody to whom a request belongs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.flowcontrol.levels import PriorityLevel, adjust, new_level
+from pilothouse.apiserver.flowcontrol.matching import FlowSchema
+from pilothouse.apiserver.flowcontrol.pacing import Pacer
+from pilothouse.apiserver.flowcontrol.shuffle_sharding import flow_hash
+from pilothouse.apiserver.request_info import RequestInfo
+from pilothouse.machinery.objects import Json, name_of
+
+EXEMPT, CATCH_ALL = "exempt", "catch-all"
+_ADJUST_EVERY = 10.0
+_REMEMBERED = 10_000
+_EVERYONE = [{"kind": "Group", "group": {"name": name}} for name in ("system:authenticated", "system:unauthenticated")]
+_RESOURCES = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": True}
+_PATHS = {"verbs": ["*"], "nonResourceURLs": ["*"]}
+
+
+@dataclass(slots=True, eq=False)
+class Flow:
+    """Requests that wait for each other, and with others take turns."""
+
+    schema: FlowSchema
+    level: PriorityLevel
+    distinguisher: str
+    entropy: int
+    headers: tuple[tuple[bytes, bytes], ...]
+
+
+class FlowController:
+    def __init__(self, limit: int, *, begin_at_once: int, now: Callable[[], float] = time.monotonic) -> None:
+        """`limit` is how many seats there are, `begin_at_once` how many requests begin in one turn of the loop."""
+        self._limit = limit
+        self._now = now
+        self._pacer = Pacer(begin_at_once)
+        self._schemas: list[FlowSchema] = []
+        self._flows: dict[object, Flow] = {}  # by all that decides about it; emptied when the configuration changes
+        self.levels: dict[str, PriorityLevel] = {}
+        self.fair_fraction = 0.0
+        self.configure([], [])
+
+    def configure(self, schemas: Iterable[Json], levels: Iterable[Json]) -> None:
+        """Takes over new objects. Requests that run or wait go on where they are."""
+        self._configure_levels({name_of(level): level for level in (*_mandatory_levels(), *levels)})
+        known = [FlowSchema(schema) for schema in (*_mandatory_schemas(), *schemas)]
+        latest = {schema.name: schema for schema in known if schema.level in self.levels}
+        self._schemas = sorted(latest.values(), key=lambda schema: schema.order)
+        self._flows = {}
+        self.adjust()
+
+    def _configure_levels(self, wanted: dict[str, Json]) -> None:
+        for name, config in wanted.items():
+            level = self.levels.get(name)
+            if level is None:
+                self.levels[name] = level = new_level(config, self._pacer, self._now)
+            level.uid, level.spec = (config.get("metadata") or {}).get("uid") or "", config["spec"]
+            level.quiescing = False
+        for name in [name for name in self.levels if name not in wanted]:
+            self.levels[name].quiescing = True
+            if self.levels[name].queues.is_idle:
+                del self.levels[name]
+        shares = sum(level.shares for level in self.levels.values())
+        for level in self.levels.values():
+            level.divide(self._limit, shares)
+
+    def flow_of(self, user: User, info: RequestInfo) -> Flow:
+        where = (info.group, info.resource, info.subresource, info.namespace) if info.is_resource else info.path
+        key = (user.name, user.groups, info.verb, where)
+        flow = self._flows.get(key)
+        if flow is None:
+            if len(self._flows) >= _REMEMBERED:
+                self._flows.clear()
+            flow = self._flows[key] = self._new_flow(user, info)
+        return flow
+
+    def _new_flow(self, user: User, info: RequestInfo) -> Flow:
+        schema = next((each for each in self._schemas if each.matches(user, info)), None) or self._catch_all
+        level = self.levels[schema.level]
+        distinguisher = schema.flow(user, info) if level.queuing.queues > 1 else ""
+        headers = (
+            (b"x-kubernetes-pf-flowschema-uid", schema.uid.encode()),
+            (b"x-kubernetes-pf-prioritylevel-uid", level.uid.encode()),
+        )
+        return Flow(schema, level, distinguisher, flow_hash(schema.name, distinguisher), headers)
+
+    @property
+    def _catch_all(self) -> FlowSchema:
+        return next(schema for schema in self._schemas if schema.name == CATCH_ALL)
+
+    def adjust(self) -> None:
+        """Lends seats from levels that did not need theirs to those that could have used more."""
+        self.fair_fraction = adjust(self.levels.values())
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await asyncio.sleep(_ADJUST_EVERY)
+            self.adjust()
+
+
+def _mandatory_levels() -> list[Json]:
+    exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}}
+    limits = {"nominalConcurrencyShares": 5, "lendablePercent": 0, "limitResponse": {"type": "Reject"}}
+    catch_all = {"type": "Limited", "limited": limits}
+    return [{"metadata": {"name": name}, "spec": spec} for name, spec in ((EXEMPT, exempt), (CATCH_ALL, catch_all))]
+
+
+def _mandatory_schemas() -> list[Json]:
+    masters = [{"kind": "Group", "group": {"name": "system:masters"}}]
+    return [_schema(EXEMPT, 1, "", masters), _schema(CATCH_ALL, 10000, "ByUser", _EVERYONE)]
+
+
+def _schema(name: str, precedence: int, distinguisher: str, subjects: list[Json]) -> Json:
+    rule = {"subjects": subjects, "resourceRules": [_RESOURCES], "nonResourceRules": [_PATHS]}
+    spec: Json = {"priorityLevelConfiguration": {"name": name}, "matchingPrecedence": precedence, "rules": [rule]}
+    if distinguisher:
+        spec["distinguisherMethod"] = {"type": distinguisher}
+    return {"metadata": {"name": name}, "spec": spec}

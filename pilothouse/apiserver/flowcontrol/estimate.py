@@ -1,0 +1,71 @@
+"""How many seats a request takes: lists by how much they read, writes by how many watch what they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
+from typing import TypeAlias
+
+from pilothouse.apiserver.http import Request
+from pilothouse.machinery.names import GroupResource
+
+_OBJECTS_PER_SEAT = 100
+_WATCHES_PER_SEAT = 10
+_MOST_SEATS = 10
+_EVENT_SECONDS = 0.005
+_WRITES = frozenset(("create", "update", "patch", "delete"))
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    seats: int = 1
+    lingering: float = 0.0
+    """Seconds for which the seats stay taken after the answer, while watchers are told."""
+
+
+ONE_SEAT = Work()
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceStats:
+    objects: int
+    watchers: int
+
+
+StatsOf: TypeAlias = Callable[[GroupResource], ResourceStats | None]
+"""None for a resource that is not served here."""
+
+
+def estimate(request: Request, stats_of: StatsOf) -> Work:
+    info = request.info
+    if not info.is_resource:
+        return ONE_SEAT
+    if info.verb in ("list", "watch"):
+        stats = None if info.name or _resumes(request) else stats_of(info.group_resource)
+        return ONE_SEAT if stats is None else _reading(stats, request)
+    if info.verb in _WRITES and info.subresource != "token":
+        stats = stats_of(info.group_resource)
+        return ONE_SEAT if stats is None else _writing(stats)
+    return ONE_SEAT
+
+
+def _resumes(request: Request) -> bool:
+    """A watch from where an earlier one ended sends no state first."""
+    if request.info.verb != "watch" or request.param("sendInitialEvents") == "true":
+        return False
+    return request.param("resourceVersion") not in ("", "0")
+
+
+def _reading(stats: ResourceStats, request: Request) -> Work:
+    limit = request.param("limit")
+    count = min(stats.objects, int(limit)) if limit.isdecimal() and int(limit) else stats.objects
+    return Work(min(_MOST_SEATS, max(1, ceil(count / _OBJECTS_PER_SEAT))))
+
+
+def _writing(stats: ResourceStats) -> Work:
+    if stats.watchers < _WATCHES_PER_SEAT:
+        return ONE_SEAT
+    wanted = ceil(stats.watchers / _WATCHES_PER_SEAT)
+    seats = min(_MOST_SEATS, wanted)
+    return Work(seats, wanted * _EVENT_SECONDS / seats)

@@ -1,0 +1,94 @@
+"""Priority levels: how many seats each has, of its own and borrowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from math import ceil
+
+from pilothouse.apiserver.flowcontrol.allocation import Allocation, Claim, allocate
+from pilothouse.apiserver.flowcontrol.demand import DemandStats
+from pilothouse.apiserver.flowcontrol.pacing import Pacer
+from pilothouse.apiserver.flowcontrol.queue_set import QueueSet, Queuing
+from pilothouse.machinery.objects import Json, name_of, uid_of
+
+
+@dataclass(slots=True)
+class PriorityLevel:
+    name: str
+    uid: str
+    spec: Json
+    queues: QueueSet
+    stats: DemandStats = field(default_factory=DemandStats)
+    nominal: int = 0
+    minimum: int = 0
+    maximum: int = 0
+    quiescing: bool = False
+    """Nobody wants it any more: it goes when its last request has."""
+
+    @property
+    def is_exempt(self) -> bool:
+        return bool(self.spec["type"] == "Exempt")
+
+    @property
+    def _limits(self) -> Json:
+        return self.spec.get("exempt" if self.is_exempt else "limited") or {}
+
+    @property
+    def shares(self) -> int:
+        return int(self._limits.get("nominalConcurrencyShares") or 0)
+
+    @property
+    def queuing(self) -> Queuing:
+        if self.is_exempt:
+            return Queuing(-1)
+        queuing = (self._limits.get("limitResponse") or {}).get("queuing")
+        if queuing is None:
+            return Queuing(0)
+        return Queuing(queuing["queues"], queuing["handSize"], queuing["queueLengthLimit"])
+
+    @property
+    def least_now(self) -> int:
+        """What it can not be made to lend: its minimum, and what it used at its busiest, up to its own."""
+        used = self.stats.high if self.is_exempt else min(self.nominal, self.stats.high)
+        return max(self.minimum, used)
+
+    def divide(self, server_limit: int, shares: float) -> None:
+        """Its own seats, of all those of the server."""
+        self.nominal = ceil(server_limit * self.shares / shares) if shares else 0
+        lendable, borrowing = self._limits.get("lendablePercent"), self._limits.get("borrowingLimitPercent")
+        self.minimum = self.nominal - round(self.nominal * (lendable or 0) / 100)
+        extra = server_limit if borrowing is None else round(self.nominal * borrowing / 100)
+        self.maximum = self.nominal + extra
+
+
+def new_level(config: Json, pacer: Pacer, now: Callable[[], float]) -> PriorityLevel:
+    queues = QueueSet(Queuing(0), pacer=pacer, now=now)
+    return PriorityLevel(name_of(config), uid_of(config), config["spec"], queues)
+
+
+def adjust(levels: Iterable[PriorityLevel]) -> float:
+    """Gives every level the seats that it has for the next while; the multiple of its target that each gets."""
+    known = list(levels)
+    for level in known:
+        level.stats.update(level.queues.demand.reset())
+    exempt = [level for level in known if level.is_exempt]
+    limited = [level for level in known if not level.is_exempt]
+    total = sum(level.nominal for level in known) - sum(level.least_now for level in exempt)
+    for level in exempt:
+        level.queues.configure(level.queuing, limit=level.least_now)
+    allocation = _divided(total, limited)
+    for level, seats in zip(limited, allocation.seats, strict=True):
+        level.queues.configure(level.queuing, limit=round(seats))
+    return allocation.multiple
+
+
+def _divided(total: int, levels: list[PriorityLevel]) -> Allocation:
+    least, now = sum(level.minimum for level in levels), sum(level.least_now for level in levels)
+    if total <= least:
+        return Allocation([float(level.minimum) for level in levels], 0.0)
+    if total <= now:
+        part = (total - least) / (now - least)
+        return Allocation([level.minimum + (level.least_now - level.minimum) * part for level in levels], 0.0)
+    claims = [Claim(lvl.least_now, lvl.maximum, max(float(lvl.least_now), lvl.stats.smoothed)) for lvl in levels]
+    return allocate(total, claims)

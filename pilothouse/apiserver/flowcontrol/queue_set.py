@@ -1,0 +1,278 @@
+"""The queues of one priority level: fair queuing in virtual time.
+
+Each queue has the virtual time at which its next request begins. It moves on by the work of what is dispatched, so
+that of two queues that always have something waiting, both get the same; one that was empty begins at the present.
+
+    queue A: 3 waiting, at R=10      queue B: 1 waiting, at R=4      B's request goes first, then A's
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pilothouse.apiserver.flowcontrol.demand import SeatDemand
+from pilothouse.apiserver.flowcontrol.pacing import Pacer
+from pilothouse.apiserver.flowcontrol.shuffle_sharding import deal
+
+_ESTIMATED_SECONDS = 0.003
+"""What a request is thought to take, until it is known."""
+
+
+class Rejected(Exception):
+    """The request can not be served now; the text is the reason that metrics count."""
+
+
+@dataclass(slots=True, eq=False)
+class Ticket:
+    """A request that waits, runs, or has been given up."""
+
+    seats: int
+    flow: str = ""
+    schema: str = ""
+    queue: Queue | None = None
+    arrived: float = 0.0
+    started: float = 0.0
+    arrival_r: float = 0.0
+    turn: asyncio.Future[None] | None = None
+    about: object = None
+    """What the dumps show of it."""
+
+    @property
+    def work(self) -> float:
+        return self.seats * _ESTIMATED_SECONDS
+
+
+@dataclass(slots=True, eq=False)
+class Queue:
+    waiting: deque[Ticket] = field(default_factory=deque)
+    executing: int = 0
+    seats_in_use: int = 0
+    next_r: float = 0.0  # the virtual time at which its next request begins
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.waiting and not self.executing
+
+    @property
+    def waiting_work(self) -> float:
+        return sum(ticket.work for ticket in self.waiting)
+
+
+@dataclass(frozen=True, slots=True)
+class Queuing:
+    """`queues` is 0 where what does not fit is refused, and -1 where nothing ever is."""
+
+    queues: int
+    hand: int = 1
+    length: int = 0
+
+
+class QueueSet:
+    def __init__(self, queuing: Queuing, *, pacer: Pacer, now: Callable[[], float]) -> None:
+        self.limit = 0
+        self.seats_in_use = 0
+        self.seats_waiting = 0
+        self.executing: dict[Ticket, None] = {}
+        self.waiting = 0
+        self.dispatched = self.rejected = self.timed_out = self.cancelled = 0
+        self.queues: list[Queue] = []
+        self.demand = SeatDemand(now)
+        self._pacer = pacer
+        self.now = now
+        self._r = 0.0
+        self._at = now()
+        self._robin = 0
+        self._dealt = 0
+        self.configure(queuing, limit=0)
+
+    def configure(self, queuing: Queuing, *, limit: int) -> None:
+        """Queues that are too many go when they are empty."""
+        self.queuing = queuing
+        self.limit = limit
+        while len(self.queues) < queuing.queues:
+            self.queues.append(Queue())
+        self._drop_surplus()
+        self._dispatch_all()
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.waiting and not self.executing
+
+    def start(self, ticket: Ticket) -> bool:
+        """Whether the request may run at once, in which case it must be finished. Raises Rejected."""
+        ticket.arrived = ticket.started = self.now()
+        unlimited = self.queuing.queues < 0
+        fits = unlimited or self._fits(ticket.seats)
+        if fits and not self.waiting and (self.queuing.queues <= 0 or self._pacer.begin()):
+            self._run(ticket)
+            return True
+        if self.queuing.queues <= 0:
+            self.rejected += 1
+            raise Rejected("concurrency-limit")
+        return False
+
+    async def wait(self, ticket: Ticket, entropy: int, *, timeout: float) -> None:
+        """Returns when the request's turn has come, and it must be finished. Raises Rejected."""
+        self._enqueue(ticket, entropy)
+        self._pacer.call_later(self._dispatch_one)
+        self._dispatch_all()
+        assert ticket.turn is not None
+        try:
+            async with asyncio.timeout(timeout):
+                await ticket.turn
+        except TimeoutError:
+            self.timed_out += 1
+            self._leave(ticket)
+            raise Rejected("time-out") from None
+        except asyncio.CancelledError:
+            self._cancel(ticket)
+            raise
+
+    def finish(self, ticket: Ticket) -> None:
+        """Gives the seats to whoever is next."""
+        if ticket.queue is not None:
+            self._sync()
+        del self.executing[ticket]
+        self.seats_in_use -= ticket.seats
+        self._note_demand()
+        if ticket.queue is not None:
+            self._finish_in_queue(ticket, ticket.queue)
+        if self.waiting:
+            self._dispatch_all()
+
+    def _finish_in_queue(self, ticket: Ticket, queue: Queue) -> None:
+        queue.executing -= 1
+        queue.seats_in_use -= ticket.seats
+        # It was charged an estimate when it began.
+        queue.next_r -= ticket.seats * (_ESTIMATED_SECONDS - (self.now() - ticket.started))
+        self._bound(queue)
+        if len(self.queues) > max(self.queuing.queues, 0):
+            self._drop_surplus()
+
+    def _enqueue(self, ticket: Ticket, entropy: int) -> None:
+        self._sync()
+        queue = self._choose(entropy)
+        if self.seats_in_use >= self.limit and len(queue.waiting) >= self.queuing.length:
+            self.rejected += 1
+            raise Rejected("queue-full")
+        if queue.is_idle:
+            queue.next_r = self._r
+        ticket.queue, ticket.arrival_r = queue, self._r
+        ticket.turn = asyncio.get_running_loop().create_future()
+        queue.waiting.append(ticket)
+        self.waiting += 1
+        self.seats_waiting += ticket.seats
+        self._note_demand()
+
+    def _choose(self, entropy: int) -> Queue:
+        """Of the flow's hand, the one with the least to do; among equals they take turns."""
+        hand = deal(entropy, deck=self.queuing.queues, hand=self.queuing.hand)
+        self._dealt += 1
+        turned = hand[self._dealt % len(hand) :] + hand[: self._dealt % len(hand)]
+        return min((self.queues[card] for card in turned), key=lambda queue: queue.waiting_work)
+
+    def _dispatch_all(self) -> None:
+        while self.waiting and self.seats_in_use < self.limit and self._pacer.begin():
+            if not self._dispatch():
+                return
+        if self.waiting and self.seats_in_use < self.limit:
+            self._pacer.call_later(self._dispatch_one)
+
+    def _dispatch_one(self) -> bool:
+        """For the pacer: whether there is more to begin after this one."""
+        if not self.waiting or self.seats_in_use >= self.limit or not self._pacer.begin():
+            return bool(self.waiting) and self.seats_in_use < self.limit
+        return self._dispatch() and bool(self.waiting) and self.seats_in_use < self.limit
+
+    def _dispatch(self) -> bool:
+        """False when the one whose turn it is must wait for more seats."""
+        self._sync()
+        queue = self._next_queue()
+        ticket = queue.waiting[0]
+        assert ticket.turn is not None
+        if ticket.turn.done():  # its client has gone, and will clean up when it is its task's turn
+            self._leave(ticket)
+            return True
+        if not self._fits(ticket.seats):
+            return False
+        queue.waiting.popleft()
+        self.waiting -= 1
+        self.seats_waiting -= ticket.seats
+        queue.executing += 1
+        queue.seats_in_use += ticket.seats
+        queue.next_r += ticket.work
+        self._bound(queue)
+        ticket.started = self.now()
+        self._run(ticket)
+        ticket.turn.set_result(None)
+        return True
+
+    def _next_queue(self) -> Queue:
+        """The one whose next request would be done first in virtual time, the search beginning behind the last."""
+        count = len(self.queues)
+        best, best_at = None, 0.0
+        for step in range(1, count + 1):
+            index = (self._robin + step) % count
+            queue = self.queues[index]
+            if not queue.waiting:
+                continue
+            finish = queue.next_r + queue.waiting[0].work
+            if best is None or finish < best_at:
+                best, best_at, chosen = queue, finish, index
+        assert best is not None, "called only while somebody waits"
+        self._robin = chosen
+        return best
+
+    def _run(self, ticket: Ticket) -> None:
+        self.dispatched += 1
+        self.executing[ticket] = None
+        self.seats_in_use += ticket.seats
+        self._note_demand()
+
+    def _fits(self, seats: int) -> bool:
+        """What is wider than the whole level runs when nothing else does."""
+        return self.seats_in_use + seats <= self.limit or (seats > self.limit and not self.executing)
+
+    def _cancel(self, ticket: Ticket) -> None:
+        """The client has gone: while it waited, or just when its turn came."""
+        self.cancelled += 1
+        if ticket in self.executing:
+            self.finish(ticket)
+        else:
+            self._leave(ticket)
+
+    def _leave(self, ticket: Ticket) -> None:
+        """Once it has left, again is nothing."""
+        assert ticket.queue is not None
+        if ticket not in ticket.queue.waiting:
+            return
+        ticket.queue.waiting.remove(ticket)
+        self.waiting -= 1
+        self.seats_waiting -= ticket.seats
+        self.rejected += 1
+        self._bound(ticket.queue)
+        self._note_demand()
+
+    def _bound(self, queue: Queue) -> None:
+        """A queue saves up nothing while it has nothing to do."""
+        if queue.waiting:
+            queue.next_r = max(queue.next_r, queue.waiting[0].arrival_r)
+
+    def _sync(self) -> None:
+        """Virtual time is what each of the busy queues has got, were all served alike: the seats that are really in
+        use, not those that could be, since what is paced runs later and not longer."""
+        now = self.now()
+        active = sum(1 for queue in self.queues if not queue.is_idle)
+        if active:
+            self._r += self.seats_in_use / active * (now - self._at)
+        self._at = now
+
+    def _drop_surplus(self) -> None:
+        while len(self.queues) > max(self.queuing.queues, 0) and self.queues[-1].is_idle:
+            self.queues.pop()
+
+    def _note_demand(self) -> None:
+        self.demand.set(self.seats_in_use + self.seats_waiting)

@@ -1,0 +1,82 @@
+"""The configuration consumer: flow control follows what the API says, and schemas say whether their level exists."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+
+from pilothouse.apiserver.flowcontrol.controller import FlowController
+from pilothouse.apiserver.registry.informer import RegistryInformer
+from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.kube.flowcontrol.flow_schemas import FlowSchemaStatusStrategy
+from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.times import now
+
+_log = logging.getLogger(__name__)
+
+_DANGLING = "Dangling"
+_FIELD_MANAGER = "api-priority-and-fairness-config-consumer-v1"
+
+
+class ConfigurationConsumer:
+    def __init__(self, controller: FlowController, schemas: RegistryStore, levels: RegistryStore) -> None:
+        self._controller = controller
+        self._schemas, self._levels = RegistryInformer(schemas), RegistryInformer(levels)
+        self._statuses = OwnAccess(schemas.with_strategy(FlowSchemaStatusStrategy()), _FIELD_MANAGER)
+        self._changed = asyncio.Event()
+        for informer in (self._schemas, self._levels):
+            informer.listen(lambda _: self._changed.set())
+
+    async def start(self, context: HookContext) -> None:
+        context.spawn(self._schemas.run(), name="flow schemas")
+        context.spawn(self._levels.run(), name="priority levels")
+        context.spawn(self._controller.run(), name="priority-and-fairness seats")
+        context.spawn(self._follow(), name="priority-and-fairness-config-consumer")
+
+    async def _follow(self) -> None:
+        """Several changes at once are taken over together."""
+        await asyncio.gather(self._schemas.wait_synced(), self._levels.wait_synced())
+        while True:
+            self._changed.clear()
+            schemas = self._schemas.all()
+            self._controller.configure(schemas, self._levels.all())
+            await self._tell(schemas)
+            await self._changed.wait()
+
+    async def _tell(self, schemas: list[Json]) -> None:
+        for schema in schemas:
+            wanted = self._condition(schema)
+            if not _says(schema, wanted):
+                try:
+                    await self._statuses.update(schema, partial(_put, wanted))
+                except StatusError as error:
+                    _log.warning("the status of flow schema %s is not written: %s", name_of(schema), error)
+
+    def _condition(self, schema: Json) -> Json:
+        level = schema["spec"]["priorityLevelConfiguration"]["name"]
+        exists = self._levels.get(level) is not None
+        what = f"This FlowSchema references the PriorityLevelConfiguration object named {quote(level)}"
+        return {
+            "type": _DANGLING,
+            "status": "False" if exists else "True",
+            "lastTransitionTime": now(),
+            "reason": "Found" if exists else "NotFound",
+            "message": f"{what} {'and it exists' if exists else 'but there is no such object'}",
+        }
+
+
+def _says(schema: Json, wanted: Json) -> bool:
+    conditions = (schema.get("status") or {}).get("conditions") or []
+    known: Json = next((each for each in conditions if each.get("type") == _DANGLING), {})
+    return all(known.get(field) == wanted[field] for field in ("status", "reason", "message"))
+
+
+def _put(wanted: Json, schema: Json) -> None:
+    status = schema.setdefault("status", {})
+    others = [each for each in status.get("conditions") or [] if each.get("type") != _DANGLING]
+    status["conditions"] = [*others, wanted]
