@@ -29,6 +29,9 @@ class ControllerDescriptor:
 
 
 CONTROLLERS = (
+    ControllerDescriptor(
+        "clusterrole-aggregation-controller", "clusterroleaggregation.controller", "clusterrole-aggregation"
+    ),
     ControllerDescriptor("garbage-collector-controller", "garbagecollector.controller", "garbagecollector"),
     ControllerDescriptor("namespace-controller", "namespace.controller", "namespace"),
     ControllerDescriptor(

@@ -1,0 +1,71 @@
+"""clusterrole-aggregation-controller: a role with an aggregation rule has the rules of all roles that it selects.
+
+They are applied under a field manager of their own, so that whoever wrote the aggregation rule is not their owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.cache.indexer import Indexer
+from pilothouse.client.controller.runner import Controller
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.machinery.objects import Json, labels_of, name_of
+from pilothouse.machinery.selectors.label_selector import from_label_selector
+
+FIELD_MANAGER = "clusterrole-aggregation-controller"
+CLUSTER_ROLES = GroupVersionResource("rbac.authorization.k8s.io", "v1", "clusterroles")
+_QUEUE = "ClusterRoleAggregator"
+_WORKERS = 5
+
+
+async def run(context: ControllerContext) -> None:
+    queue, informer = context.queue(_QUEUE, str), context.informer(CLUSTER_ROLES)
+    roles = context.client.for_resource(CLUSTER_ROLES)
+
+    def enqueue() -> None:
+        """Any change of any role can be one for any role that aggregates; those are few."""
+        for role in informer.indexer.list():
+            if role.get("aggregationRule") is not None:
+                queue.add(name_of(role))
+
+    async def sync(name: str) -> None:
+        role = informer.indexer.get_by_key(name)
+        if role is None or role.get("aggregationRule") is None:
+            return
+        rules = aggregated_rules(role, informer.indexer)
+        if rules != (role.get("rules") or []):
+            await roles.apply(_applied(name, rules), field_manager=FIELD_MANAGER, force=True)
+
+    informer.add_event_handler(
+        ResourceEventHandlerFuncs(
+            add=lambda role: enqueue(), update=lambda old, new: enqueue(), delete=lambda role: enqueue()
+        )
+    )
+    controller = Controller(_QUEUE, sync, caches=(informer,), workers=_WORKERS, queue=queue, clock=context.clock)
+    await controller.run()
+
+
+def aggregated_rules(role: Json, roles: Indexer) -> list[Json]:
+    """Each rule once, in the order of the selectors and of the selected roles' names."""
+    rules: list[Json] = []
+    for selected in _selected(role, roles):
+        for rule in selected.get("rules") or ():
+            if rule not in rules:
+                rules.append(rule)
+    return rules
+
+
+def _selected(role: Json, roles: Indexer) -> Iterator[Json]:
+    for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
+        matches = from_label_selector(selector).matches
+        found = (each for each in roles.list() if matches(labels_of(each)) and name_of(each) != name_of(role))
+        yield from sorted(found, key=name_of)
+
+
+def _applied(name: str, rules: list[Json]) -> Json:
+    """An apply that says nothing about rules takes back all those that were applied before."""
+    role: Json = {"apiVersion": str(CLUSTER_ROLES.group_version), "kind": "ClusterRole", "metadata": {"name": name}}
+    return role | ({"rules": rules} if rules else {})
