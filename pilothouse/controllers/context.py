@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from prometheus_client import CollectorRegistry
 
@@ -18,6 +18,9 @@ from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, metadata
 
 T = TypeVar("T", bound=Hashable)
+
+SignToken: TypeAlias = Callable[[Json], Awaitable[str]]
+"""A token with these claims. Raises OSError, ValueError where the key can not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,9 @@ class ControllerConfig:
     concurrent_serviceaccount_token_syncs: int = 5
     root_ca: bytes = b""
     """The CA of this server's certificate, as PEM. With none, it is given to nobody."""
+    sign_token: SignToken | None = None
+    """Signs the tokens that are kept in secrets. With none, there are no such."""
+    legacy_service_account_token_clean_up_period: float = 365 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)

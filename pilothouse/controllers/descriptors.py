@@ -33,11 +33,17 @@ CONTROLLERS = (
         "clusterrole-aggregation-controller", "clusterroleaggregation.controller", "clusterrole-aggregation"
     ),
     ControllerDescriptor("garbage-collector-controller", "garbagecollector.controller", "garbagecollector"),
+    ControllerDescriptor(
+        "legacy-serviceaccount-token-cleaner-controller",
+        "serviceaccount.legacy_token_cleaner",
+        "legacy-service-account-token-cleaner",
+    ),
     ControllerDescriptor("namespace-controller", "namespace.controller", "namespace"),
     ControllerDescriptor(
         "root-ca-certificate-publisher-controller", "certificates.root_ca_publisher", "root-ca-cert-publisher"
     ),
     ControllerDescriptor("serviceaccount-controller", "serviceaccount.controller", "serviceaccount"),
+    ControllerDescriptor("serviceaccount-token-controller", "serviceaccount.tokens_controller", "serviceaccount-token"),
     ControllerDescriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicystatus.controller"),
 )
 """By name."""

@@ -6,5 +6,6 @@ from pilothouse.machinery.names import GroupVersionResource
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
+PODS = GroupVersionResource("", "v1", "pods")
 SECRETS = GroupVersionResource("", "v1", "secrets")
 SERVICE_ACCOUNTS = GroupVersionResource("", "v1", "serviceaccounts")

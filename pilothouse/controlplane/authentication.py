@@ -11,12 +11,16 @@ from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticat
 from pilothouse.apiserver.authn.tokens import StaticTokens, read_token_file
 from pilothouse.apiserver.authn.union import UnionAuthenticator
 from pilothouse.apiserver.authn.x509 import X509Authenticator
+from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
 from pilothouse.controlplane.front_proxy import FrontProxy
 from pilothouse.controlplane.options.authentication import AuthenticationOptions
+from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.getter import StoredObjects
+from pilothouse.kube.serviceaccount.legacy import LegacyValidator, SecretUses
 from pilothouse.kube.serviceaccount.validator import Validator
 
 
@@ -25,11 +29,13 @@ def build_token_authenticator(
 ) -> TokenAuthenticator:
     """Raises ValueError when the token file makes no sense, OSError when it can not be read."""
     users = read_token_file(Path(options.token_auth_file)) if options.token_auth_file else {}
-    validator = Validator(StoredObjects(registries))
+    objects = StoredObjects(registries)
+    legacy = LegacyValidator(objects, SecretUses(OwnAccess(registries.open(SECRETS))))
     return UnionTokenAuthenticator(
         [
             StaticTokens(users, service_accounts.audiences),
-            ServiceAccountTokenAuthenticator(service_accounts, validator),
+            ServiceAccountTokenAuthenticator(service_accounts, Validator(objects)),
+            ServiceAccountTokenAuthenticator(service_accounts, legacy, issuers=(LEGACY_ISSUER,)),
         ]
     )
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pilothouse.controllers.context import ControllerConfig
+from pilothouse.controllers.context import ControllerConfig, SignToken
+from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.controlplane.service_accounts import service_account_config
+from pilothouse.kube.serviceaccount.issuer import TokenIssuer
+from pilothouse.kube.serviceaccount.keys import SigningKey
 
 _SHARED_STORE_GRACE, _OWN_STORE_GRACE = 5.0, 0.5
 """Before a namespace is emptied: other servers learn of its end with a delay; here only requests in flight do not."""
@@ -21,6 +25,8 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         concurrent_gc_syncs=given.concurrent_gc_syncs,
         concurrent_serviceaccount_token_syncs=given.concurrent_serviceaccount_token_syncs,
         root_ca=_root_ca(options),
+        sign_token=_sign_token(options),
+        legacy_service_account_token_clean_up_period=given.legacy_service_account_token_clean_up_period,
     )
 
 
@@ -28,3 +34,8 @@ def _root_ca(options: CompletedOptions) -> bytes:
     """A serving certificate that was given vouches for itself."""
     own = CertificatePaths.under(Path(options.pilothouse.data_dir)).ca_cert
     return Path(options.controllers.root_ca_file or options.secure_serving.tls_cert_file or own).read_bytes()
+
+
+def _sign_token(options: CompletedOptions) -> SignToken | None:
+    key = service_account_config(options).signing_key_file
+    return TokenIssuer(LEGACY_ISSUER, SigningKey(key)).sign if key else None

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import re
 
 from kubectl import Kubectl
+
+TOKEN_SECRET = """
+apiVersion: v1
+kind: Secret
+type: kubernetes.io/service-account-token
+metadata: {name: token, annotations: {kubernetes.io/service-account.name: robot}}
+"""
 
 
 def _with_token(kubectl: Kubectl, token: str) -> tuple[str, ...]:
@@ -33,6 +41,18 @@ def test_a_token_bound_to_a_secret_dies_with_it(kubectl: Kubectl) -> None:
     kubectl("auth", "whoami", *_with_token(kubectl, token))
     kubectl("delete", "secret", "bond")
     assert "Unauthorized" in kubectl.fails("auth", "whoami", *_with_token(kubectl, token))
+
+
+def test_a_secret_that_asks_for_a_token_gets_one_that_says_who_one_is(kubectl: Kubectl, namespace: str) -> None:
+    kubectl("create", "serviceaccount", "robot", "-n", namespace)
+    kubectl("create", "-f", "-", "-n", namespace, stdin=TOKEN_SECRET)
+    kubectl("wait", "secret/token", "--for=jsonpath={.data.token}", "--timeout=20s", "-n", namespace)
+    data = kubectl.json("get", "secret", "token", "-n", namespace)["data"]
+    token = base64.b64decode(data["token"]).decode()
+    shown = kubectl("auth", "whoami", *_with_token(kubectl, token))
+    assert re.search(rf"^Username +system:serviceaccount:{namespace}:robot$", shown, re.MULTILINE)
+    published = kubectl.json("get", "cm", "kube-root-ca.crt", "-n", namespace)["data"]["ca.crt"]
+    assert base64.b64decode(data["ca.crt"]).decode() == published
 
 
 def test_a_token_for_too_short_a_life_is_refused(kubectl: Kubectl) -> None:

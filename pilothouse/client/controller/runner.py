@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from pilothouse.client.clock import REAL_CLOCK, Clock, done_within
+from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.workqueue.queue import ShutDown
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.machinery.errors import StatusError
 
 logger = logging.getLogger(__name__)
 
@@ -120,18 +122,22 @@ class Controller(Generic[T]):
     async def _reconcile_one(self, item: T) -> None:
         try:
             result = await self._reconcile(item)
-        except Exception:
-            self._failed(item)
+        except Exception as error:
+            self._failed(item, error)
             return
         self.queue.forget(item)
         if result is not None:
             self.queue.add_after(item, result.after)
 
-    def _failed(self, item: T) -> None:
+    def _failed(self, item: T, error: Exception) -> None:
+        """A refusal by the server is told in one line; anything else with where it came from."""
+        trace = None if isinstance(error, (StatusError, ConnectionFailed)) else error
         failures = self.queue.num_requeues(item)
         if self._max_retries is not None and failures >= self._max_retries:
-            logger.exception("controller %s gives up on %r after %d retries", self.name, item, failures)
+            told = "controller %s gives up on %r after %d retries: %s"
+            logger.error(told, self.name, item, failures, error, exc_info=trace)
             self.queue.forget(item)
         else:
-            logger.exception("controller %s failed to reconcile %r, will try again", self.name, item)
+            told = "controller %s failed to reconcile %r, will try again: %s"
+            logger.error(told, self.name, item, error, exc_info=trace)
             self.queue.add_rate_limited(item)

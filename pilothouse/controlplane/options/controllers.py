@@ -41,6 +41,12 @@ class ControllerOptions:
         "",
         "File with the CA that pods shall trust this server by. By default, what signed the serving certificate.",
     )
+    legacy_service_account_token_clean_up_period: float = flag(
+        "legacy-service-account-token-clean-up-period",
+        DURATION,
+        365 * 24 * 3600.0,
+        "How long a token secret that was made for an account must be unused before it is deleted.",
+    )
     leader_elect: bool = flag(
         "leader-elect",
         BOOL,
@@ -70,6 +76,8 @@ class ControllerOptions:
         ):
             if number < 1:
                 yield f"concurrent-{name}-syncs must be greater than 0, but got {number}"
+        if self.legacy_service_account_token_clean_up_period <= 0:
+            yield "legacy-service-account-token-clean-up-period must be greater than 0"
         if self.leader_elect:
             yield from self._validate_times()
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.pod_secrets import pod_secret_names
 
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
-_CSI = ("controllerPublishSecretRef", "nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef")
-_NAMING = frozenset(("secretKeyRef", "secretRef", *_CSI))
 
 
 def is_limited_to_its_secrets(account: Json) -> bool:
@@ -64,20 +62,4 @@ def _not_allowed(what: str, account: Json, kind: str = "secret") -> str:
 
 
 def has_secret_references(spec: Json) -> bool:
-    return any(_secret_names(spec))
-
-
-def _secret_names(value: Any) -> Iterator[str]:
-    """Wherever a pod's spec names a secret, it does so under one of a few keys."""
-    if isinstance(value, list):
-        for item in value:
-            yield from _secret_names(item)
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            if key in _NAMING and isinstance(inner, dict):
-                yield inner.get("name") or inner.get("secretName") or ""
-            elif key == "secretName" and isinstance(inner, str):
-                yield inner
-            elif key == "imagePullSecrets":
-                yield from (secret.get("name") or "" for secret in inner or ())
-            yield from _secret_names(inner)
+    return bool(pod_secret_names(spec))

@@ -10,6 +10,7 @@ from binascii import Error as Base64Error
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 import orjson
 
@@ -17,7 +18,6 @@ from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity
 from pilothouse.apiserver.authn.user import User
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.keys import VerifyingKeys
-from pilothouse.kube.serviceaccount.validator import Validator, user_of
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
@@ -37,9 +37,19 @@ class _NoToken(Exception):
     """No signed token at all."""
 
 
+class TokenValidator(Protocol):
+    def user_of(self, claims: Json) -> User: ...
+
+    async def validate(self, claims: Json, token: str) -> None:
+        """Raises InvalidToken."""
+
+
 class ServiceAccountTokenAuthenticator:
-    def __init__(self, config: ServiceAccountConfig, validator: Validator) -> None:
-        self._issuers = frozenset(config.issuers)
+    def __init__(
+        self, config: ServiceAccountConfig, validator: TokenValidator, *, issuers: Sequence[str] | None = None
+    ) -> None:
+        """Believes the configured issuers, or these."""
+        self._issuers = frozenset(config.issuers if issuers is None else issuers)
         self._audiences = config.audiences
         self._keys = VerifyingKeys(config.verifying_files)
         self._validator = validator
@@ -55,7 +65,7 @@ class ServiceAccountTokenAuthenticator:
         except _NoToken:
             return None
         accepted = self._accepted_audiences(verified.claims, self._audiences if audiences is None else audiences)
-        await self._validator.validate(verified.claims)
+        await self._validator.validate(verified.claims, token)
         return TokenIdentity(verified.user, accepted)
 
     def _verify(self, token: str) -> _Verified:
@@ -71,7 +81,7 @@ class ServiceAccountTokenAuthenticator:
             except jwt.InvalidTokenError:
                 continue
             claims: Json = orjson.loads(payload)
-            return _Verified(claims, user_of(claims))
+            return _Verified(claims, self._validator.user_of(claims))
         raise InvalidToken(_WRONG_SIGNATURE)
 
     def _accepted_audiences(self, claims: Json, wanted: Sequence[str]) -> tuple[str, ...]:

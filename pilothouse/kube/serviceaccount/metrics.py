@@ -1,4 +1,5 @@
-"""Whether the clients in pods renew the tokens that admission gave them, under upstream's names."""
+"""Whether the clients in pods renew the tokens that admission gave them, and who still uses tokens that do not expire,
+under upstream's names."""
 
 from __future__ import annotations
 
@@ -10,3 +11,17 @@ STALE_TOKENS = Counter(
     "serviceaccount_stale_tokens", "Uses of pods' tokens that should have been renewed before.", registry=REGISTRY
 )
 VALID_TOKENS = Counter("serviceaccount_valid_tokens", "Uses of pods' tokens in their time.", registry=REGISTRY)
+LEGACY_TOKENS = Counter(
+    "serviceaccount_legacy_tokens", "Cumulative legacy service account tokens used", registry=REGISTRY
+)
+MANUAL_TOKENS = Counter(
+    "serviceaccount_legacy_manual_token_uses", "Cumulative manually created legacy tokens used", registry=REGISTRY
+)
+AUTO_TOKENS = Counter(
+    "serviceaccount_legacy_auto_token_uses", "Cumulative auto-generated legacy tokens used", registry=REGISTRY
+)
+INVALID_AUTO_TOKENS = Counter(
+    "serviceaccount_invalid_legacy_auto_token_uses",
+    "Cumulative invalid auto-generated legacy tokens used",
+    registry=REGISTRY,
+)

@@ -30,7 +30,10 @@ class Validator:
     getter: TokenGetter
     clock: Clock = system_clock
 
-    async def validate(self, claims: Json) -> None:
+    def user_of(self, claims: Json) -> User:
+        return user_of(claims)
+
+    async def validate(self, claims: Json, token: str = "") -> None:
         """Raises InvalidToken."""
         self._check_times(claims)
         private = part(claims, PRIVATE)

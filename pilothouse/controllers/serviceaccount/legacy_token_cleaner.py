@@ -1,0 +1,140 @@
+"""legacy-serviceaccount-token-cleaner-controller: tokens that once were made for every account, and that nobody used
+for a long time, are first marked invalid and then deleted.
+
+Only secrets that an account refers to were made for it; those that somebody wrote by hand stay. Days are compared
+as they are written in labels: 2026-05-01.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+
+from pilothouse.client.cache.shared_informer import wait_for_cache_sync
+from pilothouse.client.rest.options import DeleteOptions
+from pilothouse.client.wait import until
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resources import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS
+from pilothouse.controllers.serviceaccount.token_secrets import (
+    ACCOUNT_NAME,
+    ACCOUNT_UID,
+    INVALID_SINCE,
+    LAST_USED,
+    TOKENS,
+    refers_to,
+)
+from pilothouse.machinery.errors import Conflict, NotFound, StatusError
+from pilothouse.machinery.objects import (
+    Json,
+    annotations_of,
+    labels_of,
+    metadata,
+    name_of,
+    namespace_of,
+    resource_version_of,
+    uid_of,
+)
+from pilothouse.machinery.pod_secrets import pod_secret_names
+from pilothouse.machinery.times import parse_time
+
+logger = logging.getLogger(__name__)
+
+SYNC_INTERVAL = 24 * 3600.0
+_TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
+
+
+async def run(context: ControllerContext) -> None:
+    cleaner = _Cleaner(context)
+    await cleaner.wait_synced()
+    await until(cleaner.clean, SYNC_INTERVAL, clock=context.clock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """One look at all secrets."""
+
+    now: datetime
+    unused_since: datetime
+    mounted: dict[str, set[str]] = field(default_factory=dict)
+    """The names of the secrets that pods use, by namespace; filled when first asked for."""
+
+    @property
+    def keep_from(self) -> str:
+        return self.unused_since.date().isoformat()
+
+
+class _Cleaner:
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._accounts = context.informer(SERVICE_ACCOUNTS)
+        self._secrets = context.informer(SECRETS, TOKENS)
+        self._period = timedelta(seconds=context.config.legacy_service_account_token_clean_up_period)
+
+    async def wait_synced(self) -> None:
+        await wait_for_cache_sync(self._accounts, self._secrets)
+
+    async def clean(self) -> None:
+        now = datetime.fromtimestamp(self._context.clock.wall(), UTC)
+        if now < await self._tracked_since() + self._period:
+            return
+        round_ = _Round(now, now - self._period)
+        for secret in self._secrets.indexer.list():
+            try:
+                if await self._is_unused(secret, round_):
+                    await self._invalidate_or_delete(secret, round_)
+            except StatusError as error:
+                logger.error("can not clean up secret %s/%s: %s", namespace_of(secret), name_of(secret), error)
+
+    async def _tracked_since(self) -> datetime:
+        """The first moment of the first whole day on which uses were written down. Raises StatusError, ValueError."""
+        maps = self._context.client.for_resource(CONFIG_MAPS, namespace="kube-system")
+        since = ((await maps.get(_TRACKING)).get("data") or {}).get("since") or ""
+        return datetime.combine(date.fromisoformat(since), datetime.min.time(), UTC) + timedelta(days=1)
+
+    async def _is_unused(self, secret: Json, round_: _Round) -> bool:
+        created = parse_time(metadata(secret).get("creationTimestamp") or "")
+        if created is None or created >= round_.unused_since or metadata(secret).get("deletionTimestamp"):
+            return False
+        last_used = labels_of(secret).get(LAST_USED)
+        if last_used is not None and (not _is_day(last_used) or last_used >= round_.keep_from):
+            return False
+        return self._was_generated(secret) and name_of(secret) not in await self._mounted(namespace_of(secret), round_)
+
+    def _was_generated(self, secret: Json) -> bool:
+        said = annotations_of(secret)
+        account = self._accounts.indexer.get_by_key(f"{namespace_of(secret)}/{said.get(ACCOUNT_NAME, '')}")
+        if account is None or said.get(ACCOUNT_UID, "") not in ("", uid_of(account)):
+            return False
+        return refers_to(account, name_of(secret))
+
+    async def _mounted(self, namespace: str, round_: _Round) -> set[str]:
+        """Asked for once a day, so the pods need not be kept in memory."""
+        if namespace not in round_.mounted:
+            found: set[str] = set()
+            async for page in self._context.client.for_resource(PODS, namespace=namespace).pages():
+                for pod in page["items"]:
+                    found.update(pod_secret_names(pod.get("spec") or {}))
+            round_.mounted[namespace] = found
+        return round_.mounted[namespace]
+
+    async def _invalidate_or_delete(self, secret: Json, round_: _Round) -> None:
+        secrets = self._context.client.for_resource(SECRETS, namespace=namespace_of(secret))
+        name, invalid_since = name_of(secret), labels_of(secret).get(INVALID_SINCE, "")
+        if not _is_day(invalid_since):
+            today = round_.now.date().isoformat()
+            logger.info("Mark the auto-generated service account token as invalid: %s/%s", namespace_of(secret), name)
+            await secrets.patch(name, {"metadata": {"uid": uid_of(secret), "labels": {INVALID_SINCE: today}}})
+        elif invalid_since < round_.keep_from:
+            logger.info("Delete auto-generated service account token: %s/%s", namespace_of(secret), name)
+            try:
+                await secrets.delete(name, DeleteOptions(resource_version=resource_version_of(secret)))
+            except (Conflict, NotFound):
+                return
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False

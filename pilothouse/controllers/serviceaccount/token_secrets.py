@@ -1,0 +1,50 @@
+"""Secrets that hold tokens of service accounts: what says so, and what the tokens in them claim."""
+
+from __future__ import annotations
+
+import base64
+
+from pilothouse.controllers.context import Selection
+from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, uid_of
+
+TOKEN_TYPE = "kubernetes.io/service-account-token"
+ACCOUNT_NAME = "kubernetes.io/service-account.name"
+ACCOUNT_UID = "kubernetes.io/service-account.uid"
+LAST_USED = "kubernetes.io/legacy-token-last-used"
+INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"
+
+TOKENS = Selection(field_selector=f"type={TOKEN_TYPE}")
+
+LEGACY_ISSUER = "kubernetes/serviceaccount"
+"""Who issues tokens that are kept in secrets and never expire."""
+_CLAIM = "kubernetes.io/serviceaccount"
+CLAIMED_NAMESPACE = f"{_CLAIM}/namespace"
+CLAIMED_SECRET = f"{_CLAIM}/secret.name"
+CLAIMED_NAME = f"{_CLAIM}/service-account.name"
+CLAIMED_UID = f"{_CLAIM}/service-account.uid"
+
+
+def legacy_claims(account: Json, secret: Json) -> Json:
+    """All claims but the issuer's name."""
+    namespace, name = namespace_of(account), name_of(account)
+    return {
+        "sub": f"system:serviceaccount:{namespace}:{name}",
+        CLAIMED_NAMESPACE: namespace,
+        CLAIMED_NAME: name,
+        CLAIMED_UID: uid_of(account),
+        CLAIMED_SECRET: name_of(secret),
+    }
+
+
+def is_token_of(secret: Json, account: Json) -> bool:
+    """A secret that does not say the account's uid belongs to whichever account has the name."""
+    said = annotations_of(secret)
+    return said.get(ACCOUNT_NAME) == name_of(account) and said.get(ACCOUNT_UID, "") in ("", uid_of(account))
+
+
+def refers_to(account: Json, secret: str) -> bool:
+    return any(reference.get("name") == secret for reference in account.get("secrets") or ())
+
+
+def encoded(value: bytes) -> str:
+    return base64.b64encode(value).decode()

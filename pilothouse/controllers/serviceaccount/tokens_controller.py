@@ -1,0 +1,184 @@
+"""serviceaccount-token-controller: fills secrets that ask for a token, and deletes them with their account.
+
+Two queues: accounts that may be gone take their tokens with them; secrets are filled, or deleted, or, once they are
+gone themselves, no longer referred to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import last_known_state
+from pilothouse.client.controller.runner import Controller
+from pilothouse.client.rest.options import DeleteOptions
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resources import SECRETS, SERVICE_ACCOUNTS
+from pilothouse.controllers.serviceaccount.token_filling import TokenFiller
+from pilothouse.controllers.serviceaccount.token_secrets import (
+    ACCOUNT_NAME,
+    ACCOUNT_UID,
+    TOKENS,
+    is_token_of,
+    refers_to,
+)
+from pilothouse.machinery.errors import Conflict, NotFound
+from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, namespace_of, uid_of
+
+_MAX_RETRIES = 10
+_REFERENCE_ATTEMPTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class _AccountKey:
+    namespace: str
+    name: str
+    uid: str
+
+    @classmethod
+    def of(cls, account: Json) -> _AccountKey:
+        return cls(namespace_of(account), name_of(account), uid_of(account))
+
+    @property
+    def as_account(self) -> Json:
+        return {"metadata": {"namespace": self.namespace, "name": self.name, "uid": self.uid}}
+
+
+@dataclass(frozen=True, slots=True)
+class _SecretKey:
+    namespace: str
+    name: str
+    uid: str
+    account: str
+    account_uid: str
+    """Empty for a secret that does not say it yet."""
+
+    @classmethod
+    def of(cls, secret: Json) -> _SecretKey:
+        said = annotations_of(secret)
+        return cls(
+            namespace_of(secret), name_of(secret), uid_of(secret), said.get(ACCOUNT_NAME, ""), said.get(ACCOUNT_UID, "")
+        )
+
+
+async def run(context: ControllerContext) -> None:
+    sign = context.config.sign_token
+    if sign is not None:
+        await _TokensController(context, TokenFiller(context.client, context.config.root_ca, sign)).run()
+
+
+class _TokensController:
+    def __init__(self, context: ControllerContext, filler: TokenFiller) -> None:
+        self._accounts = context.informer(SERVICE_ACCOUNTS)
+        self._secrets = context.informer(SECRETS, TOKENS)
+        self._account_queue = context.queue("serviceaccount_tokens_service", _AccountKey)
+        self._secret_queue = context.queue("serviceaccount_tokens_service", _SecretKey)
+        self._context = context
+        self._filler = filler
+
+    async def run(self) -> None:
+        self._accounts.add_event_handler(
+            ResourceEventHandlerFuncs(
+                add=self._enqueue_account, update=lambda old, new: self._enqueue_account(new), delete=self._account_gone
+            )
+        )
+        self._secrets.add_event_handler(
+            ResourceEventHandlerFuncs(
+                add=self._enqueue_secret, update=lambda old, new: self._enqueue_secret(new), delete=self._secret_gone
+            )
+        )
+        caches, workers = (self._accounts, self._secrets), self._context.config.concurrent_serviceaccount_token_syncs
+        accounts = Controller(
+            "serviceaccount_tokens",
+            self._sync_account,
+            caches=caches,
+            workers=workers,
+            queue=self._account_queue,
+            max_retries=_MAX_RETRIES,
+        )
+        secrets = Controller(
+            "serviceaccount_tokens",
+            self._sync_secret,
+            caches=caches,
+            workers=workers,
+            queue=self._secret_queue,
+            max_retries=_MAX_RETRIES,
+        )
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(accounts.run())
+            tasks.create_task(secrets.run())
+
+    def _enqueue_account(self, account: Json) -> None:
+        self._account_queue.add(_AccountKey.of(account))
+
+    def _account_gone(self, deleted: Deleted) -> None:
+        if (account := last_known_state(deleted)) is not None:
+            self._enqueue_account(account)
+
+    def _enqueue_secret(self, secret: Json) -> None:
+        if annotations_of(secret).get(ACCOUNT_NAME):
+            self._secret_queue.add(_SecretKey.of(secret))
+
+    def _secret_gone(self, deleted: Deleted) -> None:
+        if (secret := last_known_state(deleted)) is not None:
+            self._enqueue_secret(secret)
+
+    async def _sync_account(self, key: _AccountKey) -> None:
+        if self._cached_account(key.namespace, key.name, key.uid) is not None:
+            return
+        for secret in self._secrets.indexer.by_index("namespace", key.namespace):
+            if is_token_of(secret, key.as_account):
+                await self._delete(secret)
+
+    async def _sync_secret(self, key: _SecretKey) -> None:
+        secret = self._secrets.indexer.get_by_key(f"{key.namespace}/{key.name}")
+        if secret is None or uid_of(secret) != key.uid:
+            if self._cached_account(key.namespace, key.account, key.account_uid) is not None:
+                await self._remove_reference(key)
+            return
+        account = await self._account(key)
+        if account is None:
+            await self._delete(secret)
+        else:
+            await self._filler.fill(account, secret)
+
+    def _cached_account(self, namespace: str, name: str, uid: str) -> Json | None:
+        found = self._accounts.indexer.get_by_key(f"{namespace}/{name}")
+        return found if found is not None and uid in ("", uid_of(found)) else None
+
+    async def _account(self, key: _SecretKey) -> Json | None:
+        """The server is asked before a secret is deleted: the cache may not know a new account yet."""
+        if (cached := self._cached_account(key.namespace, key.account, key.account_uid)) is not None:
+            return cached
+        accounts = self._context.client.for_resource(SERVICE_ACCOUNTS, namespace=key.namespace)
+        try:
+            found = await accounts.get(key.account)
+        except NotFound:
+            return None
+        return found if key.account_uid in ("", uid_of(found)) else None
+
+    async def _delete(self, secret: Json) -> None:
+        """One that is gone, or is another of the same name by now, is none of our business."""
+        secrets = self._context.client.for_resource(SECRETS, namespace=namespace_of(secret))
+        try:
+            await secrets.delete(name_of(secret), DeleteOptions(uid=uid_of(secret)))
+        except (NotFound, Conflict):
+            return
+
+    async def _remove_reference(self, key: _SecretKey) -> None:
+        """Raises Conflict when others write the account all the time."""
+        accounts = self._context.client.for_resource(SERVICE_ACCOUNTS, namespace=key.namespace)
+        for attempt in range(1, _REFERENCE_ATTEMPTS + 1):
+            try:
+                account = await accounts.get(key.account)
+                if key.account_uid not in ("", uid_of(account)) or not refers_to(account, key.name):
+                    return
+                kept = [each for each in account["secrets"] if each.get("name") != key.name]
+                await accounts.update({**account, "metadata": metadata(account), "secrets": kept})
+                return
+            except NotFound:
+                return
+            except Conflict:
+                if attempt == _REFERENCE_ATTEMPTS:
+                    raise

@@ -1,0 +1,123 @@
+"""Tokens that are kept in secrets: good as long as their secret and their account are there, and never expiring.
+
+The day of the last use is written on the secret, so that those that nobody uses can be found.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pilothouse.apiserver.authn.interface import InvalidToken
+from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
+from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.controllers.serviceaccount.token_secrets import (
+    CLAIMED_NAME,
+    CLAIMED_NAMESPACE,
+    CLAIMED_SECRET,
+    CLAIMED_UID,
+    INVALID_SINCE,
+    LAST_USED,
+    refers_to,
+)
+from pilothouse.kube.parts import text
+from pilothouse.kube.serviceaccount.claims import user_name
+from pilothouse.kube.serviceaccount.getter import TokenGetter
+from pilothouse.kube.serviceaccount.metrics import AUTO_TOKENS, INVALID_AUTO_TOKENS, LEGACY_TOKENS, MANUAL_TOKENS
+from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.times import Clock, system_clock
+
+logger = logging.getLogger(__name__)
+
+_REQUIRED = {
+    "sub": "sub claim is missing",
+    CLAIMED_NAMESPACE: "namespace claim is missing",
+    CLAIMED_SECRET: "secretName claim is missing",
+    CLAIMED_NAME: "serviceAccountName claim is missing",
+    CLAIMED_UID: "serviceAccountUID claim is missing",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SecretUses:
+    """Writes down when the token of a secret was used, once a day."""
+
+    secrets: OwnAccess
+    clock: Clock = system_clock
+
+    async def note(self, secret: Json) -> None:
+        today = self.clock().date()
+        if labels_of(secret).get(LAST_USED) in (today.isoformat(), (today + timedelta(days=1)).isoformat()):
+            return
+
+        def label(current: Json) -> None:
+            metadata(current)["labels"] = labels_of(current) | {LAST_USED: today.isoformat()}
+
+        try:
+            await self.secrets.update(secret, label)
+        except StatusError as error:
+            where = f"{namespace_of(secret)}/{name_of(secret)}"
+            logger.error("Failed to label legacy service account token %s with last-used date: %s", where, error)
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyValidator:
+    getter: TokenGetter
+    uses: SecretUses
+
+    def user_of(self, claims: Json) -> User:
+        """Raises InvalidToken."""
+        for claim, problem in _REQUIRED.items():
+            if not text(claims, claim):
+                raise InvalidToken(problem)
+        namespace, name = claims[CLAIMED_NAMESPACE], claims[CLAIMED_NAME]
+        if claims["sub"] != user_name(namespace, name):
+            raise InvalidToken("sub claim is invalid")
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", ALL_AUTHENTICATED)
+        return User(claims["sub"], uid=claims[CLAIMED_UID], groups=groups)
+
+    async def validate(self, claims: Json, token: str) -> None:
+        """Raises InvalidToken."""
+        LEGACY_TOKENS.inc()
+        secret = await self._secret(claims, token)
+        account = await self._account(claims)
+        if labels_of(secret).get(INVALID_SINCE):
+            INVALID_AUTO_TOKENS.inc()
+            await self.uses.note(secret)
+            raise InvalidToken(_invalidated(secret, account))
+        (AUTO_TOKENS if refers_to(account, name_of(secret)) else MANUAL_TOKENS).inc()
+        await self.uses.note(secret)
+
+    async def _secret(self, claims: Json, token: str) -> Json:
+        secret = await self.getter.secret(claims[CLAIMED_NAMESPACE], claims[CLAIMED_SECRET])
+        if secret is None or metadata(secret).get("deletionTimestamp"):
+            raise InvalidToken("Token has been invalidated")
+        kept = base64.b64decode((secret.get("data") or {}).get("token") or "")
+        if not hmac.compare_digest(kept, token.encode()):
+            raise InvalidToken("Token does not match server's copy")
+        return secret
+
+    async def _account(self, claims: Json) -> Json:
+        namespace, name, uid = claims[CLAIMED_NAMESPACE], claims[CLAIMED_NAME], claims[CLAIMED_UID]
+        account = await self.getter.service_account(namespace, name)
+        if account is None:
+            raise InvalidToken(NotFound.of(GroupResource("", "serviceaccounts"), name).message)
+        if metadata(account).get("deletionTimestamp"):
+            raise InvalidToken(f"ServiceAccount {namespace}/{name} has been deleted")
+        if uid_of(account) != uid:
+            raise InvalidToken(f"ServiceAccount UID ({uid_of(account)}) does not match claim ({uid})")
+        return account
+
+
+def _invalidated(secret: Json, account: Json) -> str:
+    namespace = namespace_of(secret)
+    return (
+        f"the token in secret {namespace}/{name_of(secret)} for service account {namespace}/{name_of(account)} has been"
+        " marked invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the"
+        f" '{INVALID_SINCE}' label from the secret to temporarily allow use of this token"
+    )

@@ -1,0 +1,122 @@
+"""Tokens that are kept in secrets are believed while secret and account are there."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from service_account_tokens import write_key
+
+from pilothouse.apiserver.authn.interface import InvalidToken
+from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER, legacy_claims
+from pilothouse.kube.core.secrets import SECRETS
+from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
+from pilothouse.kube.served import Registries
+from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
+from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.kube.serviceaccount.getter import StoredObjects
+from pilothouse.kube.serviceaccount.issuer import TokenIssuer
+from pilothouse.kube.serviceaccount.keys import SigningKey
+from pilothouse.kube.serviceaccount.legacy import LegacyValidator, SecretUses
+from pilothouse.machinery.objects import Json, labels_of
+from pilothouse.machinery.times import system_clock
+
+INVALID = "kubernetes.io/legacy-token-invalid-since"
+
+
+@dataclass(frozen=True)
+class Tokens:
+    authenticator: ServiceAccountTokenAuthenticator
+    secrets: OwnAccess
+    accounts: OwnAccess
+    issuer: TokenIssuer
+
+    async def user(self, token: str) -> str:
+        found = await self.authenticator.authenticate_token(token)
+        assert found is not None
+        return found.user.name
+
+    async def refusal(self, token: str) -> str:
+        with pytest.raises(InvalidToken) as refused:
+            await self.authenticator.authenticate_token(token)
+        return str(refused.value)
+
+    async def issue(self) -> str:
+        """For the account robot, kept in the secret token."""
+        secret: Json = {"metadata": {"name": "token", "namespace": "ns"}}
+        secret["metadata"]["annotations"] = {"kubernetes.io/service-account.name": "robot"}
+        await self.accounts.create({"metadata": {"name": "robot", "namespace": "ns"}})
+        account = await self.accounts.get("robot", namespace="ns")
+        assert account is not None
+        token = await self.issuer.sign(legacy_claims(account, secret))
+        data = {"token": base64.b64encode(token.encode()).decode()}
+        await self.secrets.create({**secret, "type": "kubernetes.io/service-account-token", "data": data})
+        return token
+
+    async def label(self, **labels: str) -> None:
+        def change(secret: Json) -> None:
+            secret["metadata"]["labels"] = labels
+
+        await self.secrets.update({"metadata": {"name": "token", "namespace": "ns"}}, change)
+
+
+@pytest_asyncio.fixture
+async def tokens(tmp_path: Path) -> AsyncIterator[Tokens]:
+    key = write_key(tmp_path / "key")
+    store = await SqliteStore.open(tmp_path)
+    registries = Registries(store)
+    secrets, accounts = registries.open(SECRETS), registries.open(SERVICE_ACCOUNTS)
+    for registry in (secrets, accounts):
+        await registry.cacher.start()
+    validator = LegacyValidator(StoredObjects(registries), SecretUses(OwnAccess(secrets)))
+    config = ServiceAccountConfig(signing_key_file=key)
+    authenticator = ServiceAccountTokenAuthenticator(config, validator, issuers=(LEGACY_ISSUER,))
+    issuer = TokenIssuer(LEGACY_ISSUER, SigningKey(key))
+    yield Tokens(authenticator, OwnAccess(secrets), OwnAccess(accounts), issuer)
+    for registry in (secrets, accounts):
+        await registry.cacher.stop()
+    await store.close()
+
+
+async def test_a_token_is_its_accounts_and_its_use_is_written_down(tokens: Tokens):
+    token = await tokens.issue()
+    assert await tokens.user(token) == "system:serviceaccount:ns:robot"
+    secret = await tokens.secrets.get("token", namespace="ns")
+    assert secret is not None
+    assert labels_of(secret) == {"kubernetes.io/legacy-token-last-used": system_clock().date().isoformat()}
+
+
+async def test_a_token_dies_with_its_secret(tokens: Tokens):
+    token = await tokens.issue()
+    other = await tokens.issuer.sign({"sub": "system:serviceaccount:ns:robot"})
+    assert await tokens.refusal(other) == "namespace claim is missing"
+    await tokens.secrets.delete("token", namespace="ns")
+    assert await until_refused(tokens, token) == "Token has been invalidated"
+
+
+async def test_a_token_dies_with_its_account(tokens: Tokens):
+    token = await tokens.issue()
+    await tokens.accounts.delete("robot", namespace="ns")
+    assert await until_refused(tokens, token) == 'serviceaccounts "robot" not found'
+
+
+async def test_a_token_that_was_marked_invalid_is_refused(tokens: Tokens):
+    token = await tokens.issue()
+    await tokens.label(**{INVALID: "2026-01-01"})
+    refusal = await until_refused(tokens, token)
+    assert refusal.startswith("the token in secret ns/token for service account ns/robot has been marked invalid.")
+
+
+async def until_refused(tokens: Tokens, token: str) -> str:
+    """The cache learns of a change a moment after it is stored."""
+    while True:
+        try:
+            await tokens.authenticator.authenticate_token(token)
+        except InvalidToken as refusal:
+            return str(refusal)
