@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,19 +23,13 @@ from pilothouse.apiserver.audit.policy import read_policy
 from pilothouse.apiserver.audit.rotation import RotatedFile
 from pilothouse.apiserver.audit.truncation import Truncation
 from pilothouse.apiserver.filters.audit import Auditing
-from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.client.flowcontrol import TokenBucket
-from pilothouse.client.rest.client import RESTClient
-from pilothouse.client.rest.connect import connect
-from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.client.rest.errors import InvalidResponse
+from pilothouse.client.rest.webhook import KubeconfigWebhook
 from pilothouse.controlplane.options.audit import AuditOptions, BatchOptions, TruncateOptions
-from pilothouse.machinery.errors import InternalError, ServiceUnavailable, Timeout, TooManyRequests
 from pilothouse.machinery.objects import Json
 
 _MEGABYTE = 1024 * 1024
-_ATTEMPTS = 5
-_FACTOR = 1.5
-_AGAIN = (ConnectionFailed, InternalError, ServiceUnavailable, Timeout, TooManyRequests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,33 +77,16 @@ def _log_backend(options: AuditOptions) -> Backend:
 
 def _webhook_backend(options: AuditOptions) -> Backend:
     """Whatever the mode, no request waits for the webhook: blocking would let it hold up the whole server."""
-    client = connect(load_kubeconfig(Path(options.webhook_config_file)))
-    webhook = _Webhook(client, initial_backoff=options.webhook_initial_backoff)
+    file = Path(options.webhook_config_file)
+    webhook = KubeconfigWebhook.load(file, initial_backoff=options.webhook_initial_backoff)
+
+    async def send(events: list[Json]) -> None:
+        # It need not answer anything.
+        with suppress(InvalidResponse):
+            await webhook.post({"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "metadata": {}, "items": events})
+
     batching = _batching(options.webhook_batching)
-    return BatchBackend("webhook", webhook.send, batching, _truncation(options.webhook_truncation))
-
-
-class _Webhook:
-    def __init__(self, client: RESTClient, *, initial_backoff: float) -> None:
-        self._client = client
-        self._initial_backoff = initial_backoff
-
-    async def send(self, events: list[Json]) -> None:
-        """Again when that may help. Raises what the last attempt did."""
-        body = {"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "metadata": {}, "items": events}
-        pause = self._initial_backoff
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                await self._client.request("POST", "", body=body)
-            except InvalidResponse:
-                return  # it need not answer anything
-            except _AGAIN:
-                if attempt == _ATTEMPTS:
-                    raise
-                await asyncio.sleep(pause)
-                pause *= _FACTOR
-            else:
-                return
+    return BatchBackend("webhook", send, batching, _truncation(options.webhook_truncation))
 
 
 def _batching(options: BatchOptions) -> BatchConfig:

@@ -107,7 +107,6 @@ PROBLEMS = [
     ("--service-account-jwks-uri=http://a", "service-account-jwks-uri requires https scheme, parsed as: http://a"),
     ("--service-account-max-token-expiration=59m", "must be between 1 hour and 2^32 seconds"),
     ("--enable-admission-plugins=Foo", 'enable-admission-plugins plugin "Foo" is unknown'),
-    ("--enable-admission-plugins=ImagePolicyWebhook", '"ImagePolicyWebhook" is not supported by this version'),
     ("--disable-admission-plugins=Foo", 'disable-admission-plugins plugin "Foo" is unknown'),
     (
         "--enable-admission-plugins=LimitRanger --disable-admission-plugins=LimitRanger",

@@ -27,7 +27,7 @@ DEFAULT_OFF = frozenset({
     "PodTolerationRestriction",
 })  # fmt: skip
 
-AVAILABLE_OFF = DEFAULT_OFF - {"ImagePolicyWebhook", "NodeRestriction"}
+AVAILABLE_OFF = DEFAULT_OFF - {"NodeRestriction"}
 """Those of DEFAULT_OFF that this server has."""
 
 

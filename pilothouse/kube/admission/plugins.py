@@ -36,6 +36,7 @@ from pilothouse.kube.admission.default_toleration_seconds import DefaultTolerati
 from pilothouse.kube.admission.deny_service_external_ips import DenyServiceExternalIPs
 from pilothouse.kube.admission.event_rate_limit import EventRateLimit
 from pilothouse.kube.admission.extended_resource_toleration import ExtendedResourceToleration
+from pilothouse.kube.admission.image_policy import ImagePolicyConfig, ImagePolicyWebhook
 from pilothouse.kube.admission.limit_ranger import LimitRanger
 from pilothouse.kube.admission.mapped_resources import mapped_resources
 from pilothouse.kube.admission.namespace_existence import NamespaceAutoProvision, NamespaceExists
@@ -137,6 +138,13 @@ class PluginParts:
         return [group_discovery(self.legacy.group), *(group.discovery for group in self.discovery.groups())]
 
 
+def _image_policy(configuration: Json) -> Plugin:
+    from pilothouse.client.rest.webhook import KubeconfigWebhook  # brings an HTTP client
+
+    config = ImagePolicyConfig.parse(configuration)
+    return ImagePolicyWebhook(config, KubeconfigWebhook.load(config.kubeconfig, initial_backoff=config.retry_backoff))
+
+
 _Make = Callable[[PluginParts], Plugin]
 
 PLUGINS: dict[str, _Make] = {
@@ -151,6 +159,7 @@ PLUGINS: dict[str, _Make] = {
     "ServiceAccount": lambda parts: ServiceAccount(parts.service_account),
     "TaintNodesByCondition": lambda parts: TaintNodesByCondition(),
     "AlwaysPullImages": lambda parts: AlwaysPullImages(),
+    "ImagePolicyWebhook": lambda parts: _image_policy(parts.configurations.get("ImagePolicyWebhook") or {}),
     "PodSecurity": lambda parts: PodSecurity(
         parts.legacy.namespace_labels,
         parts.stored(PODS).list,

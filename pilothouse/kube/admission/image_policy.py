@@ -1,0 +1,136 @@
+"""ImagePolicyWebhook: a server that a kubeconfig names decides about the images of each pod.
+
+Its answers are kept for a while. When it can not be asked, the configuration says whether pods are let in.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import orjson
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json, metadata
+
+_PODS = GroupResource("", "pods")
+_ANNOTATIONS = ".image-policy.k8s.io/"
+_AUDIT = "imagepolicywebhook" + _ANNOTATIONS
+_FAILED_OPEN = "alpha.image-policy.k8s.io/failed-open"
+_KEPT = 1024
+
+
+class Webhook(Protocol):
+    async def post(self, body: Json) -> Json:
+        """Raises StatusError, ConnectionFailed, InvalidResponse."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePolicyConfig:
+    """Times are in seconds; 0 keeps no answers."""
+
+    kubeconfig: Path
+    allow_ttl: float = 300.0
+    deny_ttl: float = 30.0
+    retry_backoff: float = 0.5
+    default_allow: bool = False
+
+    @classmethod
+    def parse(cls, config: Json) -> ImagePolicyConfig:
+        """Raises ValueError."""
+        given: Json = config.get("imagePolicy") or {}
+        if not given.get("kubeConfigFile"):
+            raise ValueError("ImagePolicyWebhook: no config specified")
+        return cls(
+            Path(given["kubeConfigFile"]),
+            _seconds(given.get("allowTTL") or 0, 1.0, default=300.0, limits=(1.0, 1800.0)),
+            _seconds(given.get("denyTTL") or 0, 1.0, default=30.0, limits=(1.0, 1800.0)),
+            _seconds(given.get("retryBackoff") or 0, 0.001, default=0.5, limits=(1e-9, 300.0)),
+            bool(given.get("defaultAllow")),
+        )
+
+
+def _seconds(value: int, unit: float, *, default: float, limits: tuple[float, float]) -> float:
+    """-1 turns it off, 0 is the default."""
+    if value in (-1, 0):
+        return default if value == 0 else 0.0
+    low, high = limits
+    if not low <= value * unit <= high:
+        raise ValueError(f"ImagePolicyWebhook: valid value is between {low}s and {high}s, got {value * unit}s")
+    return value * unit
+
+
+class ImagePolicyWebhook:
+    name = "ImagePolicyWebhook"
+
+    def __init__(self, config: ImagePolicyConfig, webhook: Webhook, clock: Clock = REAL_CLOCK) -> None:
+        self._config = config
+        self._webhook = webhook
+        self._clock = clock
+        self._answers: OrderedDict[bytes, tuple[float, Json]] = OrderedDict()  # until when, by what was asked
+
+    def handles(self, operation: Operation) -> bool:
+        return operation in (Operation.CREATE, Operation.UPDATE)
+
+    async def validate(self, attributes: Attributes) -> None:
+        if attributes.resource.group_resource != _PODS or attributes.obj is None:
+            return
+        if attributes.subresource not in ("", "ephemeralcontainers"):
+            return
+        status = await self._status(attributes, attributes.obj)
+        if status is None:
+            return
+        for key, value in (status.get("auditAnnotations") or {}).items():
+            attributes.annotate(_AUDIT + key, value)
+        if not status.get("allowed"):
+            reason = status.get("reason")
+            denied = f"image policy webhook backend denied one or more images: {reason}"
+            raise refused(attributes, denied if reason else "one or more images rejected by webhook backend")
+
+    async def _status(self, attributes: Attributes, pod: Json) -> Json | None:
+        """None when nobody could be asked and pods are let in all the same."""
+        spec = _review_spec(attributes, pod)
+        key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
+        until, known = self._answers.get(key, (0.0, {}))
+        if known and self._clock.now() < until:
+            return known
+        review = {"kind": "ImageReview", "apiVersion": "imagepolicy.k8s.io/v1alpha1", "metadata": {}, "spec": spec}
+        try:
+            answer = await self._webhook.post(review)
+        except (StatusError, ConnectionFailed, InvalidResponse) as error:
+            self._failed(attributes, pod, error)
+            return None
+        status: Json = answer.get("status") or {}
+        self._keep(key, status)
+        return status
+
+    def _failed(self, attributes: Attributes, pod: Json, error: Exception) -> None:
+        if not self._config.default_allow:
+            raise refused(attributes, str(error)) from error
+        attributes.annotate(f"{_AUDIT}failed-open", "true")
+        annotations = metadata(pod).get("annotations") or {}
+        metadata(pod)["annotations"] = annotations | {_FAILED_OPEN: "true"}
+
+    def _keep(self, key: bytes, status: Json) -> None:
+        ttl = self._config.allow_ttl if status.get("allowed") else self._config.deny_ttl
+        self._answers[key] = (self._clock.now() + ttl, status)
+        self._answers.move_to_end(key)
+        if len(self._answers) > _KEPT:
+            self._answers.popitem(last=False)
+
+
+def _review_spec(attributes: Attributes, pod: Json) -> Json:
+    spec = pod.get("spec") or {}
+    kinds = ("ephemeralContainers",) if attributes.subresource else ("containers", "initContainers")
+    containers = [{"image": each.get("image") or ""} for kind in kinds for each in spec.get(kind) or ()]
+    annotations = metadata(pod).get("annotations") or {}
+    told = {key: value for key, value in annotations.items() if _ANNOTATIONS in key}
+    asked: Json = {"containers": containers, "namespace": attributes.namespace}
+    return asked | ({"annotations": told} if told else {})
