@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from pilothouse.apiserver.http import Filter, Handler, Headers, Request, Response
@@ -15,15 +14,17 @@ _EXPOSED_HEADERS = b"Date"
 
 
 def with_cors(origins: Sequence[str]) -> Filter:
-    patterns = [re.compile(origin) for origin in origins]
-
     def wrap(handler: Handler) -> Handler:
-        if not patterns:
+        if not origins:
             return handler
+        # Imported here for the sake of servers without origins.
+        from pilothouse.machinery.cel.patterns import matcher
+
+        allowed = [matcher(origin) for origin in origins]
 
         async def share(request: Request) -> Response:
             origin = request.header(b"origin")
-            if not origin or not any(pattern.search(origin) for pattern in patterns):
+            if not origin or not any(matches(origin) for matches in allowed):
                 return await handler(request)
             if request.method == "OPTIONS":
                 return Response(204, b"", _headers(origin))

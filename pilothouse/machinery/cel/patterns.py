@@ -1,6 +1,7 @@
-"""Patterns: Go's regular expressions, which are matched in linear time whatever the text.
+"""Patterns: Go's regular expressions, which are matched in linear time whatever the pattern and the text.
 
-Python's engine runs those that mean the same to it and in which it cannot lose its way; CEL's RE2 runs the others.
+RE2 runs them, as it does for Go. Python's engine, which is quicker to start, runs those that mean the same to it and
+in which there are only a few ways to go wrong before it gives up.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 
@@ -17,23 +18,27 @@ Matcher: TypeAlias = Callable[[str], bool]
 
 _DIFFERENT = re.compile(r"\\[pPCQ]|\\x\{|\[:|\{,|\(\?[a-zA-Z-]*m")
 """Character properties, POSIX classes, literal braces and line mode, in which the engines differ."""
-_CHOICES = re.compile(r"[*+]|\{\d+,\d*\}")
-"""Where Python's engine tries one length after the other. With two of them it may try all pairs, and so on."""
+_REPEATS = re.compile(r"[*+]|\{\d+,?\d*\}")
+_REPEATED_GROUP = re.compile(r"\)(?:[*+]|\{)")
+"""Each round of a group may take what the round before could have taken: ways multiply without end."""
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|.", re.DOTALL)
-_MOST_OPTIONS = 4
-_LONG = 1024
-"""Where a search may begin in as many places as there are characters, even one choice takes too long."""
-_CAPTURE = re.compile(r"\((?:\?P?<\w+>|(?!\?))")
+_MOST_OPTIONS: Final = 4
+"""Of `?` and `|` together: each doubles the ways at most."""
+_LONG: Final = 256
+"""A search begins at each character, and a repetition tries each length, so that even a straight one is quadratic."""
+_MOST_MEMORY: Final = 4 << 20
+"""Of a compiled pattern, in bytes."""
+_KEPT: Final = 256
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=_KEPT)
 def matcher(pattern: str) -> Matcher:
-    """`pattern` must be one that Go takes."""
+    """`pattern` must be one that Go takes; the matcher of another raises EvaluationFailed."""
     known = _python_pattern(pattern)
 
     def matches(text: str) -> bool:
         if known is None or len(text) > _LONG:
-            return _re2("text.matches(pattern)", text, pattern) is True
+            return _compiled(pattern).search(text.encode()) is not None
         return known.search(text) is not None
 
     return matches
@@ -41,36 +46,47 @@ def matcher(pattern: str) -> Matcher:
 
 def find(text: str, pattern: str) -> str:
     """The first match; empty where there is none. Raises EvaluationFailed for what is no pattern."""
-    known = _python_pattern(pattern)
-    if known is None or len(text) > _LONG:
-        return str(_re2("regex.extract(text, pattern).orValue('')", text, _captured(pattern)))
-    found = known.search(text)
+    found = _engine(text, pattern).search(text)
     return found[0] if found else ""
 
 
 def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    known = _python_pattern(pattern)
-    if known is None or len(text) > _LONG:
-        found = list(_re2("regex.extractAll(text, pattern)", text, _captured(pattern)))
-    else:
-        found = [each[0] for each in known.finditer(text)]
+    found = [each[0] for each in _engine(text, pattern).finditer(text)]
     return found if limit < 0 else found[:limit]
 
 
-@lru_cache(maxsize=1024)
+def refusal(pattern: str) -> str:
+    """Why RE2 does not take a pattern, in Go's words where the reason is its size; empty where it does."""
+    try:
+        _compiled(pattern)
+    except EvaluationFailed as failure:
+        return str(failure)
+    return ""
+
+
+def _engine(text: str, pattern: str) -> Any:
+    """A compiled pattern of either engine: they have the same methods."""
+    known = _python_pattern(pattern) if len(text) <= _LONG else None
+    return known or _compiled(pattern)
+
+
+@lru_cache(maxsize=_KEPT)
 def _python_pattern(pattern: str) -> re.Pattern[str] | None:
     """None for what is better left to the other engine."""
     if _DIFFERENT.search(pattern) is not None or not _is_straight(pattern):
         return None
     try:
         return re.compile(_for_python(pattern), re.ASCII)
-    except re.error:
+    except (re.error, RecursionError, OverflowError):
         return None
 
 
 def _is_straight(pattern: str) -> bool:
+    """Whether at most one repetition, of a single character, and a few options leave little to try."""
     syntax = "".join(token if len(token) == 1 else "x" for token in _TOKEN.findall(pattern))
-    return len(_CHOICES.findall(syntax)) <= 1 and syntax.count("?") <= _MOST_OPTIONS
+    if _REPEATED_GROUP.search(syntax) is not None:
+        return False
+    return len(_REPEATS.findall(syntax)) <= 1 and syntax.count("?") + syntax.count("|") <= _MOST_OPTIONS
 
 
 def _for_python(pattern: str) -> str:
@@ -78,34 +94,24 @@ def _for_python(pattern: str) -> str:
     return "".join(r"\Z" if token in (r"\z", "$") else token for token in _TOKEN.findall(pattern))
 
 
-def _captured(pattern: str) -> str:
-    """With one group, which is all of it."""
-    tokens = _TOKEN.findall(pattern)
-    # Groups stand where a parenthesis is a token of its own: neither escaped nor in a class.
-    marked = "".join(token if len(token) == 1 else f"\0{index}\0" for index, token in enumerate(tokens))
-    plain = _CAPTURE.sub("(?:", marked)
-    return "(" + re.sub(r"\0(\d+)\0", lambda found: tokens[int(found[1])], plain) + ")"
-
-
-def _re2(expression: str, text: str, pattern: str) -> Any:
+@lru_cache(maxsize=_KEPT)
+def _compiled(pattern: str) -> Any:
     """Raises EvaluationFailed."""
-    native = _re2_program(expression)
-    result = native.eval(_re2_environment().Activation({"text": text, "pattern": pattern}))
-    if result.type().name() == "ERROR":
-        raise EvaluationFailed(f"error parsing regexp: `{pattern}`")
-    return result.plain_value()
+    import re2
+
+    options = re2.Options()
+    options.log_errors, options.never_capture, options.max_mem = False, True, _MOST_MEMORY
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise EvaluationFailed(f"error parsing regexp: {_in_go_s_words(error, pattern)}") from None
 
 
-@lru_cache(maxsize=4)
-def _re2_program(expression: str) -> Any:
-    return _re2_environment().compile(expression)
-
-
-@lru_cache(maxsize=1)
-def _re2_environment() -> Any:
-    from cel_expr_python import cel
-
-    return cel.NewEnv(
-        config=cel.NewEnvConfigFromYaml("name: patterns\nextensions:\n- name: optional\n- name: regex\n"),
-        variables=dict.fromkeys(("text", "pattern"), cel.Type("string")),
-    )
+def _in_go_s_words(error: Exception, pattern: str) -> str:
+    text = error.args[0]
+    code, _, argument = (text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)).partition(": ")
+    if code == "invalid repetition size":
+        code = "invalid repeat count"
+    elif "too large" in code:
+        code, argument = "expression too large", pattern
+    return f"{code}: `{argument or pattern}`"

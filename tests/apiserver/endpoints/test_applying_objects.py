@@ -215,3 +215,15 @@ async def test_a_key_that_stands_there_twice_is_refused_warned_about_or_ignored(
     ignored = await apply(api, f"{CONFIG_MAPS}/a", body, "fieldManager=m&fieldValidation=Ignore")
     assert (ignored.status, ignored.json["data"], "warning" in ignored.headers) == (201, {"k": "two"}, False)
     assert "warning" in (await apply(api, f"{CONFIG_MAPS}/a", body, "fieldManager=m")).headers
+
+
+async def test_applying_to_an_object_whose_items_have_no_names_says_so(api: InProcessServer) -> None:
+    path = "/api/v1/namespaces/default/serviceaccounts"
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}
+    await api("POST", path, {**account, "secrets": [{}]})
+    answer = await apply(api, f"{path}/a", account)
+    assert answer.status == 500
+    assert answer.json["message"].startswith(
+        "failed to create manager for existing fields: failed to convert new object (default/a; /v1, "
+        "Kind=ServiceAccount) to smd typed: .secrets: element 0: associative list with keys has an element that omits"
+    )

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
-from pilothouse.machinery.cel.patterns import find, find_all, matcher
+from pilothouse.machinery.cel.patterns import find, find_all, matcher, refusal
 
 PATTERNS = ["a+b", "^a?b*$", "(a|b)+", "[a-b]{1,2}x", "(a+)+x", "a(?P<n>b)c?", r"\(a+\)", "[(]a", "x*y*"]
 
@@ -35,6 +35,40 @@ def test_no_text_makes_a_pattern_run_for_long(pattern: str) -> None:
     assert not matcher(pattern)(text)
     assert find(text, pattern) == ""
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^(a|aa)*c$",
+        "^(aa?)*c$",
+        "^(a|a){30}c$",
+        "^" + "(a|a)" * 30 + "c$",
+        "^" + "a?" * 40 + "a" * 40 + "$",
+        "(x+x+)+y",
+    ],
+)
+def test_no_pattern_loses_its_way_in_a_short_text(pattern: str) -> None:
+    start = time.process_time()
+    assert not matcher(pattern)("a" * 39)
+    assert find("a" * 39, pattern) == ""
+    assert time.process_time() - start < 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("((a{100}){100}){100}", "error parsing regexp: invalid repeat count: `{100}`"),
+        ("[a-zé]{999}" * 99, "error parsing regexp: expression too large: `" + "[a-zé]{999}" * 99 + "`"),
+    ],
+)
+def test_a_pattern_that_would_grow_without_bounds_is_refused(pattern: str, why: str) -> None:
+    assert refusal(pattern) == why
+
+
+@pytest.mark.parametrize("text", ["", "é", "é😀", "\u0000"])
+def test_empty_matches_stand_between_characters(text: str) -> None:
+    assert find_all(text, "(x*)*") == [""] * (len(text) + 1)
 
 
 def test_the_end_of_a_text_is_its_very_end() -> None:

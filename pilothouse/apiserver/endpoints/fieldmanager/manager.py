@@ -78,7 +78,7 @@ class FieldManager:
         except InvalidManagedFields as error:
             raise StatusError(f"failed to decode managed fields: {error}") from None
         if not managed.sets:
-            managed = self._track(self._empty(), live, managed, _BEFORE_FIRST_APPLY)
+            managed = self._before_first_apply(live, managed)
         merged = self._apply(live, patch, managed, manager, force=force)
         obj = live if merged.obj is None else self._converted(merged.obj, patch)
         set_entries(obj, encode_entries(merged.managed))
@@ -102,10 +102,22 @@ class FieldManager:
         try:
             applied = self.merge.apply(live, patch, managed.sets, applier, force=force)
         except (Unkeyed, InvalidElement) as error:
-            raise StatusError(str(error)) from None
+            why = self.merge.misfit(live)
+            shown = f"failed to create typed live object ({self.merge.shown(live)}): {why}"
+            raise StatusError(shown if why else str(error)) from None
         sets = strip_meta(applied.managers, applier)
         managed = after_apply(managed, sets, applier, changed=applied.changed)
         return _Merged(applied.value if applied.changed else None, managed)
+
+    def _before_first_apply(self, live: Json, managed: Managed) -> Managed:
+        """Whoever wrote the object so far owns all of it. Raises StatusError."""
+        try:
+            return self._track(self._empty(), live, managed, _BEFORE_FIRST_APPLY)
+        except (Unkeyed, InvalidElement) as error:
+            why = f"({self.merge.shown(live)}) to smd typed: {self.merge.misfit(live) or error}"
+            raise StatusError(
+                f"failed to create manager for existing fields: failed to convert new object {why}"
+            ) from None
 
     def _track(self, live: Json, new: Json, managed: Managed, manager: str) -> Managed:
         """Raises Unkeyed, InvalidElement."""

@@ -46,6 +46,14 @@ class StructuredMerge:
             raise StatusError(f"failed to create typed patch object ({self.shown(patch)}): {error}") from None
         return self.updater.apply(self.form.typed(live), self.form.typed(patch), managers, manager, force=force)
 
+    def misfit(self, stored: Json) -> str:
+        """Why a stored object does not fit the type; empty where it does. Items may stand in it twice."""
+        try:
+            check(self.form.decoder.atom, stored, allow_duplicates=True)
+        except TypedError as error:
+            return str(error)
+        return ""
+
     def shown(self, obj: Json) -> str:
         """As upstream names an object in messages: namespace, name and kind."""
         meta = _metadata(obj)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from pilothouse.machinery.cel.patterns import refusal
+
 _REPEAT = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 _GROUP_START = re.compile(r"\(\?(?:P<(?P<name>[^>]*)>|<(?P<plain>[^>=!][^>]*)>|(?P<flags>[imsU]*(?:-[imsU]+)?)[:)])")
 _SIMPLE_ESCAPES = set("AbBCdDfnrsStvwWzaQE")
@@ -24,7 +26,7 @@ def go_regexp_error(pattern: str) -> str:
         _Scanner(pattern).run()
     except _Mistake as mistake:
         return str(mistake)
-    return ""
+    return refusal(pattern)
 
 
 class _Scanner:
