@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from prometheus_client import CollectorRegistry
@@ -48,6 +49,10 @@ class ControllerConfig:
     sign_token: SignToken | None = None
     """Signs the tokens that are kept in secrets. With none, there are no such."""
     legacy_service_account_token_clean_up_period: float = 365 * 24 * 3600.0
+    cluster_signing_cert_file: Path | None = None
+    cluster_signing_key_file: Path | None = None
+    """The CA that signs certificates. With none, nobody does."""
+    cluster_signing_duration: float = 365 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,9 @@ class ControllerDescriptor:
 
 
 CONTROLLERS = (
+    ControllerDescriptor("certificatesigningrequest-approving-controller", "certificates.approver", "csrapproving"),
+    ControllerDescriptor("certificatesigningrequest-cleaner-controller", "certificates.cleaner", "csrcleaner"),
+    ControllerDescriptor("certificatesigningrequest-signing-controller", "certificates.signer", "csrsigning"),
     ControllerDescriptor(
         "clusterrole-aggregation-controller", "clusterroleaggregation.controller", "clusterrole-aggregation"
     ),

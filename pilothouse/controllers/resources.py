@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pilothouse.machinery.names import GroupVersionResource
 
+CERTIFICATE_SIGNING_REQUESTS = GroupVersionResource("certificates.k8s.io", "v1", "certificatesigningrequests")
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 PODS = GroupVersionResource("", "v1", "pods")

@@ -18,7 +18,7 @@ _SHARED_STORE_GRACE, _OWN_STORE_GRACE = 5.0, 0.5
 
 def controller_config(options: CompletedOptions) -> ControllerConfig:
     """Reads files. Raises OSError."""
-    given = options.controllers
+    given, own = options.controllers, CertificatePaths.under(Path(options.pilothouse.data_dir))
     return ControllerConfig(
         concurrent_namespace_syncs=given.concurrent_namespace_syncs,
         namespace_deletion_grace_period=_SHARED_STORE_GRACE if options.etcd.servers else _OWN_STORE_GRACE,
@@ -27,6 +27,9 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         root_ca=_root_ca(options),
         sign_token=_sign_token(options),
         legacy_service_account_token_clean_up_period=given.legacy_service_account_token_clean_up_period,
+        cluster_signing_cert_file=Path(given.cluster_signing_cert_file or own.ca_cert),
+        cluster_signing_key_file=Path(given.cluster_signing_key_file or own.ca_key),
+        cluster_signing_duration=given.cluster_signing_duration,
     )
 
 

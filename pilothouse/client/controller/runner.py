@@ -37,6 +37,10 @@ class Requeue:
     after: float
 
 
+class TryAgain(Exception):
+    """What a reconcile raises that waits for others: it is called again, later each time, and nothing is wrong."""
+
+
 Reconcile: TypeAlias = Callable[[T], Awaitable[Requeue | None]]
 
 
@@ -122,6 +126,10 @@ class Controller(Generic[T]):
     async def _reconcile_one(self, item: T) -> None:
         try:
             result = await self._reconcile(item)
+        except TryAgain as wait:
+            logger.debug("controller %s will look at %r again: %s", self.name, item, wait)
+            self.queue.add_rate_limited(item)
+            return
         except Exception as error:
             self._failed(item, error)
             return

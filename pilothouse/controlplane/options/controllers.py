@@ -23,6 +23,16 @@ class ControllerOptions:
         "The controllers to run: '*' for all, '-*' for none, 'foo' for foo, '-foo' for all that '*' stands for but foo."
         f" There are: {', '.join(each.name for each in CONTROLLERS)}.",
     )
+    cluster_signing_cert_file: str = flag(
+        "cluster-signing-cert-file",
+        STRING,
+        "",
+        "File with the CA that signs CertificateSigningRequests. By default, the CA in --data-dir.",
+    )
+    cluster_signing_key_file: str = flag("cluster-signing-key-file", STRING, "", "File with the key of that CA.")
+    cluster_signing_duration: float = flag(
+        "cluster-signing-duration", DURATION, 365 * 24 * 3600.0, "How long certificates that are signed live at most."
+    )
     concurrent_gc_syncs: int = flag(
         "concurrent-gc-syncs", INT, 20, "How many objects the garbage collector works on at once."
     )
@@ -68,7 +78,7 @@ class ControllerOptions:
     def validate(self) -> Iterator[str]:
         for name in unknown(self.controllers):
             yield f'"{name}" is not in the list of known controllers'
-        yield from missing_files({"root-ca-file": self.root_ca_file})
+        yield from self._validate_certificates()
         for name, number in (
             ("gc", self.concurrent_gc_syncs),
             ("namespace", self.concurrent_namespace_syncs),
@@ -80,6 +90,17 @@ class ControllerOptions:
             yield "legacy-service-account-token-clean-up-period must be greater than 0"
         if self.leader_elect:
             yield from self._validate_times()
+
+    def _validate_certificates(self) -> Iterator[str]:
+        signing = {
+            "cluster-signing-cert-file": self.cluster_signing_cert_file,
+            "cluster-signing-key-file": self.cluster_signing_key_file,
+        }
+        yield from missing_files({"root-ca-file": self.root_ca_file, **signing})
+        if bool(self.cluster_signing_cert_file) != bool(self.cluster_signing_key_file):
+            yield "cannot specify only one of --cluster-signing-cert-file and --cluster-signing-key-file"
+        if self.cluster_signing_duration <= 0:
+            yield "cluster-signing-duration must be greater than 0"
 
     def _validate_times(self) -> Iterator[str]:
         from pilothouse.client.leaderelection.elector import ElectionTimes

@@ -1,0 +1,91 @@
+"""certificatesigningrequest-approving-controller: approves requests of kubelets for certificates to log in with.
+
+Who may have one without being asked is a question of rights: to create the subresource `nodeclient`, or
+`selfnodeclient` for a node that renews its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pilothouse.client.controller.runner import TryAgain
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.controllers.certificates.requests import (
+    APPROVED,
+    DENIED,
+    condition_types,
+    parsed,
+    run_on_requests,
+    with_condition,
+)
+from pilothouse.controllers.certificates.signers import (
+    KUBE_APISERVER_CLIENT_KUBELET,
+    SignerRefusal,
+    check_kubelet_client,
+    common_name,
+)
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resources import CERTIFICATE_SIGNING_REQUESTS
+from pilothouse.machinery.objects import Json, name_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Recognized:
+    subresource: str
+    message: str
+
+
+_SELF = _Recognized("selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview.")
+_NODE = _Recognized("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.")
+
+
+async def run(context: ControllerContext) -> None:
+    await run_on_requests(context, "csrapproving", _Approver(context.client).handle)
+
+
+class _Approver:
+    def __init__(self, client: RESTClient) -> None:
+        self._requests = client.for_resource(CERTIFICATE_SIGNING_REQUESTS)
+        self._reviews = client.resource("authorization.k8s.io/v1", "subjectaccessreviews")
+
+    async def handle(self, request: Json) -> None:
+        if condition_types(request) & {APPROVED, DENIED}:
+            return
+        tried = []
+        for recognized in await _recognized(request):
+            tried.append(recognized.subresource)
+            if await self._is_allowed(request["spec"], recognized.subresource):
+                await self._approve(request, recognized.message)
+                return
+        if tried:
+            told = f"recognized csr {name_of(request)!r} as {tried}"
+            raise TryAgain(f"{told} but subject access review was not approved")
+
+    async def _is_allowed(self, spec: Json, subresource: str) -> bool:
+        who = {"user": spec.get("username"), "uid": spec.get("uid"), "groups": spec.get("groups")}
+        asked = {
+            "group": "certificates.k8s.io",
+            "resource": "certificatesigningrequests",
+            "verb": "create",
+            "subresource": subresource,
+            "version": "*",
+        }
+        review: Json = {"spec": {**who, "extra": spec.get("extra"), "resourceAttributes": asked}}
+        return bool((await self._reviews.create(review))["status"].get("allowed"))
+
+    async def _approve(self, request: Json, message: str) -> None:
+        condition: Json = {"type": APPROVED, "status": "True", "reason": "AutoApproved", "message": message}
+        await self._requests.update(with_condition(request, condition), subresource="approval")
+
+
+async def _recognized(request: Json) -> list[_Recognized]:
+    """Raises ValueError."""
+    spec = request["spec"]
+    if spec.get("signerName") != KUBE_APISERVER_CLIENT_KUBELET:
+        return []
+    asked = await parsed(request)
+    try:
+        check_kubelet_client(asked, spec.get("usages") or ())
+    except SignerRefusal:
+        return []
+    return [_SELF, _NODE] if spec.get("username") == common_name(asked) else [_NODE]

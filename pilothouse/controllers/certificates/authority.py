@@ -1,0 +1,152 @@
+"""A certificate authority that signs requests: their names and their key, our purposes and our times.
+
+No other extension of a request is taken over. A certificate begins five minutes ago, so that clocks may differ, and
+never outlives the authority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519
+from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+from cryptography.x509.oid import ExtendedKeyUsageOID as Purpose
+from cryptography.x509.oid import NameOID
+
+from pilothouse.controllers.certificates.signers import subject_alternative_names
+
+BACKDATE = timedelta(minutes=5)
+SHORT = timedelta(hours=8)
+"""Of a certificate that lives shorter the five minutes would be a noticeable part: it lives that much longer."""
+
+_SUBJECT = (
+    NameOID.COUNTRY_NAME,
+    NameOID.ORGANIZATION_NAME,
+    NameOID.ORGANIZATIONAL_UNIT_NAME,
+    NameOID.LOCALITY_NAME,
+    NameOID.STATE_OR_PROVINCE_NAME,
+    NameOID.STREET_ADDRESS,
+    NameOID.POSTAL_CODE,
+    NameOID.COMMON_NAME,
+    NameOID.SERIAL_NUMBER,
+)
+"""What is kept of a subject, in this order; nothing else in it is vouched for."""
+
+_KEY_USAGES = {
+    "signing": "digital_signature",
+    "digital signature": "digital_signature",
+    "content commitment": "content_commitment",
+    "key encipherment": "key_encipherment",
+    "key agreement": "key_agreement",
+    "data encipherment": "data_encipherment",
+    "cert sign": "key_cert_sign",
+    "crl sign": "crl_sign",
+    "encipher only": "encipher_only",
+    "decipher only": "decipher_only",
+}
+_PURPOSES = {
+    "any": Purpose.ANY_EXTENDED_KEY_USAGE,
+    "server auth": Purpose.SERVER_AUTH,
+    "client auth": Purpose.CLIENT_AUTH,
+    "code signing": Purpose.CODE_SIGNING,
+    "email protection": Purpose.EMAIL_PROTECTION,
+    "s/mime": Purpose.EMAIL_PROTECTION,
+    "ipsec end system": x509.ObjectIdentifier("1.3.6.1.5.5.7.3.5"),
+    "ipsec tunnel": x509.ObjectIdentifier("1.3.6.1.5.5.7.3.6"),
+    "ipsec user": x509.ObjectIdentifier("1.3.6.1.5.5.7.3.7"),
+    "timestamping": Purpose.TIME_STAMPING,
+    "ocsp signing": Purpose.OCSP_SIGNING,
+    "microsoft sgc": x509.ObjectIdentifier("1.3.6.1.4.1.311.10.3.3"),
+    "netscape sgc": x509.ObjectIdentifier("2.16.840.1.113730.4.1"),
+}
+"""In the order in which a certificate has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateAuthority:
+    certificate: x509.Certificate
+    key: CertificateIssuerPrivateKeyTypes
+
+    @classmethod
+    def load(cls, cert_file: Path, key_file: Path) -> CertificateAuthority:
+        """Raises OSError, ValueError."""
+        certificate = x509.load_pem_x509_certificate(cert_file.read_bytes())
+        key: Any = load_pem_private_key(key_file.read_bytes(), password=None)
+        return cls(certificate, key)
+
+    def sign(
+        self, request: x509.CertificateSigningRequest, *, usages: Sequence[str], ttl: timedelta, now: datetime
+    ) -> bytes:
+        """As PEM. Raises ValueError."""
+        if not request.is_signature_valid:
+            raise ValueError("unable to verify certificate request signature")
+        builder = (
+            self._builder(request, ttl, now)
+            .subject_name(subject := _subject(request.subject))
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(self._issuer_key(), critical=False)
+        )
+        builder = _with_usages(builder, usages)
+        if names := [name for kind in subject_alternative_names(request).values() for name in kind]:
+            alternative: Any = names
+            builder = builder.add_extension(x509.SubjectAlternativeName(alternative), critical=not list(subject))
+        return builder.sign(self.key, self._hash()).public_bytes(Encoding.PEM)
+
+    def _builder(
+        self, request: x509.CertificateSigningRequest, ttl: timedelta, now: datetime
+    ) -> x509.CertificateBuilder:
+        end = self.certificate.not_valid_after_utc
+        if now - BACKDATE >= end:
+            raise ValueError(f"the signer has expired: NotAfter={end}")
+        if now >= end:
+            raise ValueError(f"refusing to sign a certificate that expired in the past: NotAfter={end}")
+        key: Any = request.public_key()
+        return (
+            x509.CertificateBuilder()
+            .issuer_name(self.certificate.subject)
+            .public_key(key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - BACKDATE)
+            .not_valid_after(min(end, now + ttl if ttl < SHORT else now + ttl - BACKDATE))
+        )
+
+    def _issuer_key(self) -> x509.AuthorityKeyIdentifier:
+        try:
+            found = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+        except x509.ExtensionNotFound:
+            key: Any = self.certificate.public_key()
+            return x509.AuthorityKeyIdentifier.from_issuer_public_key(key)
+        return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(found)
+
+    def _hash(self) -> hashes.SHA256 | hashes.SHA384 | hashes.SHA512 | None:
+        if isinstance(self.key, (ed25519.Ed25519PrivateKey, ed448.Ed448PrivateKey)):
+            return None
+        size = self.key.curve.key_size if isinstance(self.key, ec.EllipticCurvePrivateKey) else 0
+        return hashes.SHA512() if size > 384 else hashes.SHA384() if size > 256 else hashes.SHA256()
+
+
+def _subject(asked: x509.Name) -> x509.Name:
+    found = [asked.get_attributes_for_oid(oid) for oid in _SUBJECT]
+    return x509.Name([x509.RelativeDistinguishedName(attributes) for attributes in found if attributes])
+
+
+def _with_usages(builder: x509.CertificateBuilder, usages: Sequence[str]) -> x509.CertificateBuilder:
+    """Raises ValueError."""
+    if unknown := [usage for usage in usages if usage not in _KEY_USAGES and usage not in _PURPOSES]:
+        quoted = " ".join(f'"{usage}"' for usage in unknown)
+        raise ValueError(f"unrecognized usage values: [{quoted}]")
+    wanted = {_KEY_USAGES[usage] for usage in usages if usage in _KEY_USAGES}
+    if "key_agreement" not in wanted:
+        wanted -= {"encipher_only", "decipher_only"}  # which say something about key agreement only
+    if wanted:
+        bits = {name: name in wanted for name in dict.fromkeys(_KEY_USAGES.values())}
+        builder = builder.add_extension(x509.KeyUsage(**bits), critical=True)
+    purposes = list(dict.fromkeys(oid for usage, oid in _PURPOSES.items() if usage in usages))
+    return builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False) if purposes else builder

@@ -1,0 +1,76 @@
+"""CertificateSigningRequests: how far they are, what they ask for, and a controller's way through them."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from pilothouse.client.clock import Clock
+from pilothouse.client.controller.enqueue import enqueue_keys
+from pilothouse.client.controller.runner import Controller
+from pilothouse.client.workqueue.rate_limiters import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    MaxOfRateLimiter,
+    RateLimiter,
+)
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resources import CERTIFICATE_SIGNING_REQUESTS
+from pilothouse.machinery.objects import Json
+
+if TYPE_CHECKING:
+    from cryptography.x509 import CertificateSigningRequest
+
+APPROVED, DENIED, FAILED = "Approved", "Denied", "Failed"
+
+
+async def run_on_requests(
+    context: ControllerContext, name: str, handle: Callable[[Json], Awaitable[None]], *, workers: int = 1
+) -> None:
+    """Calls `handle` for every request that has no certificate yet, and again whenever it changes."""
+    queue: RateLimitingQueue[str] = RateLimitingQueue(
+        "certificate", rate_limiter=_rate_limiter(context.clock), registry=context.registry, clock=context.clock
+    )
+    informer = context.informer(CERTIFICATE_SIGNING_REQUESTS)
+    informer.add_event_handler(enqueue_keys(queue))
+
+    async def sync(key: str) -> None:
+        request = informer.indexer.get_by_key(key)
+        if request is not None and not certificate_of(request):
+            await handle(request)
+
+    await Controller(name, sync, caches=(informer,), workers=workers, queue=queue, clock=context.clock).run()
+
+
+def _rate_limiter(clock: Clock) -> RateLimiter:
+    return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(0.2, 1000.0), BucketRateLimiter(10, 100, clock))
+
+
+def conditions(request: Json) -> list[Json]:
+    return (request.get("status") or {}).get("conditions") or []
+
+
+def certificate_of(request: Json) -> str:
+    return (request.get("status") or {}).get("certificate") or ""
+
+
+def condition_types(request: Json) -> set[str]:
+    return {condition["type"] for condition in conditions(request)}
+
+
+def with_condition(request: Json, condition: Json) -> Json:
+    return {**request, "status": {**(request.get("status") or {}), "conditions": [*conditions(request), condition]}}
+
+
+async def parsed(request: Json) -> CertificateSigningRequest:
+    """What is asked for, read in another thread: the library takes its time to load. Raises ValueError."""
+    return await asyncio.to_thread(_parse, request["spec"]["request"])
+
+
+def _parse(encoded: str) -> CertificateSigningRequest:
+    from cryptography.x509 import load_pem_x509_csr
+
+    return load_pem_x509_csr(base64.b64decode(encoded))

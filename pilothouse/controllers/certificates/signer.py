@@ -1,0 +1,98 @@
+"""certificatesigningrequest-signing-controller: signs what was approved for one of the kubernetes.io signers.
+
+The files of the authority are read anew for each certificate, so that one that was renewed is used at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from pilothouse.client.clock import Clock
+from pilothouse.client.events.event import timestamp
+from pilothouse.controllers.certificates.requests import (
+    APPROVED,
+    DENIED,
+    FAILED,
+    condition_types,
+    conditions,
+    parsed,
+    run_on_requests,
+    with_condition,
+)
+from pilothouse.controllers.certificates.signers import SIGNERS, SignerRefusal
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resources import CERTIFICATE_SIGNING_REQUESTS
+from pilothouse.machinery.objects import Json
+
+_SHORTEST = timedelta(minutes=10)
+_WORKERS = 5
+
+
+async def run(context: ControllerContext) -> None:
+    config = context.config
+    if not config.cluster_signing_cert_file or not config.cluster_signing_key_file:
+        return
+    longest = timedelta(seconds=config.cluster_signing_duration)
+    authority = _Authority(config.cluster_signing_cert_file, config.cluster_signing_key_file, longest, context.clock)
+    requests = context.client.for_resource(CERTIFICATE_SIGNING_REQUESTS)
+
+    async def handle(request: Json) -> None:
+        if not _is_to_be_signed(request):
+            return
+        try:
+            signed = await authority.signed(request)
+        except SignerRefusal as refusal:
+            signed = with_condition(request, _failure(str(refusal), context.clock))
+        await requests.update_status(signed)
+
+    await run_on_requests(context, "csrsigning", handle, workers=_WORKERS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Authority:
+    cert_file: Path
+    key_file: Path
+    longest: timedelta
+    clock: Clock
+
+    async def signed(self, request: Json) -> Json:
+        """Raises SignerRefusal for what can never be signed; OSError, ValueError."""
+        spec = request["spec"]
+        asked = await parsed(request)
+        SIGNERS[spec["signerName"]](asked, spec.get("usages") or ())
+        ttl = self._duration(spec.get("expirationSeconds"))
+        now = datetime.fromtimestamp(self.clock.wall(), UTC)
+
+        def sign() -> bytes:
+            from pilothouse.controllers.certificates.authority import CertificateAuthority
+
+            authority = CertificateAuthority.load(self.cert_file, self.key_file)
+            return authority.sign(asked, usages=spec.get("usages") or (), ttl=ttl, now=now)
+
+        certificate = base64.b64encode(await asyncio.to_thread(sign)).decode()
+        return {**request, "status": {**(request.get("status") or {}), "certificate": certificate}}
+
+    def _duration(self, asked: int | None) -> timedelta:
+        if asked is None:
+            return self.longest
+        return min(self.longest, max(_SHORTEST, timedelta(seconds=asked)))
+
+
+def _is_to_be_signed(request: Json) -> bool:
+    types = condition_types(request)
+    failed = any(each["type"] == FAILED and each.get("status") in (None, "", "True") for each in conditions(request))
+    return APPROVED in types and DENIED not in types and not failed and request["spec"].get("signerName") in SIGNERS
+
+
+def _failure(message: str, clock: Clock) -> Json:
+    return {
+        "type": FAILED,
+        "status": "True",
+        "reason": "SignerValidationFailure",
+        "message": message,
+        "lastUpdateTime": timestamp(clock.wall()),
+    }
