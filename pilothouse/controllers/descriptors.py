@@ -29,6 +29,7 @@ class ControllerDescriptor:
 
 
 CONTROLLERS = (
+    ControllerDescriptor("bootstrap-signer-controller", "bootstrap.signer", "bootstrapsigner", on_by_default=False),
     ControllerDescriptor("certificatesigningrequest-approving-controller", "certificates.approver", "csrapproving"),
     ControllerDescriptor("certificatesigningrequest-cleaner-controller", "certificates.cleaner", "csrcleaner"),
     ControllerDescriptor("certificatesigningrequest-signing-controller", "certificates.signer", "csrsigning"),
@@ -47,6 +48,7 @@ CONTROLLERS = (
     ),
     ControllerDescriptor("serviceaccount-controller", "serviceaccount.controller", "serviceaccount"),
     ControllerDescriptor("serviceaccount-token-controller", "serviceaccount.tokens_controller", "serviceaccount-token"),
+    ControllerDescriptor("token-cleaner-controller", "bootstrap.token_cleaner", "tokencleaner", on_by_default=False),
     ControllerDescriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicystatus.controller"),
 )
 """By name."""

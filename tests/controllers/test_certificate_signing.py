@@ -1,4 +1,4 @@
-"""The controllers of CertificateSigningRequests: kubelets are approved, what is approved is signed, what is old goes."""
+"""CertificateSigningRequests: those of kubelets are approved, what is approved is signed, what is old is deleted."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from pilothouse.controllers.manager import load
 from pilothouse.controlplane.options.completion import InvalidOptions, complete
 from pilothouse.controlplane.options.options import Options
 
-EVERYTHING = {each.name for each in CONTROLLERS}
+KNOWN = {each.name for each in CONTROLLERS}
+EVERYTHING = {each.name for each in CONTROLLERS if each.on_by_default}
 
 
 def chosen(*choice: str) -> set[str]:
@@ -21,6 +22,11 @@ def chosen(*choice: str) -> set[str]:
 def test_a_star_enables_all_and_a_minus_star_none():
     assert chosen("*") == EVERYTHING
     assert chosen("-*") == set()
+
+
+def test_a_few_must_be_asked_for():
+    assert {"bootstrap-signer-controller", "token-cleaner-controller"} == KNOWN - EVERYTHING
+    assert chosen("*", "tokencleaner") == EVERYTHING | {"token-cleaner-controller"}
 
 
 def test_a_single_controller_is_taken_out_or_put_in_by_its_name_or_its_old_one():
@@ -54,7 +60,7 @@ def test_every_controller_of_the_table_can_run(descriptor: ControllerDescriptor)
 def test_names_and_aliases_are_unique_and_in_order():
     names = [name for each in CONTROLLERS for name in each.names]
     assert len(names) == len(set(names))
-    assert [each.name for each in CONTROLLERS] == sorted(EVERYTHING)
+    assert [each.name for each in CONTROLLERS] == sorted(KNOWN)
 
 
 def test_the_leader_is_elected_where_the_store_can_be_shared():

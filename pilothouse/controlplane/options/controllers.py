@@ -20,8 +20,8 @@ class ControllerOptions:
         "controllers",
         STRINGS,
         (ALL,),
-        "The controllers to run: '*' for all, '-*' for none, 'foo' for foo, '-foo' for all that '*' stands for but foo."
-        f" There are: {', '.join(each.name for each in CONTROLLERS)}.",
+        "The controllers to run: '*' for those on by default, '-*' for none, 'foo' for foo, '-foo' for all that '*'"
+        f" stands for but foo. There are: {', '.join(each.name for each in CONTROLLERS)}.",
     )
     cluster_signing_cert_file: str = flag(
         "cluster-signing-cert-file",

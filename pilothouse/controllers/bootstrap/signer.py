@@ -1,0 +1,71 @@
+"""bootstrap-signer-controller: signs the public cluster-info with every bootstrap token that is made for it.
+
+Whoever knows a token can then tell that the cluster's address and CA, which anybody may read and send, are true.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from datetime import UTC, datetime
+
+import orjson
+
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.controller.runner import Controller
+from pilothouse.controllers.bootstrap.tokens import TOKENS, BootstrapToken, signing_token
+from pilothouse.controllers.context import ControllerContext, Selection
+from pilothouse.controllers.resources import CONFIG_MAPS, SECRETS
+from pilothouse.machinery.errors import Conflict, NotFound
+
+NAMESPACE, NAME = "kube-public", "cluster-info"
+_KEY = f"{NAMESPACE}/{NAME}"
+_CONTENT = "kubeconfig"
+_SIGNATURE = "jws-kubeconfig-"
+_CLUSTER_INFO = Selection(NAMESPACE, f"metadata.name={NAME}")
+
+
+async def run(context: ControllerContext) -> None:
+    queue = context.queue("bootstrap_signer_queue", str)
+    config_maps, secrets = context.informer(CONFIG_MAPS, _CLUSTER_INFO), context.informer(SECRETS, TOKENS)
+
+    def poke(*_: object) -> None:
+        queue.add(_KEY)
+
+    config_maps.add_event_handler(ResourceEventHandlerFuncs(add=poke, update=poke))
+    secrets.add_event_handler(ResourceEventHandlerFuncs(add=poke, update=poke, delete=poke))
+
+    async def sync(key: str) -> None:
+        found = config_maps.indexer.get_by_key(key)
+        if found is None or _CONTENT not in (found.get("data") or {}):
+            return
+        now = datetime.fromtimestamp(context.clock.wall(), UTC)
+        tokens = [token for secret in secrets.indexer.list() if (token := signing_token(secret, now))]
+        signed = signed_data(found["data"], tokens)
+        if signed == found["data"]:
+            return
+        try:
+            await context.client.for_resource(CONFIG_MAPS, namespace=NAMESPACE).update({**found, "data": signed})
+        except (Conflict, NotFound):
+            return  # its change will be seen
+
+    await Controller("bootstrap_signer", sync, caches=(config_maps, secrets), queue=queue, clock=context.clock).run()
+
+
+def signed_data(data: dict[str, str], tokens: list[BootstrapToken]) -> dict[str, str]:
+    """With the signatures of these tokens and no others."""
+    kept = {key: value for key, value in data.items() if not key.startswith(_SIGNATURE)}
+    return kept | {f"{_SIGNATURE}{token.id}": detached_signature(data[_CONTENT], token) for token in tokens}
+
+
+def detached_signature(content: str, token: BootstrapToken) -> str:
+    """A compact JWS with its content left out (RFC 7515, appendix F)."""
+    header = _base64url(orjson.dumps({"alg": "HS256", "kid": token.id}))
+    signing_input = f"{header}.{_base64url(content.encode())}"
+    signature = hmac.digest(token.secret.encode(), signing_input.encode(), hashlib.sha256)
+    return f"{header}..{_base64url(signature)}"
+
+
+def _base64url(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
