@@ -40,11 +40,11 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
         dedup_owner_references(obj, request.warnings.append)
         manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
         scope.field_manager.update(None, obj, manager)
-        await admit(scope.admission, _attributes(request, obj, name, options))
+        await admit(scope.admission, _attributes(request, scope, obj, name, options))
         dedup_owner_references(obj, request.warnings.append, after_admission=True)
 
         async def validate(created: Json) -> None:
-            await scope.admission.validate(_attributes(request, created, name or name_of(created), options))
+            await scope.admission.validate(_attributes(request, scope, created, name or name_of(created), options))
 
         ctx = scope.context(request)
         if named is not None:
@@ -52,14 +52,15 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
         assert plain is not None
         return await plain.create(ctx, obj, options=options, validate=validate)
 
-    def _attributes(request: Request, obj: Json, name: str, options: WriteOptions) -> Attributes:
-        return scope.attributes(
-            request,
-            Operation.CREATE,
-            name=name,
-            obj=obj,
-            options=admission_options("CreateOptions", options.raw),
-            dry_run=options.dry_run,
-        )
-
     return create
+
+
+def _attributes(request: Request, scope: RequestScope, obj: Json, name: str, options: WriteOptions) -> Attributes:
+    return scope.attributes(
+        request,
+        Operation.CREATE,
+        name=name,
+        obj=obj,
+        options=admission_options("CreateOptions", options.raw),
+        dry_run=options.dry_run,
+    )

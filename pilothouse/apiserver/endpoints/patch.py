@@ -11,9 +11,9 @@ from pilothouse.apiserver.endpoints.options import patch_options
 from pilothouse.apiserver.endpoints.patch_types import APPLY_PATCH
 from pilothouse.apiserver.endpoints.response import object_response
 from pilothouse.apiserver.endpoints.scope import RequestScope
-from pilothouse.apiserver.endpoints.write import store_update
+from pilothouse.apiserver.endpoints.write import UpdateAdmission
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.registry.interface import Patcher, UpdatedObject
+from pilothouse.apiserver.registry.interface import Patcher
 from pilothouse.apiserver.registry.metadata import ensure_namespace
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.errors import NotFound
@@ -41,8 +41,8 @@ def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
             check_name(obj, request)
             return obj
 
-        updated = UpdatedObject(patched)
-        done = await store_update(request, scope, storage, updated, options, force_allow_create=applies)
+        admission = UpdateAdmission(request, scope, options)
+        done = await admission.store(storage, patched, force_allow_create=applies)
         return object_response(request, scope, output, done.result, status=201 if done.created else 200)
 
     return patch

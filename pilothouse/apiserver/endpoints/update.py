@@ -10,9 +10,9 @@ from pilothouse.apiserver.endpoints.negotiation import negotiate_input, negotiat
 from pilothouse.apiserver.endpoints.options import update_options
 from pilothouse.apiserver.endpoints.response import object_response
 from pilothouse.apiserver.endpoints.scope import RequestScope
-from pilothouse.apiserver.endpoints.write import store_update
+from pilothouse.apiserver.endpoints.write import UpdateAdmission
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.registry.interface import UpdatedObject, Updater
+from pilothouse.apiserver.registry.interface import Updater
 from pilothouse.apiserver.registry.metadata import dedup_owner_references, ensure_namespace
 from pilothouse.machinery.objects import Json, uid_of
 
@@ -35,8 +35,7 @@ def update_handler(storage: Updater, scope: RequestScope) -> Handler:
             scope.field_manager.update(existing, new, manager)
             return new
 
-        updated = UpdatedObject(replacement, uid=uid_of(obj))
-        done = await store_update(request, scope, storage, updated, options)
+        done = await UpdateAdmission(request, scope, options).store(storage, replacement, uid=uid_of(obj))
         return object_response(request, scope, output, done.result, status=201 if done.created else 200)
 
     return update

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authz.interface import Decision, attributes_of, forbidden
@@ -10,58 +10,61 @@ from pilothouse.apiserver.endpoints.fieldmanager.admission import admit
 from pilothouse.apiserver.endpoints.options import admission_options
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
-from pilothouse.apiserver.registry.interface import Updated, UpdatedObject, Updater
+from pilothouse.apiserver.registry.interface import MakeObject, Updated, Updater, UpdateRequest
 from pilothouse.apiserver.registry.metadata import dedup_owner_references
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.objects import Json
 
 
-async def store_update(
-    request: Request,
-    scope: RequestScope,
-    storage: Updater,
-    updated: UpdatedObject,
-    options: WriteOptions,
-    *,
-    force_allow_create: bool = False,
-) -> Updated:
-    name = request.info.name
+@dataclass(frozen=True, slots=True)
+class UpdateAdmission:
+    """Admission's part in one update."""
 
-    def attributes(operation: Operation, obj: Json, old: Json | None) -> Attributes:
+    request: Request
+    scope: RequestScope
+    options: WriteOptions
+
+    async def store(
+        self, storage: Updater, make: MakeObject, *, uid: str = "", force_allow_create: bool = False
+    ) -> Updated:
+        async def admitted(existing: Json | None) -> Json:
+            obj = await make(existing)
+            await self._admit(obj, existing)
+            return obj
+
+        update = UpdateRequest(
+            admitted,
+            self.options,
+            validate_create=self._validate_create,
+            validate_update=self._validate_update,
+            uid=uid,
+            force_allow_create=force_allow_create,
+        )
+        return await storage.update(self.scope.context(self.request), self.request.info.name, update)
+
+    async def _admit(self, obj: Json, existing: Json | None) -> None:
+        operation = Operation.CREATE if existing is None else Operation.UPDATE
+        await admit(self.scope.admission, self._attributes(operation, obj, existing))
+        dedup_owner_references(obj, self.request.warnings.append, after_admission=True)
+
+    async def _validate_create(self, obj: Json) -> None:
+        await _authorize_create(self.request, self.scope)
+        await self.scope.admission.validate(self._attributes(Operation.CREATE, obj, None))
+
+    async def _validate_update(self, obj: Json, old: Json) -> None:
+        await self.scope.admission.validate(self._attributes(Operation.UPDATE, obj, old))
+
+    def _attributes(self, operation: Operation, obj: Json, old: Json | None) -> Attributes:
         kind = "CreateOptions" if operation is Operation.CREATE else "UpdateOptions"
-        return scope.attributes(
-            request,
+        return self.scope.attributes(
+            self.request,
             operation,
-            name=name,
+            name=self.request.info.name,
             obj=obj,
             old=old,
-            options=admission_options(kind, options.raw),
-            dry_run=options.dry_run,
+            options=admission_options(kind, self.options.raw),
+            dry_run=self.options.dry_run,
         )
-
-    async def admitted(existing: Json | None) -> Json:
-        obj = await updated.make(existing)
-        operation = Operation.CREATE if existing is None else Operation.UPDATE
-        await admit(scope.admission, attributes(operation, obj, existing))
-        dedup_owner_references(obj, request.warnings.append, after_admission=True)
-        return obj
-
-    async def validate_create(obj: Json) -> None:
-        await _authorize_create(request, scope)
-        await scope.admission.validate(attributes(Operation.CREATE, obj, None))
-
-    async def validate_update(obj: Json, old: Json) -> None:
-        await scope.admission.validate(attributes(Operation.UPDATE, obj, old))
-
-    return await storage.update(
-        scope.context(request),
-        name,
-        UpdatedObject(admitted, uid=updated.uid),
-        options=options,
-        validate_create=validate_create,
-        validate_update=validate_update,
-        force_allow_create=force_allow_create,
-    )
 
 
 async def _authorize_create(request: Request, scope: RequestScope) -> None:

@@ -44,14 +44,29 @@ class Deleted:
     immediately: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class UpdatedObject:
-    """The new object as a function of the stored one (None where there is none yet). It may be called again after
-    a conflict, and gets a fresh copy each time."""
+MakeObject: TypeAlias = Callable[[Json | None], Awaitable[Json]]
+"""The new object from the stored one (None where there is none yet). It may be called again after a conflict, and gets
+a fresh copy each time."""
 
-    make: Callable[[Json | None], Awaitable[Json]]
+
+@dataclass(frozen=True, slots=True)
+class UpdateRequest:
+    make: MakeObject
+    options: WriteOptions
+    validate_create: Validate
+    validate_update: ValidateUpdate
     uid: str = ""
     """When set, the stored object must have this uid."""
+    force_allow_create: bool = False
+    """Whatever the strategy says, an object that is not there is created."""
+
+
+async def unchecked(*_: Json) -> None:
+    """Validates what admission has no say in: what the server does itself, or has admitted as something else."""
+
+
+def unchecked_update(make: MakeObject, options: WriteOptions) -> UpdateRequest:
+    return UpdateRequest(make, options, validate_create=unchecked, validate_update=unchecked)
 
 
 @runtime_checkable
@@ -85,17 +100,7 @@ class NamedCreator(Protocol):
 
 @runtime_checkable
 class Updater(Protocol):
-    async def update(
-        self,
-        ctx: RequestContext,
-        name: str,
-        updated: UpdatedObject,
-        *,
-        options: WriteOptions,
-        validate_create: Validate,
-        validate_update: ValidateUpdate,
-        force_allow_create: bool = False,
-    ) -> Updated: ...
+    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated: ...
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pilothouse.apiserver.authn.tokens import loopback_user
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import UpdatedObject
+from pilothouse.apiserver.registry.interface import unchecked, unchecked_update
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.object import StoredObject
@@ -49,7 +49,7 @@ class OwnAccess:
         context = self._context(namespace_of(obj))
         self.registry.strategy.default(obj)
         await self.registry.create(
-            context, obj, options=WriteOptions(field_manager=self.field_manager), validate=_allow
+            context, obj, options=WriteOptions(field_manager=self.field_manager), validate=unchecked
         )
 
     async def update(self, obj: Json, change: Callable[[Json], None]) -> None:
@@ -61,29 +61,15 @@ class OwnAccess:
             change(current)
             return current
 
-        await self.registry.update(
-            self._context(namespace_of(obj)),
-            name_of(obj),
-            UpdatedObject(changed),
-            options=WriteOptions(field_manager=self.field_manager),
-            validate_create=_allow,
-            validate_update=_allow_update,
-        )
+        update = unchecked_update(changed, WriteOptions(field_manager=self.field_manager))
+        await self.registry.update(self._context(namespace_of(obj)), name_of(obj), update)
 
     async def delete(self, name: str, *, namespace: str = "") -> None:
         """An object that is not there is fine."""
         try:
-            await self.registry.delete(self._context(namespace), name, options=DeleteOptions(), validate=_allow)
+            await self.registry.delete(self._context(namespace), name, options=DeleteOptions(), validate=unchecked)
         except NotFound:
             return
 
     def _context(self, namespace: str) -> RequestContext:
         return RequestContext(namespace, self.registry.resource.group_resource, loopback_user(), warn=_log.warning)
-
-
-async def _allow(_: Json) -> None:
-    """Nobody has a say in what the server does itself."""
-
-
-async def _allow_update(_: Json, __: Json) -> None:
-    """The same."""

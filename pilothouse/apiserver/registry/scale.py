@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Result, Updated, UpdatedObject, Validate, ValidateUpdate
-from pilothouse.apiserver.registry.options import GetOptions, WriteOptions
+from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest
+from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.storage.object import StoredObject
@@ -87,35 +87,19 @@ class ScaleStore:
     async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> Result:
         return self._scale(await self._registry.get(ctx, name, options))
 
-    async def update(
-        self,
-        ctx: RequestContext,
-        name: str,
-        updated: UpdatedObject,
-        *,
-        options: WriteOptions,
-        validate_create: Validate,
-        validate_update: ValidateUpdate,
-        force_allow_create: bool = False,
-    ) -> Updated:
+    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
         async def rescaled(existing: Json | None) -> Json:
             assert existing is not None, "a scale is never created"
             old = self._scaling.scale_of(existing)
             set_entries(old, self._scale_entries(existing))
-            scale = await updated.make(old)
+            scale = await update.make(old)
             return self._with_scale(ctx, existing, scale)
 
         async def validate(obj: Json, old: Json) -> None:
-            await validate_update(self._scaling.scale_of(obj), self._scaling.scale_of(old))
+            await update.validate_update(self._scaling.scale_of(obj), self._scaling.scale_of(old))
 
-        done = await self._registry.update(
-            ctx,
-            name,
-            replace(updated, make=rescaled),
-            options=options,
-            validate_create=validate_create,
-            validate_update=validate,
-        )
+        asked = replace(update, make=rescaled, validate_update=validate, force_allow_create=False)
+        done = await self._registry.update(ctx, name, asked)
         return Updated(self._scale(done.result))
 
     def _with_scale(self, ctx: RequestContext, obj: Json, scale: Json) -> Json:

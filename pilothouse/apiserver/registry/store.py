@@ -7,6 +7,7 @@ Writes are read-check-write on the store itself and are tried again when somebod
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 
 from pilothouse.apiserver.registry import creating, deleting, listing, updating
@@ -14,15 +15,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.dry_run import DryRunnableStorage
 from pilothouse.apiserver.registry.errors import parse_resource_version, translated
 from pilothouse.apiserver.registry.hooks import NO_HOOKS, Hooks
-from pilothouse.apiserver.registry.interface import (
-    Deleted,
-    ListResult,
-    Result,
-    Updated,
-    UpdatedObject,
-    Validate,
-    ValidateUpdate,
-)
+from pilothouse.apiserver.registry.interface import Deleted, ListResult, Result, Updated, UpdateRequest, Validate
 from pilothouse.apiserver.registry.keys import Keys
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.resource import Resource
@@ -83,19 +76,8 @@ class RegistryStore:
     async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
         return await creating.create(self, ctx, obj, options=options, validate=validate)
 
-    async def update(
-        self,
-        ctx: RequestContext,
-        name: str,
-        updated: UpdatedObject,
-        *,
-        options: WriteOptions,
-        validate_create: Validate,
-        validate_update: ValidateUpdate,
-        force_allow_create: bool = False,
-    ) -> Updated:
-        update = updating.Update(self, ctx, name, updated, options, validate_create, validate_update)
-        return await update.run(allow_create=force_allow_create or self.strategy.allow_create_on_update)
+    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
+        return await updating.Update(self, ctx, name, update).run()
 
     async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
         return await deleting.delete(self, ctx, name, options=options, validate=validate)
@@ -115,13 +97,19 @@ class RegistryStore:
 
     def with_strategy(self, strategy: Strategy) -> RegistryStore:
         """The same objects under other rules: how a status subresource is made."""
-        view = type(self).__new__(type(self))
-        view.__dict__.update(self.__dict__)
+        view = copy(self)
         view.strategy = strategy
         return view
 
     def with_hooks(self, hooks: Hooks) -> RegistryStore:
         """The same objects with other things done around their writes."""
-        view = self.with_strategy(self.strategy)
+        view = copy(self)
         view.hooks = hooks
         return view
+
+
+class RegistryView(RegistryStore):
+    """The objects of another registry; a subclass does some verbs in another way."""
+
+    def __init__(self, registry: RegistryStore) -> None:
+        vars(self).update(vars(registry))

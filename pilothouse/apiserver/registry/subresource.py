@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Result, Updated, UpdatedObject, Validate, ValidateUpdate
-from pilothouse.apiserver.registry.options import GetOptions, WriteOptions
+from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest
+from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
 
@@ -16,25 +18,8 @@ class UpdateOnly:
         self._view = registry.with_strategy(strategy)
         self.reset_fields = strategy.reset_fields
 
-    async def update(
-        self,
-        ctx: RequestContext,
-        name: str,
-        updated: UpdatedObject,
-        *,
-        options: WriteOptions,
-        validate_create: Validate,
-        validate_update: ValidateUpdate,
-        force_allow_create: bool = False,
-    ) -> Updated:
-        return await self._view.update(
-            ctx,
-            name,
-            updated,
-            options=options,
-            validate_create=validate_create,
-            validate_update=validate_update,
-        )
+    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
+        return await self._view.update(ctx, name, replace(update, force_allow_create=False))
 
 
 class StatusStore(UpdateOnly):

@@ -12,10 +12,9 @@ from pilothouse.apiserver.registry.before import before_update
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.deletion import should_delete_during_update
 from pilothouse.apiserver.registry.errors import MODIFIED, object_resource_version, translated
-from pilothouse.apiserver.registry.interface import Result, Updated, UpdatedObject, Validate, ValidateUpdate
+from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest
 from pilothouse.apiserver.registry.long_checks import in_time
 from pilothouse.apiserver.registry.metadata import fill_system_fields
-from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.timestamps import revert_lone_timestamps
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject
@@ -37,14 +36,12 @@ class Update:
     registry: RegistryStore
     ctx: RequestContext
     name: str
-    updated: UpdatedObject
-    options: WriteOptions
-    validate_create: Validate
-    validate_update: ValidateUpdate
+    asked: UpdateRequest
 
-    async def run(self, *, allow_create: bool) -> Updated:
+    async def run(self) -> Updated:
         """Raises NotFound, Conflict, Invalid. Ends, because each new try means that somebody else's write succeeded."""
         key = self.registry.keys.object(self.ctx.namespace, self.name)
+        allow_create = self.asked.force_allow_create or self.registry.strategy.allow_create_on_update
         while True:
             with translated(self.ctx.resource, self.name):
                 current = await self.registry.storage.get(key)
@@ -58,33 +55,33 @@ class Update:
                     continue
 
     async def _create(self, key: str) -> Updated:
-        obj = await self.updated.make(None)
+        obj = await self.asked.make(None)
         object_resource_version(obj)
         # Nobody can have seen a version of what is not there yet, so it is no condition either.
         metadata(obj).pop("resourceVersion", None)
         fill_system_fields(obj)
-        async with self.registry.hooks.around_create(obj, dry_run=self.options.dry_run):
-            await creating.prepare(self.registry, self.ctx, obj, self.validate_create)
+        async with self.registry.hooks.around_create(obj, dry_run=self.asked.options.dry_run):
+            await creating.prepare(self.registry, self.ctx, obj, self.asked.validate_create)
             ttl = self.registry.strategy.ttl(obj)
-            result = await self.registry.storage.create(key, obj, ttl=ttl, dry_run=self.options.dry_run)
+            result = await self.registry.storage.create(key, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
             return Updated(result, created=True)
 
     async def _update(self, current: StoredObject) -> Updated:
         old = current.parse()
         self._check_uid(current, old)
-        obj = await self.updated.make(current.parse())
+        obj = await self.asked.make(current.parse())
         self._check_resource_version(obj, current)
         try:
-            async with self.registry.hooks.around_update(obj, old, dry_run=self.options.dry_run):
+            async with self.registry.hooks.around_update(obj, old, dry_run=self.asked.options.dry_run):
                 kind = self.registry.resource.kind.group_kind
                 await in_time(lambda: before_update(self.registry.strategy, self.ctx, kind, obj, old))
-                await self.validate_update(obj, old)
+                await self.asked.validate_update(obj, old)
                 if should_delete_during_update(self.registry.strategy, obj, old):
                     raise _LastFinalizerGone
                 return Updated(await self._write(current, obj, old))
         except _LastFinalizerGone:
-            await self.registry.storage.delete(current, dry_run=self.options.dry_run)
-            await self.registry.hooks.after_delete(current, dry_run=self.options.dry_run)
+            await self.registry.storage.delete(current, dry_run=self.asked.options.dry_run)
+            await self.registry.hooks.after_delete(current, dry_run=self.asked.options.dry_run)
             return Updated(obj)
 
     async def _write(self, current: StoredObject, obj: Json, old: Json) -> Result:
@@ -95,10 +92,10 @@ class Update:
         if unchanged and not current.stale and current.is_shown_as_stored():
             return current
         ttl = self.registry.strategy.ttl(obj)
-        return await self.registry.storage.update(current, obj, ttl=ttl, dry_run=self.options.dry_run)
+        return await self.registry.storage.update(current, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
 
     def _check_uid(self, current: StoredObject, old: Json) -> None:
-        wanted = self.updated.uid
+        wanted = self.asked.uid
         if wanted and wanted != uid_of(old):
             why = (
                 f"StorageError: invalid object, Code: 4, Key: {current.key}, ResourceVersion: 0, AdditionalErrorMsg: "

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Updated, UpdatedObject, Validate, ValidateUpdate
-from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.apiserver.registry.interface import Updated, UpdateRequest
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Store
@@ -21,29 +20,11 @@ class ConvertingRegistry(RegistryStore):
         super().__init__(resource, store, root=root)
         self._converter = converter
 
-    async def update(
-        self,
-        ctx: RequestContext,
-        name: str,
-        updated: UpdatedObject,
-        *,
-        options: WriteOptions,
-        validate_create: Validate,
-        validate_update: ValidateUpdate,
-        force_allow_create: bool = False,
-    ) -> Updated:
+    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
         async def make(existing: Json | None) -> Json:
             async def once() -> Json:
-                return await updated.make(None if existing is None else fresh(existing))
+                return await update.make(None if existing is None else fresh(existing))
 
             return await to_completion(once, self._converter)
 
-        return await super().update(
-            ctx,
-            name,
-            replace(updated, make=make),
-            options=options,
-            validate_create=validate_create,
-            validate_update=validate_update,
-            force_allow_create=force_allow_create,
-        )
+        return await super().update(ctx, name, replace(update, make=make))

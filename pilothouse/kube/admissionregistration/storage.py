@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Result, Updated, UpdatedObject, Validate, ValidateUpdate
+from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
-from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.store import RegistryStore, RegistryView
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import Path, forbidden
 from pilothouse.machinery.objects import Json, name_of
@@ -18,46 +19,24 @@ class Access(Protocol):
     async def refusal(self, user: User, obj: Json, old: Json | None) -> str: ...
 
 
-class ParamCheckedStore(RegistryStore):
-    """A view of a registry store: the check comes after the strategy's own, and before admission's last word."""
+class ParamCheckedStore(RegistryView):
+    """The check comes after the strategy's own, and before admission's last word."""
 
-    _access: Access
-    _path: Path
-
-    @classmethod
-    def over(cls, registry: RegistryStore, access: Access, path: Path) -> ParamCheckedStore:
-        view = cls.__new__(cls)
-        view.__dict__.update(registry.__dict__)
-        view._access, view._path = access, path
-        return view
+    def __init__(self, registry: RegistryStore, access: Access, path: Path) -> None:
+        super().__init__(registry)
+        self._access = access
+        self._path = path
 
     async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
         return await super().create(ctx, obj, options=options, validate=self._checked(ctx, validate))
 
-    async def update(
-        self,
-        ctx: RequestContext,
-        name: str,
-        updated: UpdatedObject,
-        *,
-        options: WriteOptions,
-        validate_create: Validate,
-        validate_update: ValidateUpdate,
-        force_allow_create: bool = False,
-    ) -> Updated:
+    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
         async def checked(obj: Json, old: Json) -> None:
             await self._check(ctx, obj, old)
-            await validate_update(obj, old)
+            await update.validate_update(obj, old)
 
-        return await super().update(
-            ctx,
-            name,
-            updated,
-            options=options,
-            validate_create=self._checked(ctx, validate_create),
-            validate_update=checked,
-            force_allow_create=force_allow_create,
-        )
+        create = self._checked(ctx, update.validate_create)
+        return await super().update(ctx, name, replace(update, validate_create=create, validate_update=checked))
 
     def _checked(self, ctx: RequestContext, validate: Validate) -> Validate:
         async def checked(obj: Json) -> None:

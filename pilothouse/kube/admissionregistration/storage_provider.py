@@ -54,8 +54,8 @@ class AdmissionRegistrationStorageProvider:
         to_kind = ParamKindAccess(self._authorizer, resolve)
         to_reference = ParamRefAccess(self._authorizer, resolve, OwnAccess(policies).get)
         return [
-            _served_as_v1(ParamCheckedStore.over(policies, to_kind, root("spec", "paramKind"))),
-            _served_as_v1(ParamCheckedStore.over(bindings, to_reference, root("spec", "paramRef"))),
+            _served_as_v1(ParamCheckedStore(policies, to_kind, root("spec", "paramKind"))),
+            _served_as_v1(ParamCheckedStore(bindings, to_reference, root("spec", "paramRef"))),
         ]
 
 

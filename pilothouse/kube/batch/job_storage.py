@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Deleted, ListResult, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, ListOptions
-from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.store import RegistryView
 
 _ORPHANS = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them "
@@ -13,11 +13,8 @@ _ORPHANS = (
 )
 
 
-class JobStorage(RegistryStore):
-    """The same objects as the registry's, with a warning on deletes that do not say what becomes of the pods."""
-
-    def __init__(self, registry: RegistryStore) -> None:
-        self.__dict__.update(registry.__dict__)
+class JobStorage(RegistryView):
+    """Warns of deletes that do not say what becomes of the pods."""
 
     async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
         _warn(ctx, options)

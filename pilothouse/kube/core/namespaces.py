@@ -7,15 +7,7 @@ from dataclasses import replace
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.deletion import FOREGROUND, ORPHAN
 from pilothouse.apiserver.registry.errors import translated
-from pilothouse.apiserver.registry.interface import (
-    Deleted,
-    ListResult,
-    Result,
-    Updated,
-    UpdatedObject,
-    Validate,
-    ValidateUpdate,
-)
+from pilothouse.apiserver.registry.interface import Deleted, ListResult, Result, Updated, UpdateRequest, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -132,26 +124,8 @@ class NamespaceStorage:
     async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
         return await self.registry.create(ctx, obj, options=options, validate=validate)
 
-    async def update(
-        self,
-        ctx: RequestContext,
-        name: str,
-        updated: UpdatedObject,
-        *,
-        options: WriteOptions,
-        validate_create: Validate,
-        validate_update: ValidateUpdate,
-        force_allow_create: bool = False,
-    ) -> Updated:
-        return await self.registry.update(
-            ctx,
-            name,
-            updated,
-            options=options,
-            validate_create=validate_create,
-            validate_update=validate_update,
-            force_allow_create=force_allow_create,
-        )
+    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
+        return await self.registry.update(ctx, name, update)
 
     async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
         while True:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Result, Updated, UpdatedObject, Validate, ValidateUpdate
+from pilothouse.apiserver.registry.interface import MakeObject, Result, Updated, UpdateRequest, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
-from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.store import RegistryStore, RegistryView
 from pilothouse.kube.rbac.escalation import may_everything
 from pilothouse.machinery.objects import Json, metadata
 
@@ -22,48 +22,29 @@ class Check(Protocol):
     async def __call__(self, ctx: RequestContext, obj: Json, *, old: Json | None, name: str) -> None: ...
 
 
-class PolicyBasedStorage(RegistryStore):
-    """A view of a registry: the same objects."""
-
+class PolicyBasedStorage(RegistryView):
     def __init__(self, registry: RegistryStore, check: Check) -> None:
-        self.__dict__.update(registry.__dict__)
+        super().__init__(registry)
         self._check = check
 
     async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
         await self._check(ctx, obj, old=None, name="")
         return await super().create(ctx, obj, options=options, validate=validate)
 
-    async def update(
-        self,
-        ctx: RequestContext,
-        name: str,
-        updated: UpdatedObject,
-        *,
-        options: WriteOptions,
-        validate_create: Validate,
-        validate_update: ValidateUpdate,
-        force_allow_create: bool = False,
-    ) -> Updated:
-        checked = updated if may_everything(ctx) else self._checked(ctx, name, updated)
-        return await super().update(
-            ctx,
-            name,
-            checked,
-            options=options,
-            validate_create=validate_create,
-            validate_update=validate_update,
-            force_allow_create=force_allow_create,
-        )
+    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
+        if not may_everything(ctx):
+            update = replace(update, make=self._checked(ctx, name, update.make))
+        return await super().update(ctx, name, update)
 
-    def _checked(self, ctx: RequestContext, name: str, updated: UpdatedObject) -> UpdatedObject:
-        async def make(current: Json | None) -> Json:
+    def _checked(self, ctx: RequestContext, name: str, make: MakeObject) -> MakeObject:
+        async def checked(current: Json | None) -> Json:
             old = deepcopy(current)
-            obj = await updated.make(current)
+            obj = await make(current)
             if old is None or not _only_for_garbage_collection(obj, old):
                 await self._check(ctx, obj, old=old, name=name)
             return obj
 
-        return replace(updated, make=make)
+        return checked
 
 
 def _only_for_garbage_collection(obj: Json, old: Json) -> bool:

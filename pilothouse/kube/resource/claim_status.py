@@ -13,8 +13,7 @@ from dataclasses import replace
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision, forbidden
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Updated, UpdatedObject, Validate, ValidateUpdate
-from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.apiserver.registry.interface import Updated, UpdateRequest
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.kube.parts import items, part, text
@@ -37,26 +36,14 @@ class ResourceClaimStatusStore(StatusStore):
         super().__init__(registry, ResourceClaimStatusStrategy())
         self._authorizer = authorizer
 
-    async def update(
-        self,
-        ctx: RequestContext,
-        name: str,
-        updated: UpdatedObject,
-        *,
-        options: WriteOptions,
-        validate_create: Validate,
-        validate_update: ValidateUpdate,
-        force_allow_create: bool = False,
-    ) -> Updated:
+    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
         async def checked(obj: Json, old: Json) -> None:
             errors = [error async for error in self._refusals(ctx, obj, old)]
             if errors:
                 raise Invalid.of(RESOURCE_CLAIMS.kind.group_kind, name_of(obj), errors)
-            await validate_update(obj, old)
+            await update.validate_update(obj, old)
 
-        return await super().update(
-            ctx, name, updated, options=options, validate_create=validate_create, validate_update=checked
-        )
+        return await super().update(ctx, name, replace(update, validate_update=checked))
 
     async def _refusals(self, ctx: RequestContext, obj: Json, old: Json) -> AsyncIterator[field.FieldError]:
         new_status, old_status = part(obj, "status"), part(old, "status")

@@ -11,7 +11,7 @@ import pytest
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.hooks import Hooks
-from pilothouse.apiserver.registry.interface import UpdatedObject
+from pilothouse.apiserver.registry.interface import UpdateRequest
 from pilothouse.apiserver.registry.options import DeleteOptions, WriteOptions
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -87,14 +87,8 @@ async def update(things: RegistryStore, **fields: object) -> None:
     async def made(_: Json | None) -> Json:
         return thing(**fields)
 
-    await things.update(
-        CONTEXT,
-        "a",
-        UpdatedObject(made),
-        options=WriteOptions(),
-        validate_create=_allow,
-        validate_update=_allow_update,
-    )
+    asked = UpdateRequest(made, WriteOptions(), validate_create=_allow, validate_update=_allow_update)
+    await things.update(CONTEXT, "a", asked)
 
 
 async def delete(things: RegistryStore, *, dry_run: bool = False) -> None:

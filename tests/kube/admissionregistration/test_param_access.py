@@ -11,7 +11,7 @@ import pytest
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import UpdatedObject
+from pilothouse.apiserver.registry.interface import UpdateRequest
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
@@ -147,7 +147,7 @@ def whole_policy(**spec: Any) -> Json:
 
 
 async def test_the_storage_refuses_creates_and_updates_alike(registry: RegistryStore) -> None:
-    checked = ParamCheckedStore.over(registry, ParamKindAccess(Listing(), resolve), root("spec", "paramKind"))
+    checked = ParamCheckedStore(registry, ParamKindAccess(Listing(), resolve), root("spec", "paramKind"))
     obj = whole_policy(paramKind=CONFIG_MAP)
     with pytest.raises(Invalid) as refused:
         await checked.create(context(JANE), obj, options=WriteOptions(), validate=allow)
@@ -160,14 +160,8 @@ async def test_the_storage_refuses_creates_and_updates_alike(registry: RegistryS
         return current
 
     async def update(user: User) -> None:
-        await checked.update(
-            context(user),
-            "p",
-            UpdatedObject(with_params),
-            options=WriteOptions(),
-            validate_create=allow,
-            validate_update=allow,
-        )
+        asked = UpdateRequest(with_params, WriteOptions(), validate_create=allow, validate_update=allow)
+        await checked.update(context(user), "p", asked)
 
     with pytest.raises(Invalid):
         await update(JANE)

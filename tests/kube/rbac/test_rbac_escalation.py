@@ -10,7 +10,7 @@ from rbac_store import GROUP, RBACStore, allow, binding, rbac_store, role, user
 
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import UpdatedObject
+from pilothouse.apiserver.registry.interface import UpdateRequest
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
 from pilothouse.kube.rbac.escalation import Escalation
@@ -40,14 +40,8 @@ class Writer:
             return obj
 
         storage = await self._storage(obj)
-        await storage.update(
-            _context(storage, obj, who),
-            name_of(obj),
-            UpdatedObject(make),
-            options=WriteOptions(),
-            validate_create=_fine,
-            validate_update=_fine_update,
-        )
+        asked = UpdateRequest(make, WriteOptions(), validate_create=_fine, validate_update=_fine_update)
+        await storage.update(_context(storage, obj, who), name_of(obj), asked)
 
     async def _storage(self, obj: Json) -> PolicyBasedStorage:
         await self._escalation.feed.catch_up()  # so that the authorizer knows what the test gave

@@ -11,7 +11,7 @@ import pytest
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import UpdatedObject
+from pilothouse.apiserver.registry.interface import UpdateRequest
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
@@ -80,14 +80,8 @@ async def write(registry: RegistryStore, authorizer: Listing, status: Json, user
         assert current is not None
         return current | {"status": status}
 
-    await ResourceClaimStatusStore(registry, authorizer).update(
-        context(user),
-        "c",
-        UpdatedObject(changed),
-        options=WriteOptions(),
-        validate_create=allow,
-        validate_update=allow,
-    )
+    asked = UpdateRequest(changed, WriteOptions(), validate_create=allow, validate_update=allow)
+    await ResourceClaimStatusStore(registry, authorizer).update(context(user), "c", asked)
 
 
 async def refusals(registry: RegistryStore, authorizer: Listing, status: Json) -> list[str]:

@@ -10,7 +10,7 @@ from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.deletion import check_preconditions
-from pilothouse.apiserver.registry.interface import Result, UpdatedObject, Validate
+from pilothouse.apiserver.registry.interface import Result, Validate, unchecked, unchecked_update
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, Preconditions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.object import StoredObject
@@ -120,7 +120,8 @@ class EvictionStorage:
             if options.preconditions.resource_version is not None:
                 # The pod has changed, but by our own hand.
                 options = replace(options, preconditions=replace(options.preconditions, resource_version=version))
-        await self._pods.delete(ctx, name, options=options, validate=_admit_anything)
+        # Admission has spoken on the eviction itself.
+        await self._pods.delete(ctx, name, options=options, validate=unchecked)
 
     async def _announce(self, ctx: RequestContext, name: str, options: DeleteOptions) -> str:
         """Tells in the pod's status why it will go. The version that the pod then has."""
@@ -132,15 +133,7 @@ class EvictionStorage:
             set_condition(stored, "DisruptionTarget", "True", reason="EvictionByEvictionAPI", message=message)
             return stored
 
-        updated = await self._pods.update(
-            ctx,
-            name,
-            UpdatedObject(announced),
-            options=WriteOptions(),
-            validate_create=_admit_anything,
-            validate_update=_admit_any_update,
-        )
-        result = updated.result
+        result = (await self._pods.update(ctx, name, unchecked_update(announced, WriteOptions()))).result
         return resource_version_of(result.parse() if isinstance(result, StoredObject) else result)
 
 
@@ -185,11 +178,3 @@ def _lets_unhealthy_go(budget: Json) -> bool:
 
 def _without_empty(conditions: Preconditions) -> Preconditions:
     return Preconditions(conditions.uid or None, conditions.resource_version or None)
-
-
-async def _admit_anything(obj: Json) -> None:
-    """Admission has spoken on the eviction itself."""
-
-
-async def _admit_any_update(obj: Json, old: Json) -> None:
-    """The same."""
