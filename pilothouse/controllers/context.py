@@ -15,6 +15,7 @@ from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.client import RESTClient
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.controllers.resourcequota.evaluator import Evaluators
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, metadata
 
@@ -44,6 +45,11 @@ class ControllerConfig:
     """How long other servers may need to see that a namespace is terminating, and to store what they had let in."""
     concurrent_gc_syncs: int = 20
     concurrent_serviceaccount_token_syncs: int = 5
+    concurrent_resource_quota_syncs: int = 5
+    resource_quota_sync_period: float = 300.0
+    """How often all quotas are added up anew; 0 for never."""
+    quota_evaluators: Evaluators | None = None
+    """What quotas know of each resource. With none, they are left alone."""
     root_ca: bytes = b""
     """The CA of this server's certificate, as PEM. With none, it is given to nobody."""
     sign_token: SignToken | None = None

@@ -43,6 +43,7 @@ CONTROLLERS = (
         "legacy-service-account-token-cleaner",
     ),
     ControllerDescriptor("namespace-controller", "namespace.controller", "namespace"),
+    ControllerDescriptor("resourcequota-controller", "resourcequota.controller", "resourcequota"),
     ControllerDescriptor(
         "root-ca-certificate-publisher-controller", "certificates.root_ca_publisher", "root-ca-cert-publisher"
     ),

@@ -9,6 +9,7 @@ from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.service_accounts import service_account_config
+from pilothouse.kube.admission.quota.registry import evaluator_of
 from pilothouse.kube.serviceaccount.issuer import TokenIssuer
 from pilothouse.kube.serviceaccount.keys import SigningKey
 
@@ -24,6 +25,9 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         namespace_deletion_grace_period=_SHARED_STORE_GRACE if options.etcd.servers else _OWN_STORE_GRACE,
         concurrent_gc_syncs=given.concurrent_gc_syncs,
         concurrent_serviceaccount_token_syncs=given.concurrent_serviceaccount_token_syncs,
+        concurrent_resource_quota_syncs=given.concurrent_resource_quota_syncs,
+        resource_quota_sync_period=given.resource_quota_sync_period,
+        quota_evaluators=evaluator_of,
         root_ca=_root_ca(options),
         sign_token=_sign_token(options),
         legacy_service_account_token_clean_up_period=given.legacy_service_account_token_clean_up_period,

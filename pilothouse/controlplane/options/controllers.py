@@ -39,6 +39,12 @@ class ControllerOptions:
     concurrent_namespace_syncs: int = flag(
         "concurrent-namespace-syncs", INT, 10, "How many namespaces are emptied at once."
     )
+    concurrent_resource_quota_syncs: int = flag(
+        "concurrent-resource-quota-syncs", INT, 5, "How many resource quotas are added up at once."
+    )
+    resource_quota_sync_period: float = flag(
+        "resource-quota-sync-period", DURATION, 300.0, "How often what quotas say is used is added up anew."
+    )
     concurrent_serviceaccount_token_syncs: int = flag(
         "concurrent-serviceaccount-token-syncs",
         INT,
@@ -82,6 +88,7 @@ class ControllerOptions:
         for name, number in (
             ("gc", self.concurrent_gc_syncs),
             ("namespace", self.concurrent_namespace_syncs),
+            ("resource-quota", self.concurrent_resource_quota_syncs),
             ("serviceaccount-token", self.concurrent_serviceaccount_token_syncs),
         ):
             if number < 1:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pilothouse.kube.core.pods.resource_totals import ResourceList
 from pilothouse.kube.parts import part
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import ZERO, Quantity, parse_quantity
+from pilothouse.machinery.resource_list import ResourceList
 
 _MAX_MILLI_VALUE = (2**63 - 1) // 1000
 

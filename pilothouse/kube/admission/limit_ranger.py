@@ -11,7 +11,6 @@ from pilothouse.kube.admission.limit_constraints import Asked, claim_complaints,
 from pilothouse.kube.core.limitranges import CLAIM, CONTAINER, POD
 from pilothouse.kube.core.pods.defaults.resources import is_pod_level
 from pilothouse.kube.core.pods.resource_totals import (
-    ResourceList,
     aggregate_limits,
     aggregate_requests,
     read_resources,
@@ -19,6 +18,7 @@ from pilothouse.kube.core.pods.resource_totals import (
 from pilothouse.kube.parts import items, part
 from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.resource_list import ResourceList
 
 ListInNamespace: TypeAlias = Callable[[str], Awaitable[list[Json]]]
 

@@ -9,28 +9,13 @@ from weakref import WeakValueDictionary
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.kube.admission.quota.check import Charge, charges
-from pilothouse.kube.admission.quota.claims import ClaimEvaluator
-from pilothouse.kube.admission.quota.evaluators import CountEvaluator, Evaluator, ServiceEvaluator
-from pilothouse.kube.admission.quota.pods import PodEvaluator
+from pilothouse.kube.admission.quota.evaluators import Evaluator
+from pilothouse.kube.admission.quota.registry import evaluator_of
 from pilothouse.machinery.errors import Conflict
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, name_of
 
 _TRIES = 4
-_IGNORED = frozenset(
-    {
-        GroupResource("", "bindings"),
-        GroupResource("", "componentstatuses"),
-        GroupResource("", "events"),
-        GroupResource("events.k8s.io", "events"),
-        GroupResource("authentication.k8s.io", "tokenreviews"),
-        GroupResource("authentication.k8s.io", "selfsubjectreviews"),
-        GroupResource("authorization.k8s.io", "subjectaccessreviews"),
-        GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"),
-        GroupResource("authorization.k8s.io", "localsubjectaccessreviews"),
-        GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"),
-    }
-)
 
 
 class Quotas(Protocol):
@@ -51,11 +36,6 @@ class ResourceQuota:
     def __init__(self, quotas: Quotas) -> None:
         self._quotas = quotas
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._evaluators: dict[GroupResource, Evaluator] = {
-            GroupResource("", "pods"): PodEvaluator(),
-            GroupResource("", "services"): ServiceEvaluator(),
-            GroupResource("", "persistentvolumeclaims"): ClaimEvaluator(),
-        }
 
     def handles(self, operation: Operation) -> bool:
         return operation in (Operation.CREATE, Operation.UPDATE)
@@ -64,12 +44,10 @@ class ResourceQuota:
         resource = attributes.resource.group_resource
         if not attributes.namespace or attributes.obj is None or resource == GroupResource("", "namespaces"):
             return
-        if resource in _IGNORED:
+        evaluator = evaluator_of(resource)
+        if evaluator is None or not evaluator.handles(attributes):
             return
-        evaluator = self._evaluators.get(resource)
-        if evaluator is None:
-            evaluator = self._evaluators[resource] = CountEvaluator(resource)
-        if evaluator.handles(attributes) and await self._quotas.exist_in(attributes.namespace):
+        if await self._quotas.exist_in(attributes.namespace):
             await self._evaluate(attributes, evaluator)
 
     async def _evaluate(self, attributes: Attributes, evaluator: Evaluator) -> None:

@@ -10,6 +10,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
 from pilothouse.kube.admission.quota.check import Charge
 from pilothouse.machinery.objects import Json, name_of, namespace_of, resource_version_of
+from pilothouse.machinery.resource_list import written
 
 
 class StoredQuotas:
@@ -41,7 +42,7 @@ class StoredQuotas:
             if str(current.revision) != resource_version_of(charge.quota):
                 return False
             quota = current.parse()
-            quota["status"]["used"] = {name: str(amount) for name, amount in sorted(charge.used.items())}
+            quota["status"]["used"] = written(charge.used)
             try:
                 await self._registry.storage.update(current, quota, ttl=0, dry_run=False)
             except (RevisionConflict, KeyNotFound):

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
-from pilothouse.kube.admission.quota.amounts import added, increase, only, read_amounts, shown, without_zeros
+from pilothouse.controllers.resourcequota.evaluator import is_counted
 from pilothouse.kube.admission.quota.evaluators import Evaluator
-from pilothouse.kube.core.pods.resource_totals import ResourceList
-from pilothouse.kube.parts import items, part
+from pilothouse.kube.parts import part
 from pilothouse.machinery.objects import Json, name_of, resource_version_of
+from pilothouse.machinery.resource_list import ResourceList, added, increase, only, read_amounts, shown, without_zeros
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,7 @@ def charges(quotas: Sequence[Json], attributes: Attributes, evaluator: Evaluator
 
 
 def _matches(quota: Json, evaluator: Evaluator, obj: Json) -> bool:
-    if not evaluator.matching(part(quota, "status", "hard")):
-        return False
-    scopes = [{"scopeName": name, "operator": "Exists"} for name in items(quota, "spec", "scopes")]
-    scopes += items(quota, "spec", "scopeSelector", "matchExpressions")
-    return all(evaluator.in_scope(scope, obj) for scope in scopes)
+    return bool(evaluator.matching(part(quota, "status", "hard"))) and is_counted(quota, evaluator, obj)
 
 
 def _require_countable(quota: Json, evaluator: Evaluator, attributes: Attributes) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.kube.admission.quota.evaluators import ONE, in_values
 from pilothouse.kube.core.persistentvolumes.resource import storage_class
-from pilothouse.kube.core.pods.resource_totals import ResourceList
 from pilothouse.kube.parts import part, text
 from pilothouse.kube.validation.quota_scopes import VOLUME_ATTRIBUTES_CLASS
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import Quantity, parse_quantity
+from pilothouse.machinery.resource_list import ResourceList
 
 _NAMES = ("persistentvolumeclaims", "requests.storage")
 _OF_CLASS = ".storageclass.storage.k8s.io/"
@@ -19,6 +19,8 @@ _SUFFIXES = tuple(_OF_CLASS + name for name in _NAMES)
 
 
 class ClaimEvaluator:
+    counts_only = False
+
     def handles(self, attributes: Attributes) -> bool:
         if attributes.subresource not in ("", "status"):
             return False

@@ -6,28 +6,24 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.kube.core.pods.resource_totals import ResourceList
+from pilothouse.controllers.resourcequota import evaluator
 from pilothouse.kube.parts import items, part, text
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import ZERO, Quantity
+from pilothouse.machinery.resource_list import ResourceList
 
 ONE = Quantity(1)
 
 
-class Evaluator(Protocol):
+class Evaluator(evaluator.Evaluator, Protocol):
+    """With what admission needs beside."""
+
     def handles(self, attributes: Attributes) -> bool:
         """Whether the write can change what is used."""
 
-    def matching(self, names: Iterable[str]) -> list[str]:
-        """Those of the names that objects of this resource can use, sorted."""
-
-    def in_scope(self, scope: Json, obj: Json) -> bool: ...
-
     def missing(self, names: Iterable[str], obj: Json) -> str:
         """What the object must say for these names to be counted; empty when it does."""
-
-    def usage(self, obj: Json) -> ResourceList: ...
 
 
 def count_name(resource: GroupResource) -> str:
@@ -46,6 +42,8 @@ def in_values(scope: Json, value: str | None) -> bool:
 
 class CountEvaluator:
     """Objects of most resources are only counted, some also under an older name."""
+
+    counts_only = True
 
     def __init__(self, resource: GroupResource) -> None:
         aliases = {"configmaps", "resourcequotas", "replicationcontrollers", "secrets"}
@@ -70,6 +68,8 @@ class CountEvaluator:
 
 class ServiceEvaluator:
     """Services are also counted by what they take from the cluster: node ports and load balancers."""
+
+    counts_only = False
 
     _names = frozenset({"count/services", "services", "services.nodeports", "services.loadbalancers"})
 

@@ -6,13 +6,11 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.kube.admission.quota.amounts import added
 from pilothouse.kube.admission.quota.effective_resources import effective_spec
 from pilothouse.kube.admission.quota.evaluators import ONE, in_values
 from pilothouse.kube.core.pods.defaults.resources import is_pod_level
 from pilothouse.kube.core.pods.qos import qos_class
 from pilothouse.kube.core.pods.resource_totals import (
-    ResourceList,
     aggregate_limits,
     aggregate_requests,
     read_resources,
@@ -22,6 +20,7 @@ from pilothouse.kube.validation import quota_scopes as scopes
 from pilothouse.kube.validation.resource_names import is_extended, is_huge_page, is_native, is_quota_huge_page
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.resource_list import ResourceList, added
 from pilothouse.machinery.times import Clock, parse_time, system_clock
 
 _COMPUTE = ("cpu", "memory", "ephemeral-storage")
@@ -37,6 +36,8 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class PodEvaluator:
+    counts_only = False
+
     def __init__(self, clock: Clock = system_clock) -> None:
         self._clock = clock
 

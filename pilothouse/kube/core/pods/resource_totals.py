@@ -7,12 +7,10 @@ init containers run one after the other beside the sidecars started before them:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
 
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import Quantity, parse_quantity
-
-ResourceList: TypeAlias = dict[str, Quantity]
+from pilothouse.machinery.resource_list import ResourceList
 
 
 def aggregate_requests(spec: Json) -> ResourceList:

@@ -1,15 +1,16 @@
-"""Sums and comparisons of amounts by name."""
+"""ResourceList: amounts by the name of what they are an amount of, added up and compared."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import TypeAlias
 
-from pilothouse.kube.core.pods.resource_totals import ResourceList
-from pilothouse.machinery.objects import Json
-from pilothouse.machinery.quantity import ZERO, parse_quantity
+from pilothouse.machinery.quantity import ZERO, Quantity, parse_quantity
+
+ResourceList: TypeAlias = dict[str, Quantity]
 
 
-def read_amounts(amounts: Json) -> ResourceList:
+def read_amounts(amounts: Mapping[str, str]) -> ResourceList:
     return {name: parse_quantity(text) for name, text in amounts.items()}
 
 
@@ -29,6 +30,10 @@ def only(amounts: ResourceList, names: Collection[str]) -> ResourceList:
 
 def without_zeros(amounts: ResourceList) -> ResourceList:
     return {name: amount for name, amount in amounts.items() if amount}
+
+
+def written(amounts: ResourceList) -> dict[str, str]:
+    return {name: str(amount) for name, amount in sorted(amounts.items())}
 
 
 def shown(amounts: ResourceList) -> str:

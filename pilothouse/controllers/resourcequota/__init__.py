@@ -1,0 +1,1 @@
+"""Keeps what resource quotas say is used in step with what there is."""

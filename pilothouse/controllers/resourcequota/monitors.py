@@ -1,0 +1,114 @@
+"""The monitors of all resources that some quota limits, and of no others: without quotas nothing is followed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+
+from pilothouse.client.discovery import APIResource, DiscoveryClient
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resourcequota.evaluator import Evaluator, Evaluators
+from pilothouse.controllers.resourcequota.monitor import CountMonitor, Monitor, ObjectMonitor, Replenish
+from pilothouse.machinery.names import GroupVersionResource
+
+logger = logging.getLogger(__name__)
+
+_VERBS = ("create", "list", "watch", "delete")
+_PATIENCE = 5.0
+"""Seconds for which a quota waits for resources that do not answer; then what is known of the others is written."""
+
+
+class Monitors:
+    _names: set[str]  # what the monitors were chosen for
+    _monitors: dict[GroupVersionResource, Monitor]
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        evaluators: Evaluators,
+        *,
+        replenish: Replenish,
+        appeared: Callable[[Evaluator], None],
+    ) -> None:
+        """`appeared` is told when a resource can be counted that could not be before."""
+        self._context = context
+        self._evaluators = evaluators
+        self._replenish = replenish
+        self._appeared = appeared
+        self._names = set()
+        self._monitors = {}
+        self._announcements: set[asyncio.Task[None]] = set()
+        self._refreshing = asyncio.Lock()
+
+    async def cover(self, names: Iterable[str]) -> None:
+        """Returns when everything that can use these can be counted, or has had its time."""
+        async with self._refreshing:
+            if not self._names.issuperset(names):
+                await self._follow(self._names.union(names))
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                for monitor in self._matching(names):
+                    await monitor.wait_synced()
+        except TimeoutError:
+            logger.warning("not all resources that quotas limit could be counted, proceeding anyway")
+
+    def countable(self, names: Iterable[str]) -> list[Monitor]:
+        """The monitors of what can use these, as far as they know how much."""
+        return [monitor for monitor in self._matching(names) if monitor.has_synced]
+
+    async def refresh(self, names: Iterable[str]) -> None:
+        """Follows what is served now and can use some of these. Raises what discovery raises."""
+        async with self._refreshing:
+            await self._follow(set(names))
+
+    async def stop(self) -> None:
+        for task in self._announcements:
+            task.cancel()
+        await asyncio.gather(*(monitor.stop() for monitor in self._monitors.values()))
+
+    def _matching(self, names: Iterable[str]) -> list[Monitor]:
+        return [monitor for monitor in self._monitors.values() if monitor.evaluator.matching(names)]
+
+    async def _follow(self, names: set[str]) -> None:
+        wanted = await self._wanted(names) if names else {}
+        for resource in self._monitors.keys() - wanted.keys():
+            await self._monitors.pop(resource).stop()
+        for resource, evaluator in wanted.items():
+            if resource not in self._monitors:
+                self._start(resource, evaluator)
+        self._names = names
+
+    async def _wanted(self, names: set[str]) -> dict[GroupVersionResource, Evaluator]:
+        """What has been followed so far of groups that can not be read now is still followed."""
+        found = await DiscoveryClient(self._context.client).server_resources()
+        wanted = {
+            resource: monitor.evaluator
+            for resource, monitor in self._monitors.items()
+            if resource.group_version in found.failed
+        }
+        for each in found.preferred():
+            evaluator = self._evaluators(each.resource.group_resource) if _is_quotable(each) else None
+            if evaluator is not None and evaluator.matching(names):
+                wanted[each.resource] = evaluator
+        return wanted
+
+    def _start(self, resource: GroupVersionResource, evaluator: Evaluator) -> None:
+        monitor = self._monitors[resource] = self._monitor(resource, evaluator)
+        task = asyncio.create_task(self._announce(monitor))
+        self._announcements.add(task)
+        task.add_done_callback(self._announcements.discard)
+
+    def _monitor(self, resource: GroupVersionResource, evaluator: Evaluator) -> Monitor:
+        if not evaluator.counts_only:
+            return ObjectMonitor(evaluator, self._context.informer(resource), self._replenish)
+        objects = self._context.client.for_resource(resource)
+        return CountMonitor(evaluator, objects, self._replenish, self._context.clock)
+
+    async def _announce(self, monitor: Monitor) -> None:
+        await monitor.wait_synced()
+        self._appeared(monitor.evaluator)
+
+
+def _is_quotable(each: APIResource) -> bool:
+    return each.namespaced and not each.is_subresource and all(verb in each.verbs for verb in _VERBS)

@@ -1,0 +1,44 @@
+"""The evaluator of each resource, for admission and for the controller that adds up."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from pilothouse.kube.admission.quota.claims import ClaimEvaluator
+from pilothouse.kube.admission.quota.evaluators import CountEvaluator, Evaluator, ServiceEvaluator
+from pilothouse.kube.admission.quota.pods import PodEvaluator
+from pilothouse.machinery.names import GroupResource
+
+_IGNORED = frozenset(
+    {
+        GroupResource("", "bindings"),
+        GroupResource("", "componentstatuses"),
+        GroupResource("", "events"),
+        GroupResource("events.k8s.io", "events"),
+        GroupResource("authentication.k8s.io", "tokenreviews"),
+        GroupResource("authentication.k8s.io", "selfsubjectreviews"),
+        GroupResource("authorization.k8s.io", "subjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "localsubjectaccessreviews"),
+        GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"),
+    }
+)
+"""What is not stored, and events."""
+
+_OWN: dict[GroupResource, Evaluator] = {
+    GroupResource("", "pods"): PodEvaluator(),
+    GroupResource("", "services"): ServiceEvaluator(),
+    GroupResource("", "persistentvolumeclaims"): ClaimEvaluator(),
+}
+
+
+def evaluator_of(resource: GroupResource) -> Evaluator | None:
+    """None for resources that quotas do not count."""
+    if resource in _IGNORED:
+        return None
+    return _OWN.get(resource) or _counting(resource)
+
+
+@cache
+def _counting(resource: GroupResource) -> Evaluator:
+    return CountEvaluator(resource)

@@ -1,0 +1,159 @@
+"""resourcequota-controller: what quotas say is used is what there is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from awaiting import until
+from controllers_on_a_server import ControlledServer, controlled_server, managed
+from custom_resources import definition
+
+from pilothouse.client.rest.options import DeleteOptions
+from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.controllers.context import ControllerConfig
+from pilothouse.kube.admission.quota.registry import evaluator_of
+from pilothouse.machinery.errors import Forbidden
+from pilothouse.machinery.objects import Json
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NOW = DeleteOptions(grace_period_seconds=0)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def idle(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ControlledServer]:
+    async with controlled_server(tmp_path_factory.mktemp("quotas")) as server:
+        yield ControlledServer(server.client, ControllerConfig(quota_evaluators=evaluator_of))
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def server(idle: ControlledServer) -> AsyncIterator[ControlledServer]:
+    async with managed(idle, "resourcequota"):
+        yield idle
+
+
+class Namespace:
+    def __init__(self, server: ControlledServer, name: str) -> None:
+        self._client, self._name = server.client, name
+
+    def resource(self, plural: str, api_version: str = "v1") -> ResourceClient:
+        return self._client.resource(api_version, plural, namespace=self._name)
+
+    async def quota(self, hard: dict[str, str], **spec: Any) -> None:
+        await self.resource("resourcequotas").create({"metadata": {"name": "q"}, "spec": {"hard": hard, **spec}})
+
+    async def uses(self, **used: str) -> Json:
+        wanted = {name.replace("__", "/").replace("_", "."): amount for name, amount in used.items()}
+        return await self.until(lambda status: status.get("used") == wanted)
+
+    async def until(self, holds: Callable[[Json], bool]) -> Json:
+        quota = await until(self.resource("resourcequotas"), "q", lambda quota: holds(quota["status"]))
+        status: Json = quota["status"]
+        return status
+
+    async def pod(self, name: str, cpu: str = "100m", **spec: Any) -> None:
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+        await self.resource("pods").create({"metadata": {"name": name}, "spec": {"containers": [container], **spec}})
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def namespace(idle: ControlledServer, request: pytest.FixtureRequest) -> Namespace:
+    name = request.node.name.replace("_", "-")[:60].strip("-")
+    await idle.create_namespace(name)
+    return Namespace(idle, name)
+
+
+async def test_a_new_quota_counts_what_is_there_already(server: ControlledServer, namespace: Namespace):
+    await namespace.pod("a", "1500m")
+    await namespace.pod("b", "0.5")
+    await namespace.resource("configmaps").create({"metadata": {"name": "a"}})
+    await namespace.quota({"pods": "5", "requests.cpu": "4000m", "configmaps": "9", "count/secrets": "1"})
+    status = await namespace.uses(pods="2", requests_cpu="2", configmaps="1", count__secrets="0")
+    assert status["hard"] == {"pods": "5", "requests.cpu": "4", "configmaps": "9", "count/secrets": "1"}
+
+
+async def test_what_is_deleted_can_be_used_again(server: ControlledServer, namespace: Namespace):
+    await namespace.quota({"pods": "1", "count/configmaps": "1"})
+    await namespace.uses(pods="0", count__configmaps="0")
+    await namespace.pod("a")
+    await namespace.resource("configmaps").create({"metadata": {"name": "a"}})
+    await namespace.uses(pods="1", count__configmaps="1")
+    with pytest.raises(Forbidden, match="exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"):
+        await namespace.pod("b")
+    await namespace.resource("pods").delete("a", NOW)
+    await namespace.resource("configmaps").delete("a")
+    await namespace.uses(pods="0", count__configmaps="0")
+    await namespace.pod("b")
+
+
+async def test_a_pod_that_has_ended_is_only_counted_as_an_object(server: ControlledServer, namespace: Namespace):
+    await namespace.quota({"pods": "5", "count/pods": "5", "requests.cpu": "1"})
+    await namespace.uses(pods="0", count__pods="0", requests_cpu="0")
+    await namespace.pod("a")
+    await namespace.resource("pods").patch("a", {"status": {"phase": "Succeeded"}}, subresource="status")
+    await namespace.uses(pods="0", count__pods="1", requests_cpu="0")
+
+
+async def test_a_service_gives_back_what_its_new_type_does_not_take(server: ControlledServer, namespace: Namespace):
+    await namespace.quota({"services": "5", "services.nodeports": "5", "services.loadbalancers": "5"})
+    await namespace.uses(services="0", services_nodeports="0", services_loadbalancers="0")
+    service = {"metadata": {"name": "a"}, "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}}
+    await namespace.resource("services").create(service)
+    await namespace.uses(services="1", services_nodeports="1", services_loadbalancers="1")
+    await namespace.resource("services").patch("a", {"spec": {"type": "ClusterIP"}})
+    await namespace.uses(services="1", services_nodeports="0", services_loadbalancers="0")
+
+
+async def test_only_what_is_in_scope_is_used(server: ControlledServer, namespace: Namespace):
+    await namespace.pod("short", activeDeadlineSeconds=60)
+    await namespace.pod("long")
+    await namespace.quota({"pods": "5", "requests.cpu": "1"}, scopes=["Terminating"])
+    await namespace.uses(pods="1", requests_cpu="100m")
+    await namespace.resource("pods").patch("long", {"spec": {"activeDeadlineSeconds": 9}})
+    await namespace.uses(pods="2", requests_cpu="200m")
+
+
+async def test_new_limits_are_taken_over_and_old_ones_forgotten(server: ControlledServer, namespace: Namespace):
+    await namespace.quota({"pods": "5", "secrets": "5"})
+    await namespace.uses(pods="0", secrets="0")
+    spec = {"hard": {"pods": None, "secrets": "7", "count/services": "1"}}
+    await namespace.resource("resourcequotas").patch("q", {"spec": spec})
+    status = await namespace.uses(secrets="0", count__services="0")
+    assert status["hard"] == {"secrets": "7", "count/services": "1"}
+
+
+async def test_custom_resources_are_counted(server: ControlledServer, namespace: Namespace):
+    await server.install(definition())
+    widgets = namespace.resource("widgets", "example.com/v1")
+    widget = {"apiVersion": "example.com/v1", "kind": "Widget"}
+    await widgets.create({"metadata": {"name": "a"}, **widget})
+    await namespace.quota({"count/widgets.example.com": "1"})
+    await namespace.until(lambda status: status.get("used") == {"count/widgets.example.com": "1"})
+    with pytest.raises(Forbidden):
+        await widgets.create({"metadata": {"name": "b"}, **widget})
+    await widgets.delete("a")
+    await namespace.until(lambda status: status.get("used") == {"count/widgets.example.com": "0"})
+
+
+async def test_what_nobody_serves_has_no_usage_and_spoils_nothing(server: ControlledServer, namespace: Namespace):
+    await namespace.quota({"count/gadgets.example.com": "1", "pods": "1"})
+    status = await namespace.uses(pods="0")
+    assert status["hard"] == {"count/gadgets.example.com": "1", "pods": "1"}
+
+
+async def test_what_changed_while_no_controller_ran_is_counted_at_the_start(
+    idle: ControlledServer, namespace: Namespace
+):
+    async with managed(idle, "resourcequota"):
+        await namespace.quota({"pods": "9", "configmaps": "9"})
+        await namespace.uses(pods="0", configmaps="0")
+    for name in "abc":
+        await namespace.pod(name)
+    await namespace.resource("configmaps").create({"metadata": {"name": "a"}})
+    await asyncio.gather(*(namespace.resource("pods").delete(name, NOW) for name in "ab"))
+    async with managed(idle, "resourcequota"):
+        await namespace.uses(pods="1", configmaps="1")
