@@ -59,15 +59,18 @@ class DiscoveryCheck:
             problem = f"Get {quote(target.url)}: {_TIMED_OUT}"
         return f"failing or missing response from {target.url}: {problem}" if problem else ""
 
-    async def _ask(self, target: Target) -> str:
+    async def _ask(self, target: Target, *, fresh: bool = False) -> str:
+        """A kept connection that its server closed at the same moment says nothing about the server."""
         pool = await self.transport.pool()
         try:
-            connection = await pool.take(target)
+            connection = await pool.take(target, fresh=fresh)
         except OSError as error:
             return get_problem(error, target)
         try:
             status = await probe_status(connection, target)
         except BackendFailed as error:
+            if connection.reused and error.unanswered:
+                return await self._ask(target, fresh=True)
             return f"Get {quote(target.url)}: {error}"
         finally:
             pool.give_back(target, connection)
