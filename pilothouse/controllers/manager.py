@@ -94,9 +94,9 @@ class ControllerManager:
 
 async def _run(descriptor: ControllerDescriptor, context: ControllerContext) -> None:
     """Until cancelled, even if the controller finds that there is nothing for it to do and returns."""
-    logger.info("starting controller %s", descriptor.name)
+    logger.debug("starting controller %s", descriptor.name)
     await load(descriptor)(context)
-    logger.info("controller %s has nothing to do", descriptor.name)
+    logger.debug("controller %s has nothing to do", descriptor.name)
     await asyncio.get_running_loop().create_future()
 
 

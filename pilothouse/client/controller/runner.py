@@ -76,7 +76,7 @@ class Controller(Generic[T]):
         """Runs until `stop` is called, then drains; or until cancelled, which ends running reconciles too."""
         if not await self._wait_for_caches():
             return
-        logger.info("controller %s starts %d workers", self.name, self._workers)
+        logger.debug("controller %s starts %d workers", self.name, self._workers)
         async with asyncio.TaskGroup() as workers:
             tasks = [workers.create_task(self._work()) for _ in range(self._workers)]
             try:
@@ -86,7 +86,7 @@ class Controller(Generic[T]):
                 self.queue.shut_down()
                 for task in tasks:
                     task.cancel()
-        logger.info("controller %s has stopped", self.name)
+        logger.debug("controller %s has stopped", self.name)
 
     def stop(self) -> None:
         """Takes no more keys; those queued are reconciled, for `stop_timeout` seconds at most."""
