@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pilothouse.apiserver.authn.request_header import STANDARD
 from pilothouse.apiserver.filters.chain import ChainConfig
@@ -20,7 +21,7 @@ from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.controlplane.authentication import build_authenticator, build_token_authenticator
-from pilothouse.controlplane.authorization import build_authorizer
+from pilothouse.controlplane.authorization.setup import Authorization, set_up_authorization
 from pilothouse.controlplane.front_proxy import FrontProxy, front_proxy
 from pilothouse.controlplane.options.admission import AdmissionOptions
 from pilothouse.controlplane.options.completion import CompletedOptions, host_address
@@ -30,7 +31,6 @@ from pilothouse.controlplane.serving import client_cas
 from pilothouse.kube.admission.plugins import AdmissionConfig
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
-from pilothouse.kube.rbac.authorizer.policy import Policy
 from pilothouse.kube.served import Registries
 from pilothouse.kube.server import KubeConfig
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 _BEGIN_AT_ONCE = 4
 """How many requests begin in one turn of the event loop; see docs/decisions/fairness.md."""
 
+Background: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+
 
 @dataclass(frozen=True, slots=True)
 class Config:
@@ -51,7 +53,8 @@ class Config:
     chain: ChainConfig
     proxy_client: KeyPair
     """What the servers of other API groups are shown."""
-    audit: Audit | None = None
+    background: Mapping[str, Background] = field(default_factory=dict)
+    """What runs beside the server until it stops, by name."""
 
 
 def new_config(options: CompletedOptions, store: Store) -> Config:
@@ -59,10 +62,12 @@ def new_config(options: CompletedOptions, store: Store) -> Config:
     registries = Registries(store, root=options.etcd.prefix, event_ttl=int(options.misc.event_ttl))
     address = PublicAddress(_endpoint_ip(options), options.secure_serving.secure_port)
     proxy = front_proxy(options)
-    parts = _Parts(options, registries, Policy(), service_account_config(options), address, proxy)
+    authorization = set_up_authorization(options.authorization)
+    parts = _Parts(options, registries, authorization, service_account_config(options), address, proxy)
     generic, audit = _generic(parts), _audit(options)
     chain = replace(_chain(parts, generic), auditing=audit.auditing if audit else None)
-    return Config(options, generic, _kube(parts, generic), chain, proxy.client, audit)
+    background = dict(authorization.background) | ({"audit": audit.run} if audit else {})
+    return Config(options, generic, _kube(parts, generic), chain, proxy.client, background)
 
 
 def _flow_controller(options: CompletedOptions) -> FlowController | None:
@@ -89,7 +94,7 @@ class _Parts:
 
     options: CompletedOptions
     registries: Registries
-    policy: Policy
+    authorization: Authorization
     service_accounts: ServiceAccountConfig
     address: PublicAddress
     front_proxy: FrontProxy
@@ -114,8 +119,8 @@ def _generic(parts: _Parts) -> GenericConfig:
         authenticator=build_authenticator(parts.front_proxy, client_cas(options), tokens),
         tokens=tokens,
         api_audiences=parts.service_accounts.audiences,
-        authorizer=build_authorizer(options.authorization, parts.policy),
         flow_control=_flow_controller(options),
+        authorizer=parts.authorization.authorizer,
         min_request_timeout=float(options.generic.min_request_timeout),
         admission_plugins=options.admission.enabled,
         services=parts.services,
@@ -134,7 +139,8 @@ def _kube(parts: _Parts, generic: GenericConfig) -> KubeConfig:
         kubelet=options.kubelet.config,
         address=parts.address,
         trust=_trust(options, parts.front_proxy),
-        policy=parts.policy,
+        policy=parts.authorization.policy,
+        node_graph=parts.authorization.node_graph,
         service_accounts=parts.service_accounts,
         external_hostname=options.generic.external_hostname,
         registries=parts.registries,

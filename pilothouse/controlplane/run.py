@@ -71,7 +71,7 @@ class Process:
         """Raises ValueError, OSError."""
         self._options = config.options
         self._in_flight = config.chain.in_flight
-        self._audit = config.audit
+        self._background = config.background
         self._certificates = certificates
         self._prepared = prepare(config)
         self._ports = open_ports(self._prepared.server.handler, config, secure_serving(config.options, certificates))
@@ -85,7 +85,7 @@ class Process:
             request_timeout=options.request_timeout,
             shutdown_delay=options.shutdown_delay_duration,
             send_retry_after=options.shutdown_send_retry_after,
-            background={"certificates": self._renew_certificates} | ({"audit": self._audit.run} if self._audit else {}),
+            background={"certificates": self._renew_certificates, **self._background},
         )
         await Runner(self._prepared, config).run(stop, ready=lambda: ready(self._announce()))
 

@@ -31,6 +31,8 @@ from pilothouse.kube.core.pods.storage import PodConnections
 from pilothouse.kube.core.services.storage import ServiceNetwork
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTStorageProvider
 from pilothouse.kube.enabled import only_enabled
+from pilothouse.kube.node_authorizer.feed import NodeGraphFeed
+from pilothouse.kube.node_authorizer.graph import NodeGraph
 from pilothouse.kube.rbac.authorizer.policy import Policy
 from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
@@ -55,6 +57,8 @@ class KubeConfig:
     """Whom extension API servers are told to believe."""
     policy: Policy = field(default_factory=Policy)
     """What the RBAC authorizer goes by: the server fills it with the roles and bindings."""
+    node_graph: NodeGraph | None = None
+    """What the node authorizer goes by, if there is one: the server fills it."""
     service_accounts: ServiceAccountConfig = field(default_factory=ServiceAccountConfig)
     external_hostname: str = ""
     """What others call this server, where that is not its address."""
@@ -158,6 +162,8 @@ class KubeServer:
             async with asyncio.timeout(_CACHES_FILL_WITHIN):
                 for registry in self.registries.opened:
                     await registry.cacher.wait_ready()
+                if self.config.node_graph is not None:
+                    await NodeGraphFeed(self.config.node_graph, self.registries).start(context)
 
     async def _stop_caches(self) -> None:
         for registry in self.registries.opened:

@@ -18,14 +18,14 @@ def _key() -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def _name(organizations: tuple[str, ...]) -> x509.Name:
-    common = [x509.NameAttribute(NameOID.COMMON_NAME, "alice")]
+def _name(organizations: tuple[str, ...], common_name: str = "alice") -> x509.Name:
+    common = [x509.NameAttribute(NameOID.COMMON_NAME, common_name)]
     return x509.Name([*common, *(x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in organizations)])
 
 
 @cache
-def request_der(*organizations: str) -> bytes:
-    builder = x509.CertificateSigningRequestBuilder().subject_name(_name(organizations))
+def request_der(*organizations: str, common_name: str = "alice") -> bytes:
+    builder = x509.CertificateSigningRequestBuilder().subject_name(_name(organizations, common_name))
     return builder.sign(_key(), hashes.SHA256()).public_bytes(Encoding.DER)
 
 
@@ -35,8 +35,8 @@ def pem(kind: str, der: bytes) -> str:
     return base64.b64encode(f"-----BEGIN {kind}-----\n{body}-----END {kind}-----\n".encode()).decode()
 
 
-def new_request(*organizations: str) -> str:
-    return pem("CERTIFICATE REQUEST", request_der(*organizations))
+def new_request(*organizations: str, common_name: str = "alice") -> str:
+    return pem("CERTIFICATE REQUEST", request_der(*organizations, common_name=common_name))
 
 
 @cache

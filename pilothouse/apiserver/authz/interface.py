@@ -44,6 +44,8 @@ class Attributes:
 class Answer:
     decision: Decision
     reason: str = ""
+    error: str = ""
+    """What kept an authorizer from deciding. Who is not allowed then is told of the error, not of a refusal."""
 
 
 class Authorizer(Protocol):
@@ -72,16 +74,21 @@ def forbidden(attributes: Attributes, reason: str) -> StatusError:
     """Upstream's 403, which says who, what and where."""
     user = quote(attributes.user.name)
     if not attributes.is_resource:
-        what = f"User {user} cannot {attributes.verb} path {quote(attributes.path)}"
+        what = sanitized(f"User {user} cannot {attributes.verb} path {quote(attributes.path)}")
         return Forbidden(f"forbidden: {what}{_because(reason)}", details={})
     target = GroupResource(attributes.group, attributes.resource)
     named = f"{attributes.resource}/{attributes.subresource}" if attributes.subresource else attributes.resource
     what = f"User {user} cannot {attributes.verb} resource {quote(named)} in API group {quote(attributes.group)}"
     where = f" in the namespace {quote(attributes.namespace)}" if attributes.namespace else " at the cluster scope"
-    error = Forbidden.of(target, attributes.name, what + where + _because(reason))
+    error = Forbidden.of(target, attributes.name, sanitized(what + where) + _because(reason))
     error.details = details_of(target, attributes.name)
     return error
 
 
 def _because(reason: str) -> str:
     return f": {reason}" if reason else ""
+
+
+def sanitized(message: str) -> str:
+    """No answer to a browser looks like HTML."""
+    return message.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pilothouse.machinery.cel.admission import AdmissionCompiler, CompilationFailed, Declarations
+from pilothouse.machinery.cel.environment import Environment
 from pilothouse.machinery.cel.program import Program
 
 
@@ -29,6 +30,15 @@ def compiled(
     """`types`: those that the expression may evaluate to; any if there are none."""
     try:
         found = compiler.compile(source, declarations)
+    except CompilationFailed as error:
+        return Expression(source, problem=f"compilation failed: {error}")
+    return _checked(source, found.type, found.program, types)
+
+
+def compiled_in(known: Environment, source: str, *, types: Sequence[str]) -> Expression:
+    """`types`: those that the expression may evaluate to."""
+    try:
+        found = known.compile(source)
     except CompilationFailed as error:
         return Expression(source, problem=f"compilation failed: {error}")
     return _checked(source, found.type, found.program, types)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.authz.interface import Authorizer, Decision, attributes_of, forbidden
+import logging
+
+from pilothouse.apiserver.authz.interface import Answer, Authorizer, Decision, attributes_of, forbidden, sanitized
 from pilothouse.apiserver.filters.metrics import AUTHORIZATION_ATTEMPTS
-from pilothouse.apiserver.http import Filter, Handler, Request, Response
+from pilothouse.apiserver.http import Filter, Handler, Request, Response, text
+from pilothouse.machinery.gofmt import quote
 
 _DECISIONS = {Decision.ALLOW: "allow", Decision.DENY: "forbid", Decision.NO_OPINION: "forbid"}
-_ALLOWED, _DENIED = ("allowed",), ("denied",)
+_ALLOWED, _DENIED, _ERROR = ("allowed",), ("denied",), ("error",)
+_log = logging.getLogger(__name__)
 
 
 def with_authorization(authorizer: Authorizer) -> Filter:
@@ -15,10 +19,13 @@ def with_authorization(authorizer: Authorizer) -> Filter:
         async def authorize(request: Request) -> Response:
             attributes = attributes_of(request)
             answer = await authorizer.authorize(attributes)
+            allowed = answer.decision is Decision.ALLOW
+            if answer.error and not allowed:
+                return _failed(request, answer)
             if request.audit is not None:
                 request.annotate("authorization.k8s.io/decision", _DECISIONS[answer.decision])
                 request.annotate("authorization.k8s.io/reason", answer.reason)
-            if answer.decision is Decision.ALLOW:
+            if allowed:
                 AUTHORIZATION_ATTEMPTS.inc(_ALLOWED)
                 return await handler(request)
             AUTHORIZATION_ATTEMPTS.inc(_DENIED)
@@ -27,3 +34,13 @@ def with_authorization(authorizer: Authorizer) -> Filter:
         return authorize
 
     return wrap
+
+
+def _failed(request: Request, answer: Answer) -> Response:
+    AUTHORIZATION_ATTEMPTS.inc(_ERROR)
+    if request.audit is not None:
+        request.annotate("authorization.k8s.io/reason", "internal error")
+    _log.error("authorization of %s %s: %s", request.method, request.path, answer.error)
+    asked = f"{request.path}?{request.query_string}" if request.query_string else request.path
+    message = sanitized(f"Internal Server Error: {quote(asked)}: {answer.error}")
+    return text(500, message + "\n", x_content_type_options="nosniff")

@@ -27,9 +27,6 @@ DEFAULT_OFF = frozenset({
     "PodTolerationRestriction",
 })  # fmt: skip
 
-AVAILABLE_OFF = DEFAULT_OFF - {"NodeRestriction"}
-"""Those of DEFAULT_OFF that this server has."""
-
 
 @dataclass(frozen=True)
 class AdmissionOptions:
@@ -68,8 +65,6 @@ class AdmissionOptions:
         for name in self.enable:
             if name not in known:
                 yield f'enable-admission-plugins plugin "{name}" is unknown'
-            elif name not in DEFAULT_ON | AVAILABLE_OFF:
-                yield f'enable-admission-plugins plugin "{name}" is not supported by this version'
         for name in self.disable:
             if name not in known:
                 yield f'disable-admission-plugins plugin "{name}" is unknown'

@@ -6,7 +6,7 @@ import logging
 import os
 from dataclasses import dataclass, fields, replace
 
-from pilothouse.controlplane.options.authorization import ALWAYS_ALLOW
+from pilothouse.controlplane.options.authorization import ALWAYS_ALLOW, NOT_WITH_CONFIG, AuthorizationOptions
 from pilothouse.controlplane.options.misc import DEFAULT_SERVICE_CLUSTER_IP_RANGE
 from pilothouse.controlplane.options.options import Options
 from pilothouse.controlplane.options.pilothouse import default_data_dir
@@ -37,18 +37,25 @@ class CompletedOptions(Options):
 def complete(options: Options) -> CompletedOptions:
     data_dir = os.path.abspath(os.path.expanduser(options.pilothouse.data_dir or str(default_data_dir())))
     kubeconfig = options.pilothouse.kubeconfig_out or os.path.join(data_dir, "admin.kubeconfig")
-    modes = options.authorization.modes or (ALWAYS_ALLOW,)
+    authorization = _authorization(options)
     ranges = options.misc.service_cluster_ip_range or DEFAULT_SERVICE_CLUSTER_IP_RANGE
     completed = CompletedOptions(**{field.name: getattr(options, field.name) for field in fields(options)})
     return replace(
         completed,
         pilothouse=replace(options.pilothouse, data_dir=data_dir, kubeconfig_out=os.path.abspath(kubeconfig)),
-        authorization=replace(options.authorization, modes=modes),
-        authentication=replace(options.authentication, anonymous_auth=_anonymous(options, modes)),
+        authorization=authorization,
+        authentication=replace(options.authentication, anonymous_auth=_anonymous(options, authorization.modes)),
         misc=replace(options.misc, service_cluster_ip_range=ranges),
         generic=replace(options.generic, advertise_address=_advertise_address(options)),
         controllers=replace(options.controllers, leader_elect=_leader_elect(options)),
     )
+
+
+def _authorization(options: Options) -> AuthorizationOptions:
+    given = options.authorization
+    if given.config:
+        return replace(given, given_beside_config=not NOT_WITH_CONFIG.isdisjoint(options.given))
+    return replace(given, modes=given.modes or (ALWAYS_ALLOW,))
 
 
 def _anonymous(options: Options, modes: tuple[str, ...]) -> bool:

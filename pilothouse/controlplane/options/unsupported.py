@@ -14,9 +14,7 @@ _BOOLEANS = """
 _VALUES = """
     admission-control allow-metric-labels allow-metric-labels-manifest
     authentication-config authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
-    authentication-token-webhook-version authorization-config authorization-policy-file
-    authorization-webhook-cache-authorized-ttl authorization-webhook-cache-unauthorized-ttl
-    authorization-webhook-config-file authorization-webhook-version cert-dir coordinated-leadership-lease-duration
+    authentication-token-webhook-version cert-dir coordinated-leadership-lease-duration
     coordinated-leadership-renew-deadline coordinated-leadership-retry-period debug-socket-path
     disabled-metrics
     egress-selector-config-file emulated-version etcd-servers-overrides

@@ -40,6 +40,9 @@ from pilothouse.kube.admission.image_policy import ImagePolicyConfig, ImagePolic
 from pilothouse.kube.admission.limit_ranger import LimitRanger
 from pilothouse.kube.admission.mapped_resources import mapped_resources
 from pilothouse.kube.admission.namespace_existence import NamespaceAutoProvision, NamespaceExists
+from pilothouse.kube.admission.node_restriction.plugin import NodeRestriction
+from pilothouse.kube.admission.node_restriction.pods import NodePods
+from pilothouse.kube.admission.node_restriction.tokens import NodeTokens
 from pilothouse.kube.admission.node_taints import TaintNodesByCondition
 from pilothouse.kube.admission.own_webhooks import OwnWebhooks
 from pilothouse.kube.admission.owner_references import OwnerReferencesPermissionEnforcement
@@ -72,6 +75,8 @@ from pilothouse.kube.admissionregistration.webhook_configurations import (
 from pilothouse.kube.core.limitranges import LIMIT_RANGES
 from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.core.nodes.resource import NODES
+from pilothouse.kube.core.persistentvolumeclaims.resource import PERSISTENT_VOLUME_CLAIMS
+from pilothouse.kube.core.persistentvolumes.resource import PERSISTENT_VOLUMES
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage
@@ -80,6 +85,7 @@ from pilothouse.kube.node.runtimeclasses import RUNTIME_CLASSES
 from pilothouse.kube.scheduling.priorityclasses import PRIORITY_CLASSES
 from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.getter import StoredObjects as TokenObjects
+from pilothouse.kube.storage.csidrivers import CSI_DRIVERS
 from pilothouse.kube.storage.storageclasses import STORAGE_CLASSES
 from pilothouse.machinery.objects import Json
 
@@ -145,6 +151,13 @@ def _image_policy(configuration: Json) -> Plugin:
     return ImagePolicyWebhook(config, KubeconfigWebhook.load(config.kubeconfig, initial_backoff=config.retry_backoff))
 
 
+def _node_restriction(parts: PluginParts) -> Plugin:
+    pods, claims = parts.stored(PODS).get, parts.stored(PERSISTENT_VOLUME_CLAIMS).get
+    volumes, drivers = parts.stored(PERSISTENT_VOLUMES).get, parts.stored(CSI_DRIVERS).get
+    tokens = NodeTokens(parts.authorizer, pods, claims, volumes, drivers)
+    return NodeRestriction(NodePods(pods=pods, nodes=parts.stored(NODES).get), tokens)
+
+
 _Make = Callable[[PluginParts], Plugin]
 
 PLUGINS: dict[str, _Make] = {
@@ -157,6 +170,7 @@ PLUGINS: dict[str, _Make] = {
     "LimitPodHardAntiAffinityTopology": lambda parts: LimitPodHardAntiAffinityTopology(),
     "LimitRanger": lambda parts: LimitRanger(parts.stored(LIMIT_RANGES).list),
     "ServiceAccount": lambda parts: ServiceAccount(parts.service_account),
+    "NodeRestriction": _node_restriction,
     "TaintNodesByCondition": lambda parts: TaintNodesByCondition(),
     "AlwaysPullImages": lambda parts: AlwaysPullImages(),
     "ImagePolicyWebhook": lambda parts: _image_policy(parts.configurations.get("ImagePolicyWebhook") or {}),

@@ -51,7 +51,7 @@ class SubjectAccessReviews:
         parts = {
             "denied": answer.decision is Decision.DENY,
             "reason": answer.reason,
-            "evaluationError": question.error,
+            "evaluationError": "; ".join(filter(None, (answer.error, question.error))),
         }
         return status | {name: value for name, value in parts.items() if value}
 

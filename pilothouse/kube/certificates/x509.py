@@ -67,6 +67,13 @@ def organizations(request: CertificateSigningRequest) -> list[str]:
     return [str(each.value) for each in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
 
 
+def common_name(request: CertificateSigningRequest) -> str:
+    from cryptography.x509.oid import NameOID
+
+    names = request.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(names[-1].value) if names else ""
+
+
 def certificate_problem(encoded: str) -> str:
     """What is wrong with the certificates of a status; empty when nothing is."""
     from cryptography.x509 import load_der_x509_certificate

@@ -14,6 +14,7 @@ _TIME = "google.protobuf.Timestamp"
 _TEXT, _TEXTS, _NUMBER, _FLAG, _MAP = "string", "list", "int", "bool", "map"
 _GVK = {"group": _TEXT, "version": _TEXT, "kind": _TEXT}
 _GVR = {"group": _TEXT, "version": _TEXT, "resource": _TEXT}
+_SELECTOR = {"rawSelector": _TEXT, "requirements": "list:kubernetes.SelectorRequirement"}
 
 _MESSAGES: dict[str, dict[str, str]] = {
     "kubernetes.GroupVersionKind": _GVK,
@@ -67,6 +68,29 @@ _MESSAGES: dict[str, dict[str, str]] = {
         "allowMultipleAllocations": _FLAG,
         "attributes": _ANYTHING,
         "capacity": _ANYTHING,
+    },
+    "kubernetes.SelectorRequirement": {"key": _TEXT, "operator": _TEXT, "values": _TEXTS},
+    "kubernetes.FieldSelectorAttributes": _SELECTOR,
+    "kubernetes.LabelSelectorAttributes": _SELECTOR,
+    "kubernetes.ResourceAttributes": {
+        "namespace": _TEXT,
+        "verb": _TEXT,
+        "group": _TEXT,
+        "version": _TEXT,
+        "resource": _TEXT,
+        "subresource": _TEXT,
+        "name": _TEXT,
+        "fieldSelector": "kubernetes.FieldSelectorAttributes",
+        "labelSelector": "kubernetes.LabelSelectorAttributes",
+    },
+    "kubernetes.NonResourceAttributes": {"path": _TEXT, "verb": _TEXT},
+    "kubernetes.SubjectAccessReviewSpec": {
+        "resourceAttributes": "kubernetes.ResourceAttributes",
+        "nonResourceAttributes": "kubernetes.NonResourceAttributes",
+        "user": _TEXT,
+        "groups": _TEXTS,
+        "extra": _ANYTHING,
+        "uid": _TEXT,
     },
     "JSONPatch": {"op": _TEXT, "path": _TEXT, "from": _TEXT, "value": _ANYTHING},
 }

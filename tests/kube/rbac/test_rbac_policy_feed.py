@@ -71,6 +71,6 @@ async def test_a_watch_that_breaks_off_begins_again_with_a_list(rbac: RBACStore)
 
 
 def _break_off(feed: PolicyFeed) -> None:
-    for source in feed._sources:
+    for source in feed._followers:
         assert source._watcher is not None
         source._watcher.close()

@@ -1,110 +1,39 @@
-"""Keeps a policy as the watch caches of roles and bindings show it.
-
-A cache that breaks off is listed again; until then the policy stays as it was.
-"""
+"""Keeps a policy as the watch caches of roles and bindings show it."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.follower import RegistryFollower
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
-from pilothouse.apiserver.storage.errors import StorageError
-from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.rbac.authorizer.grants import Scoped
 from pilothouse.kube.rbac.authorizer.policy import Policy
-from pilothouse.machinery.objects import Json
-
-_RETRY = 1.0
-
-_log = logging.getLogger(__name__)
 
 
 class PolicyFeed:
     def __init__(self, policy: Policy, *, roles: Iterable[RegistryStore], bindings: Iterable[RegistryStore]) -> None:
         self.policy = policy
-        self._sources = [
-            *(_Source(registry, policy.put_role, policy.drop_role) for registry in roles),
-            *(_Source(registry, policy.put_binding, policy.drop_binding) for registry in bindings),
+        self._followers = [
+            *(RegistryFollower(registry, policy.put_role, self._drop_role) for registry in roles),
+            *(RegistryFollower(registry, policy.put_binding, self._drop_binding) for registry in bindings),
         ]
 
     async def start(self, context: HookContext) -> None:
         """Returns when the policy is what is stored; it is kept so from then on."""
-        await asyncio.gather(*(source.fill() for source in self._sources))
+        await asyncio.gather(*(follower.fill() for follower in self._followers))
         self.policy.ready = True
-        for source in self._sources:
-            context.spawn(source.follow(), name=f"rbac authorizer of {source.registry.resource.names.plural}")
+        for follower in self._followers:
+            context.spawn(follower.follow(), name=f"rbac authorizer of {follower.registry.resource.names.plural}")
 
     async def catch_up(self) -> None:
         """Returns when the policy has everything that was written before the call. Raises StorageError."""
-        for source in self._sources:
-            await source.catch_up()
+        for follower in self._followers:
+            await follower.catch_up()
 
+    def _drop_role(self, namespace: str, name: str) -> None:
+        self.policy.drop_role(Scoped(namespace, name))
 
-class _Source:
-    _known: set[str]  # the keys of the objects that are in the policy
-    _watcher: Watcher | None  # begins where the last list ended
-
-    def __init__(self, registry: RegistryStore, put: Callable[[Json], None], drop: Callable[[Scoped], None]) -> None:
-        self.registry = registry
-        self._put = put
-        self._drop = drop
-        self._known = set()
-        self._watcher = None
-
-    async def fill(self) -> None:
-        """Lists, and drops what is no longer there. Raises StorageError."""
-        cacher, prefix = self.registry.cacher, self.registry.keys.prefix
-        await cacher.wait_ready()
-        page = await cacher.list(prefix, not_older_than=0)
-        self._watcher = await cacher.watch(prefix, after=page.revision, send_initial_events=False)
-        for gone in self._known - {stored.key for stored in page.objects}:
-            self._remove(gone)
-        for stored in page.objects:
-            self._add(stored)
-
-    async def follow(self) -> None:
-        while True:
-            with suppress(StorageError):  # why the cache broke off does not matter: it is listed again
-                await self._watch()
-            await self._fill_again()
-
-    async def _watch(self) -> None:
-        assert self._watcher is not None, "filled before it is followed"
-        async for event in self._watcher:
-            self._apply(event)
-
-    async def _fill_again(self) -> None:
-        while True:
-            try:
-                return await self.fill()
-            except StorageError as error:
-                _log.warning("%s are not watched for a moment: %s", self.registry.resource.names.plural, error)
-                await asyncio.sleep(_RETRY)
-
-    async def catch_up(self) -> None:
-        """A list that need not be complete waits for the cache all the same, and the cache has told the watcher."""
-        await self.registry.cacher.list(self.registry.keys.prefix, limit=1)
-        while self._watcher is not None and (events := self._watcher.drain()):
-            for event in events:
-                self._apply(event)
-
-    def _apply(self, event: WatchEvent) -> None:
-        if event.type is EventType.DELETED:
-            self._remove(event.object.key)
-        else:
-            self._add(event.object)
-
-    def _add(self, stored: StoredObject) -> None:
-        self._known.add(stored.key)
-        self._put(stored.parse())
-
-    def _remove(self, key: str) -> None:
-        self._known.discard(key)
-        namespace, _, name = key.removeprefix(self.registry.keys.prefix).rpartition("/")
-        self._drop(Scoped(namespace, name))
+    def _drop_binding(self, namespace: str, name: str) -> None:
+        self.policy.drop_binding(Scoped(namespace, name))

@@ -1,0 +1,31 @@
+"""Counts what each authorizer decides."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authz.interface import Answer, Attributes, Authorizer, Decision
+from pilothouse.apiserver.authz.rules import Rules, rules_of
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import CounterTally
+
+DECISIONS = CounterTally(
+    "apiserver_authorization_decisions",
+    "Requests that an authorizer allowed or denied; those of which it had no opinion are not counted.",
+    ("type", "name", "decision"),
+    registry=REGISTRY,
+)
+
+
+class InstrumentedAuthorizer:
+    def __init__(self, authorizer: Authorizer, *, type: str, name: str) -> None:
+        self._authorizer = authorizer
+        self._labels = {Decision.ALLOW: (type, name, "allowed"), Decision.DENY: (type, name, "denied")}
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        answer = await self._authorizer.authorize(attributes)
+        if answer.decision is not Decision.NO_OPINION:
+            DECISIONS.inc(self._labels[answer.decision])
+        return answer
+
+    async def rules_for(self, user: User, namespace: str) -> Rules:
+        return await rules_of(self._authorizer, user, namespace)

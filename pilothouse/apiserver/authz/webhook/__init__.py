@@ -1,0 +1,1 @@
+"""Somebody else decides: a webhook is asked in a SubjectAccessReview."""

@@ -1,0 +1,113 @@
+"""Asks a webhook, and remembers its answers for a while. What it does when there is no answer is configured."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import orjson
+
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
+from pilothouse.apiserver.authz.rules import Rules
+from pilothouse.apiserver.authz.webhook.metrics import DURATION, EVALUATIONS, EXCLUSIONS, FAIL_OPEN, MATCH_FAILURES
+from pilothouse.apiserver.authz.webhook.review import review_spec
+from pilothouse.apiserver.cel.match_conditions import MatchFailed
+from pilothouse.apiserver.expiring_cache import ExpiringCache
+from pilothouse.apiserver.webhook.reviews import ReviewFailed, ReviewWebhook
+from pilothouse.machinery.objects import Json
+
+_REMEMBERED = 8192
+_LONGEST_REMEMBERED = 10_000
+"""What clients choose of a question: longer ones would let them fill the memory."""
+_NO_OPINION = Answer(Decision.NO_OPINION)
+_BOTH = "webhook subject access review returned both allow and deny response"
+
+
+class Conditions(Protocol):
+    async def match(self, spec: Json) -> bool:
+        """Whether the webhook is to be asked. Raises MatchFailed."""
+
+
+class Always:
+    async def match(self, spec: Json) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookConfig:
+    name: str
+    version: str = "v1"
+    """Of the SubjectAccessReview."""
+    authorized_ttl: float = 300.0
+    unauthorized_ttl: float = 30.0
+    on_error: Decision = Decision.NO_OPINION
+    conditions: Conditions = field(default_factory=Always)
+
+
+class WebhookAuthorizer:
+    def __init__(self, webhook: ReviewWebhook, config: WebhookConfig) -> None:
+        self._webhook = webhook
+        self._config = config
+        self._answers: ExpiringCache[bytes, Answer] = ExpiringCache(_REMEMBERED)
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        spec = review_spec(attributes)
+        try:
+            if not await self._config.conditions.match(spec):
+                EXCLUSIONS.inc(("Webhook", self._config.name))
+                return _NO_OPINION
+        except MatchFailed as error:
+            MATCH_FAILURES.inc(("Webhook", self._config.name))
+            return Answer(self._config.on_error, error=str(error))
+        key = orjson.dumps(spec)
+        return self._answers.get(key) or await self._ask(key, spec, attributes)
+
+    async def rules_for(self, user: User, namespace: str) -> Rules:
+        return Rules(incomplete=True, error="webhook authorizer does not support user rule resolution")
+
+    async def _ask(self, key: bytes, spec: Json, attributes: Attributes) -> Answer:
+        review = {"kind": "SubjectAccessReview", "apiVersion": f"authorization.k8s.io/{self._config.version}"}
+        sent = review | {"metadata": {}, "spec": _in_version(spec, self._config.version), "status": {"allowed": False}}
+        start, result = time.perf_counter(), "canceled"
+        try:
+            answered = await self._webhook.review(sent)
+            result = "success"
+        except ReviewFailed as error:
+            result = "timeout" if error.timed_out else "error"
+            if self._config.on_error is Decision.NO_OPINION:
+                FAIL_OPEN.inc((self._config.name, result))
+            return Answer(self._config.on_error, error=str(error))
+        finally:
+            EVALUATIONS.inc((self._config.name, result))
+            DURATION.observe((self._config.name, result), time.perf_counter() - start)
+        return self._remembered(key, attributes, _answer(answered.get("status") or {}))
+
+    def _remembered(self, key: bytes, attributes: Attributes, answer: Answer) -> Answer:
+        if _chosen_size(attributes) < _LONGEST_REMEMBERED:
+            config, allowed = self._config, answer.decision is Decision.ALLOW
+            self._answers.put(key, answer, ttl=config.authorized_ttl if allowed else config.unauthorized_ttl)
+        return answer
+
+
+def _answer(status: Json) -> Answer:
+    reason = str(status.get("reason") or "")
+    if status.get("denied"):
+        return Answer(Decision.DENY, reason, _BOTH if status.get("allowed") else "")
+    return Answer(Decision.ALLOW if status.get("allowed") else Decision.NO_OPINION, reason)
+
+
+def _in_version(spec: Json, version: str) -> Json:
+    """The old version calls the groups `group`."""
+    if version != "v1beta1" or "groups" not in spec:
+        return spec
+    return {("group" if name == "groups" else name): value for name, value in spec.items()}
+
+
+def _chosen_size(asked: Attributes) -> int:
+    chosen = (
+        *(asked.namespace, asked.verb, asked.group, asked.version),
+        *(asked.resource, asked.subresource, asked.name, asked.path),
+    )
+    return sum(map(len, chosen))

@@ -1,0 +1,93 @@
+"""Tells somebody of every object of a registry as its watch cache shows it: first all there are, then each change.
+
+A cache that breaks off is listed again, and what is gone by then is told, too; until then nothing is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeAlias
+
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
+from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.objects import Json
+
+_RETRY = 1.0
+
+_log = logging.getLogger(__name__)
+
+Put: TypeAlias = Callable[[Json], None]
+"""Is told of an object that is new or has changed."""
+Drop: TypeAlias = Callable[[str, str], None]
+"""Is told the namespace and the name of an object that is gone."""
+
+
+class RegistryFollower:
+    _known: set[str]  # the keys of the objects that were put and not dropped
+    _watcher: Watcher | None  # begins where the last list ended
+
+    def __init__(self, registry: RegistryStore, put: Put, drop: Drop) -> None:
+        self.registry = registry
+        self._put = put
+        self._drop = drop
+        self._known = set()
+        self._watcher = None
+
+    async def fill(self) -> None:
+        """Lists, and drops what is no longer there. Raises StorageError."""
+        cacher, prefix = self.registry.cacher, self.registry.keys.prefix
+        await cacher.wait_ready()
+        page = await cacher.list(prefix, not_older_than=0)
+        self._watcher = await cacher.watch(prefix, after=page.revision, send_initial_events=False)
+        for gone in self._known - {stored.key for stored in page.objects}:
+            self._remove(gone)
+        for stored in page.objects:
+            self._add(stored)
+
+    async def follow(self) -> None:
+        """For ever, from where `fill` ended."""
+        while True:
+            with suppress(StorageError):  # why the cache broke off does not matter: it is listed again
+                await self._watch()
+            await self._fill_again()
+
+    async def _watch(self) -> None:
+        assert self._watcher is not None, "filled before it is followed"
+        async for event in self._watcher:
+            self._apply(event)
+
+    async def _fill_again(self) -> None:
+        while True:
+            try:
+                return await self.fill()
+            except StorageError as error:
+                _log.warning("%s are not watched for a moment: %s", self.registry.resource.names.plural, error)
+                await asyncio.sleep(_RETRY)
+
+    async def catch_up(self) -> None:
+        """A list that need not be complete waits for the cache all the same, and the cache has told the watcher."""
+        await self.registry.cacher.list(self.registry.keys.prefix, limit=1)
+        while self._watcher is not None and (events := self._watcher.drain()):
+            for event in events:
+                self._apply(event)
+
+    def _apply(self, event: WatchEvent) -> None:
+        if event.type is EventType.DELETED:
+            self._remove(event.object.key)
+        else:
+            self._add(event.object)
+
+    def _add(self, stored: StoredObject) -> None:
+        self._known.add(stored.key)
+        self._put(stored.parse())
+
+    def _remove(self, key: str) -> None:
+        self._known.discard(key)
+        namespace, _, name = key.removeprefix(self.registry.keys.prefix).rpartition("/")
+        self._drop(namespace, name)

@@ -1,0 +1,68 @@
+"""Authorizers that a configuration file names. A change of the file replaces them, unless it makes no sense."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authz.interface import Answer, Attributes
+from pilothouse.apiserver.authz.rules import Rules
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import CounterTally
+from pilothouse.controlplane.authorization.build import Chain, ChainBuilder, Close
+from pilothouse.controlplane.authorization.configuration import read_authorization_configuration
+from pilothouse.controlplane.options.authorization import WEBHOOK
+from pilothouse.controlplane.reloaded_file import ReloadedFile
+
+_LINGER = 60.0
+"""Requests that are under way go on with the authorizers that they began with."""
+
+RELOADS = CounterTally(
+    "apiserver_authorization_config_controller_automatic_reloads",
+    "Reloads of the authorization configuration, by whether they succeeded.",
+    ("status",),
+    registry=REGISTRY,
+)
+
+
+class ReloadedAuthorizer:
+    def __init__(self, builder: ChainBuilder, chain: Chain, types: Iterable[str]) -> None:
+        """`types`: those that there were at the start, and must be there for ever."""
+        self._builder = builder
+        self._chain = chain
+        self._types = frozenset(types) - {WEBHOOK}
+        self._retired: list[tuple[float, tuple[Close, ...]]] = []
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        return await self._chain.authorizer.authorize(attributes)
+
+    async def rules_for(self, user: User, namespace: str) -> Rules:
+        return await self._chain.authorizer.rules_for(user, namespace)
+
+    async def reload(self, data: bytes) -> None:
+        """Raises ValueError."""
+        try:
+            built = self._builder.build(read_authorization_configuration(data, needed=self._types))
+        except ValueError:
+            RELOADS.inc(("failure",))
+            raise
+        RELOADS.inc(("success",))
+        self._retired.append((time.monotonic() + _LINGER, self._chain.close))
+        self._chain = built
+        await self._close_retired()
+
+    async def _close_retired(self) -> None:
+        due = [retired for retired in self._retired if retired[0] <= time.monotonic()]
+        self._retired = [retired for retired in self._retired if retired not in due]
+        for _, closes in due:
+            for close in closes:
+                await close()
+
+
+def configured_authorizer(file: Path, content: bytes, builder: ChainBuilder) -> tuple[ReloadedAuthorizer, ReloadedFile]:
+    """Raises ValueError."""
+    settings = read_authorization_configuration(content)
+    authorizer = ReloadedAuthorizer(builder, builder.build(settings), (each.type for each in settings))
+    return authorizer, ReloadedFile(file, content, authorizer.reload)

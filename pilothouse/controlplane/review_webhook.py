@@ -1,0 +1,47 @@
+"""A webhook that a kubeconfig names, for reviews: nobody waits for it longer than they must."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pilothouse.apiserver.webhook.reviews import ReviewFailed
+from pilothouse.client.config.model import ConfigError
+from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, InvalidResponse, RequestTimedOut
+from pilothouse.client.rest.webhook import KubeconfigWebhook
+from pilothouse.machinery.errors import InternalError, StatusError, Timeout, TooManyRequests
+from pilothouse.machinery.objects import Json
+
+_AGAIN = (InternalError, Timeout, TooManyRequests)
+
+
+class KubeconfigReviews:
+    def __init__(self, file: Path, *, timeout: float = 30.0, initial_backoff: float = 0.5) -> None:
+        """Raises ValueError."""
+        try:
+            self._webhook = KubeconfigWebhook.load(
+                file, timeout=timeout, initial_backoff=initial_backoff, may_help=_may_help
+            )
+        except (ConfigError, OSError) as error:
+            raise ValueError(str(error)) from None
+
+    async def review(self, review: Json) -> Json:
+        """Raises ReviewFailed."""
+        try:
+            return await self._webhook.post(review)
+        except (StatusError, ConnectionFailed, InvalidResponse) as error:
+            raise _failed(error) from None
+
+    async def close(self) -> None:
+        await self._webhook.close()
+
+
+def _may_help(error: Exception) -> bool:
+    """Where nobody listens, or where somebody takes too long, the request that waits is better off with the news."""
+    if isinstance(error, StatusError):
+        return isinstance(error, _AGAIN) or error.retry_after_seconds > 0
+    return not isinstance(error, ConnectionRefused | RequestTimedOut)
+
+
+def _failed(error: Exception) -> ReviewFailed:
+    code = error.code if isinstance(error, StatusError) else 0
+    return ReviewFailed(str(error), code=code, timed_out=isinstance(error, RequestTimedOut) or code == 504)

@@ -1,0 +1,73 @@
+"""Allows what one of the policies allows. Of everything else it has no opinion; it never denies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
+from pilothouse.apiserver.authz.rules import NonResourceRule, ResourceRule, Rules
+
+ALL = "*"
+_READ = ("get", "list", "watch")
+_ALLOW = Answer(Decision.ALLOW)
+_NO_OPINION = Answer(Decision.NO_OPINION, "No policy matched.")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A star stands for everything. Somebody is a user, a group, or a user in a group; nobody if both are empty."""
+
+    user: str = ""
+    group: str = ""
+    readonly: bool = False
+    api_group: str = ""
+    resource: str = ""
+    namespace: str = ""
+    non_resource_path: str = ""
+
+    @property
+    def verbs(self) -> tuple[str, ...]:
+        return _READ if self.readonly else (ALL,)
+
+    def is_about(self, user: User) -> bool:
+        named = not self.user or self.user in (ALL, user.name)
+        grouped = not self.group or self.group == ALL or self.group in user.groups
+        return bool(self.user or self.group) and named and grouped
+
+    def allows(self, asked: Attributes) -> bool:
+        if not self.is_about(asked.user) or (self.readonly and asked.verb not in _READ):
+            return False
+        return self._allows_resource(asked) if asked.is_resource else self._allows_path(asked.path)
+
+    def _allows_resource(self, asked: Attributes) -> bool:
+        pairs = (
+            (self.namespace, asked.namespace),
+            (self.resource, asked.resource),
+            (self.api_group, asked.group),
+        )
+        return all(own in (ALL, wanted) for own, wanted in pairs)
+
+    def _allows_path(self, path: str) -> bool:
+        own = self.non_resource_path
+        return own in (ALL, path) or (own.endswith(ALL) and path.startswith(own.rstrip(ALL)))
+
+
+class ABACAuthorizer:
+    def __init__(self, policies: Sequence[Policy]) -> None:
+        self._policies = tuple(policies)
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        return _ALLOW if any(policy.allows(attributes) for policy in self._policies) else _NO_OPINION
+
+    async def rules_for(self, user: User, namespace: str) -> Rules:
+        mine = [each for each in self._policies if each.is_about(user) and each.namespace in (ALL, namespace)]
+        return Rules(
+            resources=tuple(
+                ResourceRule(each.verbs, (each.api_group,), (each.resource,)) for each in mine if each.resource
+            ),
+            paths=tuple(
+                NonResourceRule(each.verbs, (each.non_resource_path,)) for each in mine if each.non_resource_path
+            ),
+        )

@@ -1,0 +1,84 @@
+"""--authorization-policy-file: a policy a line, as JSON, in the format with a version or in the old one without."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED
+from pilothouse.kube.abac.authorizer import ALL, Policy
+from pilothouse.machinery.codec.json import JsonError, parse_untyped
+from pilothouse.machinery.objects import Json
+
+_KIND = ("abac.authorization.kubernetes.io/v1beta1", "Policy")
+_FIELDS = {
+    "user": "user",
+    "group": "group",
+    "readonly": "readonly",
+    "apiGroup": "api_group",
+    "resource": "resource",
+    "namespace": "namespace",
+    "nonResourcePath": "non_resource_path",
+}
+_OLD_FIELDS = ("user", "group", "readonly", "resource", "namespace")
+_LONGEST_LINE = 64 * 1024
+
+
+def read_policies(path: Path) -> list[Policy]:
+    """Raises ValueError, OSError."""
+    found = []
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        if len(line) >= _LONGEST_LINE:
+            raise ValueError(f"error reading policy file {path}: bufio.Scanner: token too long")
+        if not line.strip() or line.strip().startswith(b"#"):
+            continue
+        try:
+            found.append(_policy(line))
+        except ValueError as error:
+            shown = line.decode("utf-8", "replace")
+            raise ValueError(f"error reading policy file {path}, line {number}: {shown}: {error}") from None
+    return found
+
+
+def _policy(line: bytes) -> Policy:
+    try:
+        said = parse_untyped(line).value
+    except JsonError as error:
+        raise ValueError(f"couldn't get version/kind; json parse error: {error}") from None
+    if not isinstance(said, dict):
+        raise ValueError("couldn't get version/kind; json parse error: json: cannot unmarshal into an object")
+    if (said.get("apiVersion"), said.get("kind")) != _KIND:
+        return _old(_read(said, _OLD_FIELDS))
+    return _for_all(_read(said.get("spec") or {}, tuple(_FIELDS)))
+
+
+def _read(said: Any, fields: tuple[str, ...]) -> Policy:
+    """Fields that are not known say nothing."""
+    if not isinstance(said, dict):
+        raise ValueError("json: cannot unmarshal into Go struct field Policy.spec of type PolicySpec")
+    values: Json = {name: said[name] for name in fields if said.get(name) is not None}
+    for name, value in values.items():
+        wanted = bool if name == "readonly" else str
+        if not isinstance(value, wanted):
+            kind = "bool" if wanted is bool else "string"
+            raise ValueError(f"json: cannot unmarshal into Go struct field .{name} of type {kind}")
+    return Policy(**{_FIELDS[name]: value for name, value in values.items()})
+
+
+def _for_all(policy: Policy) -> Policy:
+    if ALL in (policy.user, policy.group):
+        return replace(policy, user="", group=ALL_AUTHENTICATED)
+    return policy
+
+
+def _old(policy: Policy) -> Policy:
+    """In the old format what is left out stands for everything."""
+    everybody = not policy.user and not policy.group
+    return replace(
+        _for_all(replace(policy, group=ALL) if everybody else policy),
+        api_group=ALL,
+        namespace=policy.namespace or ALL,
+        resource=policy.resource or ALL,
+        non_resource_path="" if policy.namespace or policy.resource else ALL,
+    )

@@ -1,0 +1,59 @@
+"""NodeRestriction: what a kubelet may write, as far as that depends on what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.kube.admission.node_restriction.own_node import admit_node
+from pilothouse.kube.admission.node_restriction.own_objects import (
+    admit_claim_status,
+    admit_csi_node,
+    admit_lease,
+    admit_resource_slice,
+    admit_signing_request,
+)
+from pilothouse.kube.admission.node_restriction.pods import NodePods
+from pilothouse.kube.admission.node_restriction.tokens import NodeTokens
+from pilothouse.kube.node_authorizer.identity import node_name_of
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupResource
+
+_Admit: TypeAlias = Callable[[str, Attributes], None]
+_AdmitAfterLooking: TypeAlias = Callable[[str, Attributes], Awaitable[None]]
+
+_AT_ONCE: dict[GroupResource, _Admit] = {
+    GroupResource("", "nodes"): admit_node,
+    GroupResource("", "persistentvolumeclaims"): admit_claim_status,
+    GroupResource("coordination.k8s.io", "leases"): admit_lease,
+    GroupResource("storage.k8s.io", "csinodes"): admit_csi_node,
+    GroupResource("resource.k8s.io", "resourceslices"): admit_resource_slice,
+    GroupResource("certificates.k8s.io", "certificatesigningrequests"): admit_signing_request,
+}
+
+
+class NodeRestriction:
+    name = "NodeRestriction"
+
+    def __init__(self, pods: NodePods, tokens: NodeTokens) -> None:
+        self._after_looking: dict[GroupResource, _AdmitAfterLooking] = {
+            GroupResource("", "pods"): pods.admit,
+            GroupResource("", "serviceaccounts"): tokens.admit,
+        }
+
+    def handles(self, operation: Operation) -> bool:
+        return operation is not Operation.CONNECT
+
+    async def admit(self, attributes: Attributes) -> None:
+        node = node_name_of(attributes.user)
+        if node is None:
+            return
+        if not node:
+            raise refused(attributes, f"could not determine node from user {quote(attributes.user.name)}")
+        resource = attributes.resource.group_resource
+        if resource in _AT_ONCE:
+            _AT_ONCE[resource](node, attributes)
+        elif resource in self._after_looking:
+            await self._after_looking[resource](node, attributes)

@@ -1,0 +1,116 @@
+"""A kubelet's writes of pods: it shows those that it runs by itself, and reports on and ends those on its node."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.kube.admission.node_restriction.api_references import UnknownSource, api_reference
+from pilothouse.kube.node_authorizer.references import MIRROR, is_mirror
+from pilothouse.kube.parts import items, part, text
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
+from pilothouse.machinery.validation.immutable import semantically_equal
+
+Get: TypeAlias = Callable[[str, str], Awaitable[Json | None]]
+"""By name and namespace."""
+
+
+class NodePods:
+    def __init__(self, *, pods: Get, nodes: Get) -> None:
+        self._pods = pods
+        self._nodes = nodes
+
+    async def admit(self, node: str, attributes: Attributes) -> None:
+        """Raises Forbidden, NotFound."""
+        if attributes.subresource == "status":
+            _admit_status(node, attributes)
+        elif attributes.subresource == "eviction":
+            await self._admit_eviction(node, attributes)
+        elif attributes.subresource:
+            only = "only 'status' and 'eviction' are allowed"
+            raise refused(attributes, f"unexpected pod subresource {quote(attributes.subresource)}, {only}")
+        else:
+            await self._admit_pod(node, attributes)
+
+    async def _admit_pod(self, node: str, attributes: Attributes) -> None:
+        if attributes.operation is Operation.CREATE:
+            await self._admit_mirror(node, attributes, attributes.obj or {})
+        elif attributes.operation is Operation.DELETE:
+            pod = await existing(self._pods, "pod", attributes.name, attributes.namespace)
+            if text(pod, "spec", "nodeName") != node:
+                raise refused(attributes, f"node {quote(node)} can only delete pods with spec.nodeName set to itself")
+        else:
+            unexpected = f"unexpected operation {quote(attributes.operation.value)}"
+            raise refused(attributes, f"{unexpected}, node {quote(node)} can only create and delete mirror pods")
+
+    async def _admit_mirror(self, node: str, attributes: Attributes, pod: Json) -> None:
+        if not is_mirror(pod):
+            without = f"pod does not have {quote(MIRROR)} annotation"
+            raise refused(attributes, f"{without}, node {quote(node)} can only create mirror pods")
+        if text(pod, "spec", "nodeName") != node:
+            raise refused(attributes, f"node {quote(node)} can only create pods with spec.nodeName set to itself")
+        await self._check_owner(node, attributes, items(pod, "metadata", "ownerReferences"))
+        try:
+            resource = api_reference(part(pod, "spec"))
+        except UnknownSource as error:
+            raise refused(attributes, f"error checking mirror pod for API references: {error}") from None
+        if resource:
+            raise refused(attributes, f"node {quote(node)} can not create pods that reference {resource}")
+
+    async def _check_owner(self, node: str, attributes: Attributes, owners: list[Json]) -> None:
+        if why := _owner_problem(node, owners):
+            raise refused(attributes, f"node {quote(node)} {why}")
+        uid = uid_of(await existing(self._nodes, "node", node))
+        if (claimed := text(owners[0], "uid")) != uid:
+            raise refused(attributes, f"node {node} UID mismatch: expected {claimed} got {uid}")
+
+    async def _admit_eviction(self, node: str, attributes: Attributes) -> None:
+        if attributes.operation is not Operation.CREATE:
+            raise refused(attributes, f"unexpected operation {attributes.operation.value}")
+        name = attributes.name or name_of(attributes.obj or {})
+        if not name:
+            raise refused(attributes, "could not determine pod from request data")
+        pod = await existing(self._pods, "pod", name, attributes.namespace)
+        if text(pod, "spec", "nodeName") != node:
+            raise refused(attributes, f"node {node} can only evict pods with spec.nodeName set to itself")
+
+
+async def existing(get: Get, kind: str, name: str, namespace: str = "") -> Json:
+    """Raises NotFound."""
+    found = await get(name, namespace)
+    if found is None:
+        raise NotFound.of(GroupResource("", kind), name)
+    return found
+
+
+def _owner_problem(node: str, owners: list[Json]) -> str:
+    if len(owners) > 1:
+        return "can only create pods with a single owner reference set to itself"
+    owner = owners[0] if owners else {}
+    if (text(owner, "apiVersion"), text(owner, "kind"), text(owner, "name")) != ("v1", "Node", node):
+        return "can only create pods with an owner reference set to itself"
+    if not owner.get("controller"):
+        return "can only create pods with a controller owner reference set to itself"
+    return "must not set blockOwnerDeletion on an owner reference" if owner.get("blockOwnerDeletion") else ""
+
+
+def _admit_status(node: str, attributes: Attributes) -> None:
+    if attributes.operation is not Operation.UPDATE:
+        raise refused(attributes, f"unexpected operation {quote(attributes.operation.value)}")
+    new, old = attributes.obj or {}, attributes.old or {}
+    if text(old, "spec", "nodeName") != node:
+        why = "can only update pod status for pods with spec.nodeName set to itself"
+        raise refused(attributes, f"node {quote(node)} {why}")
+    if (metadata(new).get("labels") or {}) != (metadata(old).get("labels") or {}):
+        raise refused(attributes, f"node {quote(node)} cannot update labels through pod status")
+    for field, what in (
+        ("resourceClaimStatuses", "resource claim statues"),
+        ("extendedResourceClaimStatus", "extended resource claim status"),
+    ):
+        if not semantically_equal(part(new, "status").get(field), part(old, "status").get(field)):
+            raise refused(attributes, f"node {quote(node)} cannot update {what}")

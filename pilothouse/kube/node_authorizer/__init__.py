@@ -1,0 +1,1 @@
+"""What kubelets may do: with their own objects, and with what the pods on their node refer to."""

@@ -1,0 +1,192 @@
+"""Lets a kubelet read what its pods need, and write what is its own. Of everything else it has no opinion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
+from pilothouse.apiserver.authz.rules import NO_RULES, Rules
+from pilothouse.kube.node_authorizer.graph import NodeGraph
+from pilothouse.kube.node_authorizer.identity import node_name_of
+from pilothouse.kube.node_authorizer.references import Reference
+from pilothouse.kube.rbac.bootstrap.tables import bootstrap_objects
+from pilothouse.kube.rbac.rules import Role
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import name_of
+from pilothouse.machinery.selectors import fields
+from pilothouse.machinery.selectors.errors import InvalidSelector
+
+NODE_LEASES = "kube-node-lease"
+
+_ALLOW = Answer(Decision.ALLOW)
+_NO_OPINION = Answer(Decision.NO_OPINION)
+_READ = ("get", "list", "watch")
+_OWN = ("get", "create", "update", "patch", "delete")
+_NODE = "spec.nodeName"
+_SLICE_VERBS = "get, watch, list, create, update, patch, delete, deletecollection"
+
+
+def _no(reason: str) -> Answer:
+    return Answer(Decision.NO_OPINION, reason)
+
+
+class NodeAuthorizer:
+    def __init__(self, graph: NodeGraph) -> None:
+        self._graph = graph
+        self._by_resource: dict[GroupResource, Callable[[str, Attributes], Answer]] = {
+            GroupResource("", "secrets"): self._read_in_namespace,
+            GroupResource("", "configmaps"): self._read_in_namespace,
+            GroupResource("", "persistentvolumeclaims"): self._claim,
+            GroupResource("", "persistentvolumes"): self._get,
+            GroupResource("resource.k8s.io", "resourceclaims"): self._get,
+            GroupResource("storage.k8s.io", "volumeattachments"): self._get,
+            GroupResource("", "serviceaccounts"): self._service_account,
+            GroupResource("coordination.k8s.io", "leases"): _lease,
+            GroupResource("storage.k8s.io", "csinodes"): _csi_node,
+            GroupResource("resource.k8s.io", "resourceslices"): self._resource_slice,
+            GroupResource("", "nodes"): _node,
+            GroupResource("", "pods"): self._pod,
+            GroupResource("certificates.k8s.io", "podcertificaterequests"): lambda node, asked: _NO_OPINION,
+        }
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        node = node_name_of(attributes.user)
+        if node is None:
+            return _NO_OPINION
+        if not node:
+            return _no(f"unknown node for user {quote(attributes.user.name)}")
+        if attributes.is_resource:
+            decide = self._by_resource.get(GroupResource(attributes.group, attributes.resource))
+            if decide is not None:
+                return decide(node, attributes)
+        return _ALLOW if self._allowed_by_rules(attributes) else _NO_OPINION
+
+    async def rules_for(self, user: User, namespace: str) -> Rules:
+        if node_name_of(user) is None:
+            return NO_RULES
+        return Rules(incomplete=True, error="node authorizer does not support user rule resolution")
+
+    @cached_property
+    def _rules(self) -> Role:
+        """Those of the role system:node, whoever changed the stored one."""
+        return next(
+            Role.of(role) for role in bootstrap_objects().by_kind["ClusterRole"] if name_of(role) == "system:node"
+        )
+
+    def _allowed_by_rules(self, asked: Attributes) -> bool:
+        if not asked.is_resource:
+            return self._rules.allows_path(asked.verb, asked.path)
+        return any(self._rules.matching(asked.verb, asked.group, asked.resource, asked.subresource))
+
+    def _related(self, node: str, asked: Attributes) -> Answer:
+        if not asked.name:
+            return _no("No Object name found")
+        if self._graph.is_related(node, Reference(asked.resource, asked.namespace, asked.name)):
+            return _ALLOW
+        return _no(f"no relationship found between node '{node}' and this object")
+
+    def _get(self, node: str, asked: Attributes) -> Answer:
+        if asked.verb != "get":
+            return _no("can only get individual resources of this type")
+        return _no("cannot get subresource") if asked.subresource else self._related(node, asked)
+
+    def _read_in_namespace(self, node: str, asked: Attributes) -> Answer:
+        if asked.verb not in _READ:
+            return _no("can only read resources of this type")
+        if asked.subresource:
+            return _no("cannot read subresource")
+        return self._related(node, asked) if asked.namespace else _no("can only read namespaced object of this type")
+
+    def _claim(self, node: str, asked: Attributes) -> Answer:
+        if asked.subresource != "status":
+            return self._get(node, asked)
+        return self._related(node, asked) if _is_update(asked) else _no("can only get/update/patch this type")
+
+    def _service_account(self, node: str, asked: Attributes) -> Answer:
+        if asked.verb == "get" and not asked.subresource:
+            return self._read_in_namespace(node, asked)
+        if asked.verb != "create" or not asked.name:
+            return _no("can only create tokens for individual service accounts")
+        if asked.subresource != "token":
+            return _no("can only create token subresource of serviceaccount")
+        return self._related(node, asked)
+
+    def _resource_slice(self, node: str, asked: Attributes) -> Answer:
+        if asked.subresource:
+            return _no("cannot authorize ResourceSlice subresources")
+        if asked.verb == "create":
+            return _ALLOW
+        if asked.verb in ("get", "update", "patch", "delete"):
+            return self._related(node, asked)
+        if asked.verb not in ("watch", "list", "deletecollection"):
+            return _no(f"only the following verbs are allowed for a ResourceSlice: {_SLICE_VERBS}")
+        if _selects_node(asked, node):
+            return _ALLOW
+        return _no("can only list/watch/deletecollection resourceslices with nodeName field selector")
+
+    def _pod(self, node: str, asked: Attributes) -> Answer:
+        if asked.subresource == "status":
+            return _ALLOW if _is_update(asked) else _NO_OPINION
+        if asked.subresource == "eviction":
+            return _ALLOW if asked.verb == "create" else _NO_OPINION
+        if asked.subresource:
+            return _NO_OPINION
+        if asked.verb == "get":
+            return self._related(node, asked)
+        if asked.verb in ("list", "watch"):
+            return self._pods(node, asked)
+        return _ALLOW if asked.verb in ("create", "delete") else _NO_OPINION
+
+    def _pods(self, node: str, asked: Attributes) -> Answer:
+        if _selects_node(asked, node):
+            return _ALLOW
+        if asked.name:
+            return self._related(node, asked)
+        return _no("can only list/watch pods with spec.nodeName field selector")
+
+
+def _is_update(asked: Attributes) -> bool:
+    return asked.verb in ("update", "patch")
+
+
+def _selects_node(asked: Attributes, node: str) -> bool:
+    try:
+        return fields.Requirement(_NODE, node) in fields.parse(asked.field_selector).requirements
+    except InvalidSelector:
+        return False
+
+
+def _lease(node: str, asked: Attributes) -> Answer:
+    if asked.verb not in _OWN:
+        return _no("can only get, create, update, patch, or delete a node lease")
+    if asked.namespace != NODE_LEASES:
+        return _no(f"can only access leases in the {quote(NODE_LEASES)} system namespace")
+    if asked.verb != "create" and asked.name != node:
+        return _no("can only access node lease with the same name as the requesting node")
+    return _ALLOW
+
+
+def _csi_node(node: str, asked: Attributes) -> Answer:
+    if asked.verb not in _OWN:
+        return _no("can only get, create, update, patch, or delete a CSINode")
+    if asked.subresource:
+        return _no("cannot authorize CSINode subresources")
+    if asked.verb != "create" and asked.name != node:
+        return _no("can only access CSINode with the same name as the requesting node")
+    return _ALLOW
+
+
+def _node(node: str, asked: Attributes) -> Answer:
+    if asked.subresource:
+        return _ALLOW if asked.subresource == "status" and _is_update(asked) else _NO_OPINION
+    if asked.verb == "create" or _is_update(asked):
+        return _ALLOW
+    if asked.verb not in _READ:
+        return _NO_OPINION
+    if asked.name == node:
+        return _ALLOW
+    what = f"'{asked.name}'" if asked.name else "all nodes"
+    return _no(f"node '{node}' cannot read {what}, only its own Node object")

@@ -1,0 +1,86 @@
+"""Which nodes have to do with which objects.
+
+    pod → its node, and with it everything that the pod refers to
+    persistent volume → its claim → the nodes of the pods that use the claim
+    secret → the volumes that need it → their claims → …
+
+Every question is answered from an index, however many pods refer to an object.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pilothouse.kube.node_authorizer.references import Reference
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    node: str
+    related: frozenset[Reference]
+
+
+@dataclass(frozen=True, slots=True)
+class _Volume:
+    claim: Reference
+    secrets: frozenset[Reference]
+
+
+class NodeGraph:
+    """Empty at first; whoever knows the objects puts them in."""
+
+    _placed: dict[Reference, _Placed]  # what is on one node, by itself
+    _nodes: dict[Reference, Counter[str]]  # how many of those on each node relate to an object
+    _volumes: dict[str, _Volume]
+    _volumes_of_secret: dict[Reference, set[str]]  # every name here is in _volumes
+
+    def __init__(self) -> None:
+        self._placed, self._nodes, self._volumes, self._volumes_of_secret = {}, {}, {}, {}
+
+    def is_related(self, node: str, reference: Reference) -> bool:
+        if node in self._nodes.get(reference, ()):
+            return True
+        if reference.resource == "persistentvolumes":
+            return self._uses_volume(node, reference.name)
+        return any(self._uses_volume(node, volume) for volume in self._volumes_of_secret.get(reference, ()))
+
+    def _uses_volume(self, node: str, name: str) -> bool:
+        volume = self._volumes.get(name)
+        return volume is not None and node in self._nodes.get(volume.claim, ())
+
+    def place(self, owner: Reference, node: str, references: Iterable[Reference] = ()) -> None:
+        """`owner` is on the node, and with it what it refers to. It is nowhere if the node is empty."""
+        self.drop(owner)
+        if node:
+            placed = self._placed[owner] = _Placed(node, frozenset((owner, *references)))
+            for related in placed.related:
+                self._nodes.setdefault(related, Counter())[node] += 1
+
+    def drop(self, owner: Reference) -> None:
+        placed = self._placed.pop(owner, None)
+        if placed is not None:
+            for related in placed.related:
+                self._leave(related, placed.node)
+
+    def _leave(self, related: Reference, node: str) -> None:
+        nodes = self._nodes[related]
+        nodes[node] -= 1
+        if not nodes[node]:
+            del nodes[node]
+        if not nodes:
+            del self._nodes[related]
+
+    def put_volume(self, name: str, claim: Reference, secrets: Iterable[Reference]) -> None:
+        self.drop_volume(name)
+        volume = self._volumes[name] = _Volume(claim, frozenset(secrets))
+        for secret in volume.secrets:
+            self._volumes_of_secret.setdefault(secret, set()).add(name)
+
+    def drop_volume(self, name: str) -> None:
+        volume = self._volumes.pop(name, None)
+        for secret in volume.secrets if volume else ():
+            self._volumes_of_secret[secret].discard(name)
+            if not self._volumes_of_secret[secret]:
+                del self._volumes_of_secret[secret]
