@@ -59,6 +59,12 @@ class ControllerConfig:
     cluster_signing_key_file: Path | None = None
     """The CA that signs certificates. With none, nobody does."""
     cluster_signing_duration: float = 365 * 24 * 3600.0
+    terminated_pod_gc_threshold: int = 12500
+    """How many pods that have ended are kept; with 0 or less, all."""
+    pod_gc_check_period: float = 20.0
+    pod_gc_quarantine: float = 40.0
+    """How long a node must be missing before the pods on it are deleted."""
+    concurrent_ttl_after_finished_syncs: int = 5
 
 
 @dataclass(frozen=True, slots=True)

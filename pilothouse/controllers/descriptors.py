@@ -36,6 +36,7 @@ CONTROLLERS = (
     ControllerDescriptor(
         "clusterrole-aggregation-controller", "clusterroleaggregation.controller", "clusterrole-aggregation"
     ),
+    ControllerDescriptor("disruption-controller", "disruption.controller", "disruption"),
     ControllerDescriptor("garbage-collector-controller", "garbagecollector.controller", "garbagecollector"),
     ControllerDescriptor(
         "legacy-serviceaccount-token-cleaner-controller",
@@ -43,6 +44,9 @@ CONTROLLERS = (
         "legacy-service-account-token-cleaner",
     ),
     ControllerDescriptor("namespace-controller", "namespace.controller", "namespace"),
+    ControllerDescriptor("persistentvolume-protection-controller", "volume.pv_protection", "pv-protection"),
+    ControllerDescriptor("persistentvolumeclaim-protection-controller", "volume.pvc_protection", "pvc-protection"),
+    ControllerDescriptor("pod-garbage-collector-controller", "podgc.controller", "podgc"),
     ControllerDescriptor("resourcequota-controller", "resourcequota.controller", "resourcequota"),
     ControllerDescriptor(
         "root-ca-certificate-publisher-controller", "certificates.root_ca_publisher", "root-ca-cert-publisher"
@@ -50,6 +54,7 @@ CONTROLLERS = (
     ControllerDescriptor("serviceaccount-controller", "serviceaccount.controller", "serviceaccount"),
     ControllerDescriptor("serviceaccount-token-controller", "serviceaccount.tokens_controller", "serviceaccount-token"),
     ControllerDescriptor("token-cleaner-controller", "bootstrap.token_cleaner", "tokencleaner", on_by_default=False),
+    ControllerDescriptor("ttl-after-finished-controller", "ttlafterfinished.controller", "ttl-after-finished"),
     ControllerDescriptor("validatingadmissionpolicy-status-controller", "validatingadmissionpolicystatus.controller"),
 )
 """By name."""

@@ -34,6 +34,8 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         cluster_signing_cert_file=Path(given.cluster_signing_cert_file or own.ca_cert),
         cluster_signing_key_file=Path(given.cluster_signing_key_file or own.ca_key),
         cluster_signing_duration=given.cluster_signing_duration,
+        terminated_pod_gc_threshold=given.terminated_pod_gc_threshold,
+        concurrent_ttl_after_finished_syncs=given.concurrent_ttl_after_finished_syncs,
     )
 
 

@@ -51,6 +51,12 @@ class ControllerOptions:
         5,
         "How many token secrets of service accounts are filled at once.",
     )
+    concurrent_ttl_after_finished_syncs: int = flag(
+        "concurrent-ttl-after-finished-syncs", INT, 5, "How many finished jobs are deleted at once."
+    )
+    terminated_pod_gc_threshold: int = flag(
+        "terminated-pod-gc-threshold", INT, 12500, "How many pods that have ended are kept; with 0 or less, all."
+    )
     root_ca_file: str = flag(
         "root-ca-file",
         STRING,
@@ -90,6 +96,7 @@ class ControllerOptions:
             ("namespace", self.concurrent_namespace_syncs),
             ("resource-quota", self.concurrent_resource_quota_syncs),
             ("serviceaccount-token", self.concurrent_serviceaccount_token_syncs),
+            ("ttl-after-finished", self.concurrent_ttl_after_finished_syncs),
         ):
             if number < 1:
                 yield f"concurrent-{name}-syncs must be greater than 0, but got {number}"

@@ -1,0 +1,177 @@
+"""disruption-controller: keeps the status of PodDisruptionBudgets, by which evictions are allowed or refused."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.indexer import NAMESPACE_INDEX
+from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
+from pilothouse.client.controller.enqueue import enqueue_keys
+from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.events.event import NORMAL, WARNING, EventSource
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.disruption.scales import Scales, ScaleUnknown
+from pilothouse.controllers.disruption.stale_pods import seconds_until_stale, without_disruption
+from pilothouse.controllers.disruption.status import (
+    Disrupted,
+    Wanted,
+    count_healthy,
+    disrupted,
+    failed_status,
+    new_status,
+    scaled,
+)
+from pilothouse.controllers.resources import POD_DISRUPTION_BUDGETS, PODS
+from pilothouse.machinery.errors import Conflict, NotFound, StatusError
+from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of
+from pilothouse.machinery.selectors.label_selector import format_label_selector, from_label_selector
+
+logger = logging.getLogger(__name__)
+
+
+async def run(context: ControllerContext) -> None:
+    await _DisruptionController(context).run()
+
+
+class _DisruptionController:
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._pods, self._budgets = context.informer(PODS), context.informer(POD_DISRUPTION_BUDGETS)
+        self._queue = context.queue("disruption", str)
+        self._stale_queue = context.queue("stale_pod_disruption", str)
+        self._scales = Scales(context.client)
+        self._recorder = EventRecorder(context.client, EventSource("controllermanager"), clock=context.clock)
+
+    async def run(self) -> None:
+        self._budgets.add_event_handler(enqueue_keys(self._queue))
+        self._pods.add_event_handler(
+            ResourceEventHandlerFuncs(add=self._pod_changed, update=self._pod_updated, delete=self._pod_deleted)
+        )
+        caches, clock = (self._pods, self._budgets), self._context.clock
+        budgets = Controller("disruption", self._sync, caches=caches, queue=self._queue, clock=clock)
+        stale = Controller("stale_pod_disruption", self._sync_pod, caches=caches, queue=self._stale_queue, clock=clock)
+        async with asyncio.TaskGroup() as tasks:
+            for running in (budgets.run(), stale.run(), self._recorder.run()):
+                tasks.create_task(running)
+
+    @property
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._context.clock.wall(), UTC)
+
+    def _pod_changed(self, pod: Json) -> None:
+        self._enqueue_budgets(pod)
+        if (seconds := seconds_until_stale(pod, self._now)) is not None:
+            self._stale_queue.add_after(meta_namespace_key(pod), seconds)
+
+    def _pod_updated(self, old: Json, new: Json) -> None:
+        if labels_of(old) != labels_of(new):
+            self._enqueue_budgets(old)
+        self._pod_changed(new)
+
+    def _pod_deleted(self, deleted: Deleted) -> None:
+        if (pod := last_known_state(deleted)) is not None:
+            self._enqueue_budgets(pod)
+
+    def _enqueue_budgets(self, pod: Json) -> None:
+        budgets = list(self._budgets_of(pod))
+        if len(budgets) > 1:
+            told = f'Pod "{namespace_of(pod)}"/"{name_of(pod)}" matches multiple PodDisruptionBudgets.'
+            chosen = f'  Chose "{name_of(budgets[0])}" arbitrarily.'
+            self._recorder.event(pod, WARNING, "MultiplePodDisruptionBudgets", told + chosen)
+        for budget in budgets:
+            self._queue.add(meta_namespace_key(budget))
+
+    def _budgets_of(self, pod: Json) -> Iterator[Json]:
+        for budget in self._budgets.indexer.by_index(NAMESPACE_INDEX, namespace_of(pod)):
+            if from_label_selector(budget["spec"].get("selector")).matches(labels_of(pod)):
+                yield budget
+
+    def _pods_of(self, budget: Json) -> list[Json]:
+        selector = from_label_selector(budget["spec"].get("selector"))
+        pods = self._pods.indexer.by_index(NAMESPACE_INDEX, namespace_of(budget))
+        return [pod for pod in pods if selector.matches(labels_of(pod))]
+
+    async def _sync(self, key: str) -> Requeue | None:
+        budget = self._budgets.indexer.get_by_key(key)
+        if budget is None:
+            return None
+        try:
+            evicted = await self._update(budget)
+        except Conflict:
+            raise
+        except (StatusError, ScaleUnknown) as error:
+            logger.error("Failed to sync PDB %s: %s", key, error)
+            await self._write(budget, failed_status(budget, str(error), self._now))
+            return None
+        return Requeue((evicted.recheck - self._now).total_seconds()) if evicted.recheck else None
+
+    async def _update(self, budget: Json) -> Disrupted:
+        """Raises ScaleUnknown, StatusError."""
+        pods = self._pods_of(budget)
+        if not pods:
+            self._recorder.event(budget, NORMAL, "NoPods", "No matching pods found")
+        wanted, now = await self._wanted(budget, pods), self._now
+        evicted = disrupted(pods, budget, now)
+        where = f"{namespace_of(budget)}/{name_of(budget)}"
+        for pod in evicted.overdue:
+            told = f"Pod was expected by PDB {where} to be deleted but it wasn't"
+            self._recorder.event(pod, WARNING, "NotDeleted", told)
+        healthy = count_healthy(pods, evicted)
+        await self._write(budget, new_status(budget, wanted, healthy=healthy, evicted=evicted, now=now))
+        return evicted
+
+    async def _write(self, budget: Json, status: Json) -> None:
+        if status == budget.get("status"):
+            return
+        budgets = self._context.client.for_resource(POD_DISRUPTION_BUDGETS, namespace=namespace_of(budget))
+        try:
+            await budgets.update_status({**budget, "status": status})
+        except NotFound:
+            return
+
+    async def _wanted(self, budget: Json, pods: list[Json]) -> Wanted:
+        """Raises ScaleUnknown, StatusError."""
+        at_least, at_most = budget["spec"].get("minAvailable"), budget["spec"].get("maxUnavailable")
+        if at_most is None and isinstance(at_least, int):
+            return Wanted(len(pods), at_least)
+        if at_most is None and at_least is None:
+            return Wanted(0, 0)
+        try:
+            expected = await self._scales.expected(pods)
+        except (ScaleUnknown, StatusError) as error:
+            told = f"Failed to calculate the number of expected pods: {error}"
+            self._recorder.event(budget, WARNING, "CalculateExpectedPodCountFailed", told)
+            raise
+        if expected.unmanaged:
+            self._recorder.event(budget, WARNING, "UnmanagedPods", _unmanaged(budget))
+        total = expected.replicas
+        healthy = scaled(at_least, total) if at_most is None else max(0, total - scaled(at_most, total))
+        return Wanted(total, healthy)
+
+    async def _sync_pod(self, key: str) -> Requeue | None:
+        pod = self._pods.indexer.get_by_key(key)
+        seconds = None if pod is None else seconds_until_stale(pod, self._now)
+        if pod is None or seconds is None:
+            return None
+        if seconds > 0:
+            return Requeue(seconds)
+        pods = self._context.client.for_resource(PODS, namespace=namespace_of(pod))
+        try:
+            await pods.update_status(without_disruption(pod, self._now))
+        except NotFound:
+            return None
+        return None
+
+
+def _unmanaged(budget: Json) -> str:
+    selector = format_label_selector(budget["spec"].get("selector"))
+    return (
+        f"Pods selected by this PodDisruptionBudget (selector: {selector}) were found to be unmanaged. As a result, the"
+        " status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for"
+        ' these pods please set ".spec.minAvailable" field of the PDB to an integer value.'
+    )

@@ -1,0 +1,115 @@
+"""How many pods there should be: what the controllers of some pods want, each counted once.
+
+The server is asked each time, in this process, so that no workload needs to be kept in memory for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pilothouse.client.discovery import DiscoveryClient
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest_mapper import NoMatch, RESTMapper
+from pilothouse.controllers.resources import DEPLOYMENTS, REPLICA_SETS
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.names import GroupKind, GroupVersion, GroupVersionResource
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+
+_APPS = ("apps", "extensions")
+
+
+class ScaleUnknown(Exception):
+    """What a pod's controller wants can not be found out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerScale:
+    uid: str
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedScale:
+    replicas: int
+    unmanaged: tuple[str, ...]
+    """The names of the pods that nobody controls."""
+
+
+class Scales:
+    def __init__(self, client: RESTClient) -> None:
+        self._client = client
+        self._discovery = DiscoveryClient(client)
+        self._mapper = RESTMapper(self._discovery)
+
+    async def expected(self, pods: Iterable[Json]) -> ExpectedScale:
+        """Raises ScaleUnknown, StatusError."""
+        unmanaged: list[str] = []
+        by_reference: dict[str, ControllerScale] = {}
+        for pod in pods:
+            reference = controller_of(pod)
+            if reference is None:
+                unmanaged.append(name_of(pod))
+            elif reference["uid"] not in by_reference:
+                by_reference[reference["uid"]] = await self._scale_for(pod, reference)
+        by_uid = {scale.uid: scale.replicas for scale in by_reference.values()}
+        return ExpectedScale(sum(by_uid.values()), tuple(unmanaged))
+
+    async def _scale_for(self, pod: Json, reference: Json) -> ControllerScale:
+        namespace = namespace_of(pod)
+        found = await self._of_replica_set(namespace, reference) if _is(reference, "ReplicaSet") else None
+        found = found or await self._of_scale(namespace, reference)
+        if found is None:
+            raise ScaleUnknown(f'found no controllers for pod "{name_of(pod)}"')
+        return found
+
+    async def _of_replica_set(self, namespace: str, reference: Json) -> ControllerScale | None:
+        """A Deployment that controls the set decides for all its sets."""
+        replica_set = await self._get(REPLICA_SETS, namespace, reference)
+        if replica_set is None:
+            return None
+        owner = controller_of(replica_set)
+        if owner is None or owner.get("kind") != "Deployment":
+            return _scale(replica_set)
+        deployment = await self._get(DEPLOYMENTS, namespace, owner) if _is(owner, "Deployment") else None
+        return None if deployment is None else _scale(deployment)
+
+    async def _of_scale(self, namespace: str, reference: Json) -> ControllerScale | None:
+        gv = GroupVersion.parse(reference["apiVersion"])
+        try:
+            mapping = await self._mapper.mapping(GroupKind(gv.group, reference["kind"]), gv.version)
+        except NoMatch:
+            where = f'no matches for kind "{reference["kind"]}" in version "{gv}"'
+            raise ScaleUnknown(where) from None
+        scale = await self._get(mapping.resource, namespace, reference, subresource="scale")
+        if scale is None and not await self._implements_scale(mapping.resource):
+            raise ScaleUnknown(f"{mapping.resource.group_resource} does not implement the scale subresource")
+        return None if scale is None else _scale(scale)
+
+    async def _implements_scale(self, resource: GroupVersionResource) -> bool:
+        wanted = resource.group_version.resource(f"{resource.resource}/scale")
+        found = (await self._discovery.server_resources()).resources
+        return any(each.resource == wanted and each.kind.kind == "Scale" for each in found)
+
+    async def _get(
+        self, resource: GroupVersionResource, namespace: str, reference: Json, *, subresource: str = ""
+    ) -> Json | None:
+        objects = self._client.for_resource(resource, namespace=namespace)
+        try:
+            found = await objects.get(reference["name"], subresource=subresource)
+        except NotFound:
+            return None
+        return found if uid_of(found) == reference["uid"] else None
+
+
+def controller_of(obj: Json) -> Json | None:
+    references = metadata(obj).get("ownerReferences") or ()
+    return next((each for each in references if each.get("controller")), None)
+
+
+def _scale(obj: Json) -> ControllerScale:
+    return ControllerScale(uid_of(obj), (obj.get("spec") or {}).get("replicas") or 0)
+
+
+def _is(reference: Json, kind: str) -> bool:
+    return reference.get("kind") == kind and GroupVersion.parse(reference["apiVersion"]).group in _APPS

@@ -1,0 +1,103 @@
+"""The status of a PodDisruptionBudget, from its pods and from how many there should be.
+
+A pod that was evicted is remembered under disruptedPods until its deletion is seen, two minutes at most, so that it
+is not counted as healthy meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.times import format_time, parse_time
+
+DELETION_TIMEOUT = timedelta(minutes=2)
+_TYPE = "DisruptionAllowed"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    expected: int
+    healthy: int
+
+
+@dataclass(frozen=True, slots=True)
+class Disrupted:
+    pods: dict[str, str]
+    """When each was evicted, by name."""
+    overdue: list[Json] = field(default_factory=list)
+    """Those whose deletion never came."""
+    recheck: datetime | None = None
+
+
+def scaled(value: int | str, total: int) -> int:
+    """A number, or that percentage of a total, rounded up."""
+    return -(-int(value.removesuffix("%")) * total // 100) if isinstance(value, str) else value
+
+
+def disrupted(pods: Iterable[Json], budget: Json, now: datetime) -> Disrupted:
+    said = (budget.get("status") or {}).get("disruptedPods") or {}
+    kept, overdue, recheck = {}, [], None
+    for pod in pods:
+        since = said.get(name_of(pod))
+        if since is None or metadata(pod).get("deletionTimestamp"):
+            continue
+        due = _moment(since, now) + DELETION_TIMEOUT
+        if due < now:
+            overdue.append(pod)
+        else:
+            kept[name_of(pod)] = since
+            recheck = due if recheck is None else min(recheck, due)
+    return Disrupted(kept, overdue, recheck)
+
+
+def count_healthy(pods: Iterable[Json], evicted: Disrupted) -> int:
+    staying = (pod for pod in pods if not metadata(pod).get("deletionTimestamp") and name_of(pod) not in evicted.pods)
+    return sum(map(_is_ready, staying))
+
+
+def new_status(budget: Json, wanted: Wanted, *, healthy: int, evicted: Disrupted, now: datetime) -> Json:
+    """With no pods expected none may be disrupted: when the first appears, this may not have been looked at again."""
+    allowed = max(0, healthy - wanted.healthy) if wanted.expected > 0 else 0
+    generation = metadata(budget).get("generation") or 0
+    status: Json = {
+        "currentHealthy": healthy,
+        "desiredHealthy": wanted.healthy,
+        "disruptionsAllowed": allowed,
+        "expectedPods": wanted.expected,
+        "observedGeneration": generation,
+    }
+    if evicted.pods:
+        status["disruptedPods"] = evicted.pods
+    condition = ("True", "SufficientPods") if allowed else ("False", "InsufficientPods")
+    said: Json = {"status": condition[0], "reason": condition[1], "message": "", "observedGeneration": generation}
+    return status | {"conditions": _with_condition(budget, said, now)}
+
+
+def failed_status(budget: Json, why: str, now: datetime) -> Json:
+    """Nothing may be disrupted as long as nobody knows what it would mean."""
+    status = budget.get("status") or {}
+    said: Json = {"status": "False", "reason": "SyncFailed", "message": why}
+    if status.get("observedGeneration"):
+        said["observedGeneration"] = status["observedGeneration"]
+    return {**status, "disruptionsAllowed": 0, "conditions": _with_condition(budget, said, now)}
+
+
+def _with_condition(budget: Json, said: Json, now: datetime) -> list[Json]:
+    """The time moves only when the status does."""
+    conditions = (budget.get("status") or {}).get("conditions") or []
+    old: Json = next((each for each in conditions if each["type"] == _TYPE), {})
+    since = old["lastTransitionTime"] if old.get("status") == said["status"] else format_time(now)
+    new = {"type": _TYPE, "lastTransitionTime": since, **said}
+    return [*(new if each is old else each for each in conditions), *(() if old else (new,))]
+
+
+def _is_ready(pod: Json) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+
+
+def _moment(text: str, now: datetime) -> datetime:
+    return parse_time(text) or now - 2 * DELETION_TIMEOUT

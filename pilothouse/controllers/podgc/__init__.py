@@ -1,0 +1,1 @@
+"""Pods that nobody will ever end or delete."""

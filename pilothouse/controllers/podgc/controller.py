@@ -1,0 +1,158 @@
+"""pod-garbage-collector-controller: deletes pods that ended long ago, and those that nobody else can delete.
+
+Those are: the oldest that ended, above a number of them; those that are terminating on a node that is out of service;
+those whose node no longer exists; those that are terminating and never got to a node.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, Counter
+
+from pilothouse.client.cache.shared_informer import wait_for_cache_sync
+from pilothouse.client.events.event import timestamp
+from pilothouse.client.rest.options import DeleteOptions, PatchType
+from pilothouse.client.wait import until
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.metrics import metrics_in
+from pilothouse.controllers.resources import NODES, PODS
+from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+
+logger = logging.getLogger(__name__)
+
+_OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+_ENDED = ("Succeeded", "Failed")
+
+
+class _Metrics:
+    def __init__(self, registry: CollectorRegistry) -> None:
+        labels, subsystem = ["namespace", "reason"], "pod_gc_collector"
+        self.deletions = Counter(
+            "force_delete_pods",
+            "Number of pods that are being forcefully deleted since the Pod GC Controller started.",
+            labels,
+            subsystem=subsystem,
+            registry=registry,
+        )
+        self.errors = Counter(
+            "force_delete_pod_errors",
+            "Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.",
+            labels,
+            subsystem=subsystem,
+            registry=registry,
+        )
+
+
+async def run(context: ControllerContext) -> None:
+    collector = _Collector(context)
+    await collector.wait_synced()
+    await until(collector.collect, context.config.pod_gc_check_period, clock=context.clock)
+
+
+class _Collector:
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._pods, self._nodes = context.informer(PODS), context.informer(NODES)
+        self._metrics = metrics_in(context.registry, _Metrics)
+        self._missing: dict[str, float] = {}
+        """Nodes that pods are on and that the cache does not have, and since when."""
+
+    async def wait_synced(self) -> None:
+        await wait_for_cache_sync(self._pods, self._nodes)
+
+    async def collect(self) -> None:
+        pods = self._pods.indexer.list()
+        await self._delete(self._too_many_ended(pods), "terminated")
+        await self._delete(sorted(filter(self._is_out_of_service, pods), key=_order), "out-of-service")
+        await self._delete_orphaned(pods)
+        await self._delete((pod for pod in pods if _is_terminating(pod) and not _node(pod)), "unscheduled")
+
+    def _too_many_ended(self, pods: list[Json]) -> list[Json]:
+        threshold = self._context.config.terminated_pod_gc_threshold
+        ended = [pod for pod in pods if (pod.get("status") or {}).get("phase") in _ENDED]
+        if threshold <= 0 or len(ended) <= threshold:
+            return []
+        return sorted(ended, key=_order)[: len(ended) - threshold]
+
+    def _is_out_of_service(self, pod: Json) -> bool:
+        node = self._nodes.indexer.get_by_key(_node(pod)) if _is_terminating(pod) else None
+        if node is None or _is_ready(node):
+            return False
+        return any(taint.get("key") == _OUT_OF_SERVICE for taint in (node.get("spec") or {}).get("taints") or ())
+
+    async def _delete_orphaned(self, pods: list[Json]) -> None:
+        gone = await self._gone_nodes(pods)
+        condition: Json = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "DeletionByPodGC",
+            "message": "PodGC: node no longer exists",
+        }
+        await self._delete((pod for pod in pods if _node(pod) in gone), "orphaned", condition)
+
+    async def _gone_nodes(self, pods: list[Json]) -> set[str]:
+        """Those that have been missing for a while, and that the server does not know either."""
+        now, quarantine = self._context.clock.now(), self._context.config.pod_gc_quarantine
+        missing = {_node(pod) for pod in pods} - {"", *self._nodes.indexer.list_keys()}
+        self._missing = {name: self._missing.get(name, now) for name in missing}
+        due = [name for name, since in self._missing.items() if now - since >= quarantine]
+        return {name for name in due if not await self._exists(name)}
+
+    async def _exists(self, node: str) -> bool:
+        try:
+            await self._context.client.for_resource(NODES).get(node)
+        except NotFound:
+            return False
+        except StatusError as error:
+            logger.error("Error while getting node %s: %s", node, error)
+        return True
+
+    async def _delete(self, pods: Iterable[Json], reason: str, condition: Json | None = None) -> None:
+        for pod in pods:
+            namespace = namespace_of(pod)
+            logger.info("PodGC is force deleting Pod %s/%s (%s)", namespace, name_of(pod), reason)
+            self._metrics.deletions.labels(namespace, reason).inc()
+            try:
+                await self._fail_and_delete(pod, condition)
+            except NotFound:
+                continue
+            except StatusError as error:
+                logger.error("Failed to delete pod %s/%s: %s", namespace, name_of(pod), error)
+                self._metrics.errors.labels(namespace, reason).inc()
+
+    async def _fail_and_delete(self, pod: Json, condition: Json | None) -> None:
+        """No kubelet will say that the pod has ended, so it is said here, for those who wait for that."""
+        pods = self._context.client.for_resource(PODS, namespace=namespace_of(pod))
+        if (pod.get("status") or {}).get("phase") not in _ENDED:
+            generation = metadata(pod).get("generation")
+            status: Json = {"phase": "Failed", "observedGeneration": generation}
+            if condition is not None:
+                since = timestamp(self._context.clock.wall())
+                said = {**condition, "lastTransitionTime": since, "observedGeneration": generation}
+                status["conditions"] = [said]
+            patch = {"metadata": {"uid": uid_of(pod)}, "status": status}
+            await pods.patch(name_of(pod), patch, PatchType.STRATEGIC, subresource="status")
+        await pods.delete(name_of(pod), DeleteOptions(grace_period_seconds=0))
+
+
+def _node(pod: Json) -> str:
+    return (pod.get("spec") or {}).get("nodeName") or ""
+
+
+def _is_terminating(pod: Json) -> bool:
+    return bool(metadata(pod).get("deletionTimestamp"))
+
+
+def _is_ready(node: Json) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+
+
+def _order(pod: Json) -> tuple[bool, str, str]:
+    """Evicted ones first, then the oldest."""
+    status = pod.get("status") or {}
+    evicted = status.get("phase") == "Failed" and status.get("reason") == "Evicted"
+    return not evicted, metadata(pod).get("creationTimestamp") or "", name_of(pod)

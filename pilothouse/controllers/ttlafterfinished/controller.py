@@ -1,0 +1,92 @@
+"""ttl-after-finished-controller: deletes jobs, and all that is theirs, some time after they finished."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from prometheus_client import CollectorRegistry, Histogram
+
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.rest.options import DeleteOptions
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.metrics import metrics_in
+from pilothouse.controllers.resources import JOBS
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.times import parse_time
+
+
+class JobFinishTimeUnknown(Exception):
+    """A job that has finished does not say when."""
+
+
+async def run(context: ControllerContext) -> None:
+    queue, informer = context.queue("ttl_jobs_to_delete", str), context.informer(JOBS)
+    latency = metrics_in(context.registry, _latency)
+
+    def enqueue(job: Json) -> None:
+        if needs_cleanup(job):
+            queue.add(meta_namespace_key(job))
+
+    informer.add_event_handler(ResourceEventHandlerFuncs(add=enqueue, update=lambda old, new: enqueue(new)))
+
+    async def sync(key: str) -> Requeue | None:
+        cached = informer.indexer.get_by_key(key)
+        if cached is None or not needs_cleanup(cached):
+            return None
+        if (left := _seconds_left(cached, context)) > 0:
+            return Requeue(left)
+        jobs = context.client.for_resource(JOBS, namespace=namespace_of(cached))
+        try:
+            job = await jobs.get(name_of(cached))  # its time may have been made longer
+            if not needs_cleanup(job):
+                return None
+            if (left := _seconds_left(job, context)) > 0:
+                return Requeue(left)
+            await jobs.delete(name_of(job), DeleteOptions(propagation_policy="Foreground", uid=uid_of(job)))
+        except NotFound:
+            return None
+        latency.observe(-left)
+        return None
+
+    workers = context.config.concurrent_ttl_after_finished_syncs
+    name = "ttl_after_finished"
+    await Controller(name, sync, caches=(informer,), workers=workers, queue=queue, clock=context.clock).run()
+
+
+def _latency(registry: CollectorRegistry) -> Histogram:
+    return Histogram(
+        "job_deletion_duration_seconds",
+        "The time it took to delete the job since it became eligible for deletion",
+        subsystem="ttl_after_finished_controller",
+        buckets=[0.1 * 2**step for step in range(14)],
+        registry=registry,
+    )
+
+
+def needs_cleanup(job: Json) -> bool:
+    """It has finished, and has a time to live, and is not being deleted already."""
+    limited = (job.get("spec") or {}).get("ttlSecondsAfterFinished") is not None
+    return limited and _finished(job) is not None and not metadata(job).get("deletionTimestamp")
+
+
+def expires_at(job: Json) -> datetime:
+    """Raises JobFinishTimeUnknown."""
+    finished = _finished(job) or {}
+    moment = parse_time(finished["lastTransitionTime"]) if finished.get("lastTransitionTime") else None
+    if moment is None:
+        where = f"{namespace_of(job)}/{name_of(job)}"
+        raise JobFinishTimeUnknown(f"unable to find the time when the Job {where} finished")
+    return moment + timedelta(seconds=job["spec"]["ttlSecondsAfterFinished"])
+
+
+def _seconds_left(job: Json, context: ControllerContext) -> float:
+    return (expires_at(job) - datetime.fromtimestamp(context.clock.wall(), UTC)).total_seconds()
+
+
+def _finished(job: Json) -> Json | None:
+    conditions = (job.get("status") or {}).get("conditions") or ()
+    ends = (each for each in conditions if each["type"] in ("Complete", "Failed") and each["status"] == "True")
+    return next(ends, None)

@@ -1,0 +1,1 @@
+"""Volumes and claims that are in use are not deleted under their users."""

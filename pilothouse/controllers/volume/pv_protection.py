@@ -1,0 +1,47 @@
+"""persistentvolume-protection-controller: a volume that is bound to a claim stays until it no longer is."""
+
+from __future__ import annotations
+
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.controller.runner import Controller
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resources import PERSISTENT_VOLUMES
+from pilothouse.controllers.volume.protection import (
+    add_finalizer,
+    is_deletion_candidate,
+    needs_finalizer,
+    remove_finalizer,
+)
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, name_of
+
+FINALIZER = "kubernetes.io/pv-protection"
+
+
+async def run(context: ControllerContext) -> None:
+    queue = context.queue("pvprotection", str)
+    informer, volumes = context.informer(PERSISTENT_VOLUMES), context.client.for_resource(PERSISTENT_VOLUMES)
+
+    def enqueue(volume: Json) -> None:
+        if needs_finalizer(volume, FINALIZER) or is_deletion_candidate(volume, FINALIZER):
+            queue.add(name_of(volume))
+
+    informer.add_event_handler(ResourceEventHandlerFuncs(add=enqueue, update=lambda old, new: enqueue(new)))
+
+    async def sync(name: str) -> None:
+        volume = informer.indexer.get_by_key(name)
+        if volume is None:
+            return
+        try:
+            if is_deletion_candidate(volume, FINALIZER) and not _is_bound(volume):
+                await remove_finalizer(volumes, volume, FINALIZER)
+            elif needs_finalizer(volume, FINALIZER):
+                await add_finalizer(volumes, volume, FINALIZER)
+        except NotFound:
+            return
+
+    await Controller("pvprotection", sync, caches=(informer,), queue=queue, clock=context.clock).run()
+
+
+def _is_bound(volume: Json) -> bool:
+    return (volume.get("status") or {}).get("phase") == "Bound"

@@ -1,0 +1,139 @@
+"""persistentvolumeclaim-protection-controller: a claim that pods on nodes use stays until they no longer do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import last_known_state, split_meta_namespace_key
+from pilothouse.client.controller.runner import Controller
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resources import PERSISTENT_VOLUME_CLAIMS, PODS
+from pilothouse.controllers.volume.protection import (
+    add_finalizer,
+    is_deletion_candidate,
+    needs_finalizer,
+    remove_finalizer,
+)
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+
+FINALIZER = "kubernetes.io/pvc-protection"
+_INDEX = "pod-pvc-index"
+
+
+async def run(context: ControllerContext) -> None:
+    await _Protection(context).run()
+
+
+class _Protection:
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._queue = context.queue("pvcprotection", str)
+        self._claims, self._pods = context.informer(PERSISTENT_VOLUME_CLAIMS), context.informer(PODS)
+        self._pods.add_indexers({_INDEX: claim_keys})
+
+    async def run(self) -> None:
+        self._claims.add_event_handler(
+            ResourceEventHandlerFuncs(add=self._claim_changed, update=lambda old, new: self._claim_changed(new))
+        )
+        self._pods.add_event_handler(
+            ResourceEventHandlerFuncs(add=self._pod_changed, update=self._pod_updated, delete=self._pod_deleted)
+        )
+        caches, clock = (self._claims, self._pods), self._context.clock
+        await Controller("pvcprotection", self._sync, caches=caches, queue=self._queue, clock=clock).run()
+
+    def _claim_changed(self, claim: Json) -> None:
+        if needs_finalizer(claim, FINALIZER) or is_deletion_candidate(claim, FINALIZER):
+            self._queue.add(f"{namespace_of(claim)}/{name_of(claim)}")
+
+    def _pod_changed(self, pod: Json) -> None:
+        """A pod that runs on a node can not make a claim unused."""
+        if not (pod.get("spec") or {}).get("nodeName") or _is_terminated(pod):
+            self._enqueue_claims(pod)
+
+    def _pod_updated(self, old: Json, new: Json) -> None:
+        self._pod_changed(new)
+        if uid_of(old) != uid_of(new):  # the old one was deleted, and that was not told
+            self._enqueue_claims(old)
+
+    def _pod_deleted(self, deleted: Deleted) -> None:
+        if (pod := last_known_state(deleted)) is not None:
+            self._enqueue_claims(pod)
+
+    def _enqueue_claims(self, pod: Json) -> None:
+        for key in claim_keys(pod):
+            self._queue.add(key)
+
+    async def _sync(self, key: str) -> None:
+        claim = self._claims.indexer.get_by_key(key)
+        if claim is None:
+            return
+        claims = self._context.client.for_resource(PERSISTENT_VOLUME_CLAIMS, namespace=namespace_of(claim))
+        try:
+            if is_deletion_candidate(claim, FINALIZER) and not await self._is_used(key, claim):
+                await remove_finalizer(claims, claim, FINALIZER)
+            elif needs_finalizer(claim, FINALIZER):
+                await add_finalizer(claims, claim, FINALIZER)
+        except NotFound:
+            return
+
+    async def _is_used(self, key: str, claim: Json) -> bool:
+        """Only the server knows for sure; the cache may lack a pod that was just bound."""
+        if any(uses(pod, claim) for pod in self._pods.indexer.by_index(_INDEX, key)):
+            return True
+        namespace = split_meta_namespace_key(key).namespace
+        async for page in self._context.client.for_resource(PODS, namespace=namespace).pages():
+            if any(uses(pod, claim) for pod in page["items"]):
+                return True
+        return False
+
+
+def claim_keys(pod: Json) -> list[str]:
+    return [f"{namespace_of(pod)}/{name}" for name in _claim_names(pod)]
+
+
+def uses(pod: Json, claim: Json) -> bool:
+    """A kubelet that has not been given the pod yet will not start it with a claim that is being deleted."""
+    if not (pod.get("spec") or {}).get("nodeName"):
+        return False
+    for volume in pod["spec"].get("volumes") or ():
+        if (volume.get("persistentVolumeClaim") or {}).get("claimName") == name_of(claim):
+            return True
+        made_for_it = volume.get("ephemeral") is not None and _ephemeral_name(pod, volume) == name_of(claim)
+        if made_for_it and not _is_shut_down(pod) and _is_controlled_by(claim, pod):
+            return True
+    return False
+
+
+def _claim_names(pod: Json) -> Iterator[str]:
+    for volume in (pod.get("spec") or {}).get("volumes") or ():
+        if volume.get("persistentVolumeClaim") is not None:
+            yield volume["persistentVolumeClaim"]["claimName"]
+        elif volume.get("ephemeral") is not None:
+            yield _ephemeral_name(pod, volume)
+
+
+def _ephemeral_name(pod: Json, volume: Json) -> str:
+    return f"{name_of(pod)}-{volume['name']}"
+
+
+def _is_controlled_by(claim: Json, pod: Json) -> bool:
+    owners = metadata(claim).get("ownerReferences") or ()
+    return any(owner.get("controller") and owner.get("uid") == uid_of(pod) for owner in owners)
+
+
+def _is_shut_down(pod: Json) -> bool:
+    """Its kubelet is done with it, or it was deleted by force."""
+    return bool(metadata(pod).get("deletionTimestamp")) and metadata(pod).get("deletionGracePeriodSeconds") == 0
+
+
+def _is_terminated(pod: Json) -> bool:
+    """All its containers have ended for good."""
+    status = pod.get("status") or {}
+    if status.get("phase") in ("Failed", "Succeeded"):
+        return True
+    kinds = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+    states = [each.get("state") or {} for kind in kinds for each in status.get(kind) or ()]
+    ended = all("terminated" in state or "waiting" in state for state in states)
+    return bool(metadata(pod).get("deletionTimestamp")) and ended
