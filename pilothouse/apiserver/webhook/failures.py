@@ -9,8 +9,8 @@ import ssl
 import orjson
 
 from pilothouse.machinery.errors import StatusError, from_status
-from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.server_response import generic_response
 
 DEADLINE_EXCEEDED = "context deadline exceeded"
 _MAX_TEXT = 2048
@@ -26,24 +26,6 @@ _X509_CODES = {
     21: _UNKNOWN_AUTHORITY,
 }
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
-_STATUS: dict[int, tuple[str, str]] = {
-    400: ("BadRequest", "the server rejected our request for an unknown reason"),
-    401: ("Unauthorized", "the server has asked for the client to provide credentials"),
-    403: ("Forbidden", ""),
-    404: ("NotFound", "the server could not find the requested resource"),
-    405: ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
-    406: ("NotAcceptable", "the server was unable to respond with a content type that the client supports"),
-    409: ("AlreadyExists", "the server reported a conflict"),
-    415: ("UnsupportedMediaType", ""),
-    422: ("Invalid", "the server rejected our request due to an error in our request"),
-    429: ("TooManyRequests", "the server has received too many requests and has asked us to try again later"),
-    503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
-    504: (
-        "Timeout",
-        "the server was unable to return a response in the time allotted, but may still be processing the request",
-    ),
-}
-"""By HTTP code: the reason, and the message; an empty message is the server's own."""
 
 
 class WebhookCallFailed(Exception):
@@ -86,18 +68,9 @@ def refused(code: int, content_type: str, body: bytes) -> WebhookCallFailed:
 def _generic(code: int, content_type: str, body: bytes) -> StatusError:
     is_text = not content_type or content_type.startswith("text/")
     text = body[:_MAX_TEXT].decode("utf-8", "replace").strip() if is_text else "unknown"
-    reason, message = _STATUS.get(
-        code, ("", f"the server responded with the status code {code} but did not return more information")
-    )
-    if code == 406 and text not in ("", "unknown"):
-        message = text
-    elif code >= 500 and code not in _STATUS:
-        reason, message = (
-            "InternalError",
-            f"an error on the server ({quote(text)}) has prevented the request from succeeding",
-        )
+    meant = generic_response(code, text, method="POST")
     details = {"causes": [{"reason": _UNEXPECTED, "message": text}]}
-    return from_status({"reason": reason, "message": message or text, "code": code, "details": details})
+    return from_status({"reason": meant.reason, "message": meant.message, "code": code, "details": details})
 
 
 def _status_in(body: bytes) -> Json | None:
