@@ -7,19 +7,20 @@ fails leaves the store as it was. An object is converted once for a version, how
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pilothouse.apiserver.storage.interface import Batch, Entry, Page, Revision, Store, Watch
+from pilothouse.apiserver.storage.passing import PassingStore, PassingWatch
 from pilothouse.extensions.conversion.forms import Forms
 from pilothouse.extensions.conversion.kept import KeptValues, Shown
 
 
-class ConvertingStore:
+class ConvertingStore(PassingStore):
     """Raises Undecodable, beside what every store raises, where the webhook does not convert."""
 
     def __init__(self, store: Store, forms: Forms, kept: KeptValues) -> None:
-        self._store = store
+        super().__init__(store)
         self._forms = forms
         self._kept = kept
         self._owner = kept.new_owner()
@@ -50,20 +51,8 @@ class ConvertingStore:
         page = await self._store.list(prefix, at=at, after=after, limit=limit)
         return replace(page, entries=[*await self.shown(page.entries)])
 
-    async def count(self, prefix: str) -> int:
-        return await self._store.count(prefix)
-
     def watch(self, prefix: str, *, after: Revision) -> Watch:
         return _ConvertingWatch(self._store.watch(prefix, after=after), self)
-
-    async def current_revision(self) -> Revision:
-        return await self._store.current_revision()
-
-    async def compact(self, revision: Revision) -> None:
-        await self._store.compact(revision)
-
-    async def ping(self) -> None:
-        await self._store.ping()
 
     async def close(self) -> None:
         """The store under it belongs to others."""
@@ -83,22 +72,12 @@ def _shown(entry: Entry, shown: Shown) -> Entry:
     return replace(entry, value=shown.value, stale=entry.stale or shown.stale)
 
 
-class _ConvertingWatch:
+class _ConvertingWatch(PassingWatch):
     def __init__(self, watch: Watch, store: ConvertingStore) -> None:
-        self._watch = watch
+        super().__init__(watch)
         self._store = store
 
-    def __aiter__(self) -> AsyncIterator[Batch]:
-        return self
-
-    async def __anext__(self) -> Batch:
-        batch = await self._watch.__anext__()
+    async def _shown(self, batch: Batch) -> Batch:
         shown = iter(await self._store.shown([event.entry for event in batch.events if event.entry is not None]))
         events = (event if event.entry is None else replace(event, entry=next(shown)) for event in batch.events)
         return replace(batch, events=tuple(events))
-
-    async def request_progress(self) -> None:
-        await self._watch.request_progress()
-
-    async def aclose(self) -> None:
-        await self._watch.aclose()

@@ -6,59 +6,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from pilothouse.apiserver.storage.encryption.current import CurrentEncryption
 from pilothouse.apiserver.storage.encryption.transformer import Transformer
 from pilothouse.apiserver.storage.errors import TransformFailed
 from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Page, Revision, Store, Watch
+from pilothouse.apiserver.storage.passing import PassingStore, PassingWatch
 from pilothouse.apiserver.storage.views import ResourceViews
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 
 
-class _Passing:
-    """A store that passes everything on."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    async def get(self, key: str) -> Entry | None:
-        return await self._store.get(key)
-
-    async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
-        return await self._store.create(key, value, ttl=ttl)
-
-    async def update(self, key: str, value: bytes, *, expected: Revision, ttl: int = 0) -> Entry:
-        return await self._store.update(key, value, expected=expected, ttl=ttl)
-
-    async def delete(self, key: str, *, expected: Revision) -> Entry:
-        return await self._store.delete(key, expected=expected)
-
-    async def list(self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0) -> Page:
-        return await self._store.list(prefix, at=at, after=after, limit=limit)
-
-    async def count(self, prefix: str) -> int:
-        return await self._store.count(prefix)
-
-    def watch(self, prefix: str, *, after: Revision) -> Watch:
-        return self._store.watch(prefix, after=after)
-
-    async def current_revision(self) -> Revision:
-        return await self._store.current_revision()
-
-    async def compact(self, revision: Revision) -> None:
-        await self._store.compact(revision)
-
-    async def ping(self) -> None:
-        await self._store.ping()
-
-    async def close(self) -> None:
-        await self._store.close()
-
-
-class EncryptingStore(_Passing, ResourceViews):
+class EncryptingStore(PassingStore, ResourceViews):
     """Keeps the providers of its encryption going until it is closed."""
 
     def __init__(self, store: Store, encryption: CurrentEncryption) -> None:
@@ -85,7 +46,7 @@ class EncryptingStore(_Passing, ResourceViews):
         await super().close()
 
 
-class EncryptedStore(_Passing):
+class EncryptedStore(PassingStore):
     """The values of one resource are what `transformer` makes of them."""
 
     def __init__(self, store: Store, transformer: Transformer) -> None:
@@ -128,25 +89,15 @@ class EncryptedStore(_Passing):
         return replace(entry, value=plain.value, stale=plain.stale)
 
 
-class _EncryptedWatch:
+class _EncryptedWatch(PassingWatch):
     def __init__(self, watch: Watch, plain: Callable[[Entry], Awaitable[Entry]]) -> None:
-        self._watch = watch
+        super().__init__(watch)
         self._plain = plain
 
-    def __aiter__(self) -> AsyncIterator[Batch]:
-        return self
+    async def _shown(self, batch: Batch) -> Batch:
+        return replace(batch, events=tuple([await self._event(event) for event in batch.events]))
 
-    async def __anext__(self) -> Batch:
-        batch = await self._watch.__anext__()
-        return replace(batch, events=tuple([await self._shown(event) for event in batch.events]))
-
-    async def _shown(self, event: Event) -> Event:
+    async def _event(self, event: Event) -> Event:
         entry = await self._plain(event.entry) if event.entry is not None else None
         previous = await self._plain(event.previous) if event.previous is not None else None
         return replace(event, entry=entry, previous=previous)
-
-    async def request_progress(self) -> None:
-        await self._watch.request_progress()
-
-    async def aclose(self) -> None:
-        await self._watch.aclose()
