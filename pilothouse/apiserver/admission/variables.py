@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilothouse.apiserver.admission.interface import Attributes
+from pilothouse.apiserver.admission.request import admission_request
 from pilothouse.apiserver.admission.versioned import VersionedAttributes
-from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.cel.authorization import Authorizations
-from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
+from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json
 
 _NAMESPACE_METADATA = (
@@ -29,7 +28,7 @@ def admission_variables(
     variables: dict[str, Any] = {
         "object": seen.obj,
         "oldObject": seen.old,
-        "request": _request(seen.attributes, seen.kind, resource),
+        "request": admission_request(seen.attributes, seen.kind, resource),
         "namespaceObject": None if namespace is None else _namespace(namespace),
         "params": params,
     }
@@ -43,44 +42,6 @@ def admission_variables(
             name=seen.attributes.name,
         )
     return variables
-
-
-def _request(attributes: Attributes, kind: GroupVersionKind, resource: GroupVersionResource) -> Json:
-    """Of what may be left out, only what there is: expressions must ask with has()."""
-    request: Json = {
-        "uid": "",
-        "kind": _kind(kind),
-        "resource": _resource(resource),
-        "requestKind": _kind(attributes.kind),
-        "requestResource": _resource(attributes.resource),
-        "operation": attributes.operation.value,
-        "userInfo": _user(attributes.user),
-        "object": None,
-        "oldObject": None,
-        "dryRun": attributes.dry_run,
-        "options": attributes.options,
-    }
-    optional = {
-        "subResource": attributes.subresource,
-        "requestSubResource": attributes.subresource,
-        "name": attributes.name,
-        "namespace": attributes.namespace,
-    }
-    return request | {name: value for name, value in optional.items() if value}
-
-
-def _kind(kind: GroupVersionKind) -> Json:
-    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
-
-
-def _resource(resource: GroupVersionResource) -> Json:
-    return {"group": resource.group, "version": resource.version, "resource": resource.resource}
-
-
-def _user(user: User) -> Json:
-    extra = {key: list(values) for key, values in user.extra.items()}
-    info = {"username": user.name, "uid": user.uid, "groups": list(user.groups), "extra": extra}
-    return {name: value for name, value in info.items() if value}
 
 
 def _namespace(namespace: Json) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_address
 
 from pilothouse.apiserver.audit.policy import LEVELS, Level
-from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authn.user_info import user_info
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.machinery.objects import Json
@@ -32,17 +32,6 @@ def event_of(request: Request, level: Level) -> Json:
     if request.info.is_resource:
         event["objectRef"] = _object_reference(request.info)
     return event
-
-
-def user_info(user: User) -> Json:
-    info: Json = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return info
 
 
 def _object_reference(info: RequestInfo) -> Json:

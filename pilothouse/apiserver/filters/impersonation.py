@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from pilothouse.apiserver.audit.event import user_info
 from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authn.user_info import user_info
 from pilothouse.apiserver.authz.impersonation import impersonated_user
 from pilothouse.apiserver.authz.interface import Authorizer, attributes_of
 from pilothouse.apiserver.http import Filter, Handler, Headers, Request, Response

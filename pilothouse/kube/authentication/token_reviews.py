@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from pilothouse.apiserver.authn.bearer import bearer_token
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenAuthenticator
+from pilothouse.apiserver.authn.user_info import user_info
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
-from pilothouse.kube.authentication.user_info import user_info
 from pilothouse.kube.parts import items, text
 from pilothouse.machinery.errors import BadRequest, aggregate
 from pilothouse.machinery.objects import Json

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authn.user_info import user_info
 from pilothouse.kube.certificates.validation import APPROVED, DENIED, validate_request, validate_request_update
 from pilothouse.kube.parts import items, text
 from pilothouse.kube.spec_and_status import carry_over
@@ -25,15 +26,9 @@ class CertificateSigningRequestStrategy(KubeStrategy):
         return []
 
     def prepare_for_create_by(self, user: User, obj: Json) -> None:
-        requester: Json = {
-            "username": user.name,
-            "uid": user.uid,
-            "groups": list(user.groups),
-            "extra": {key: list(values) for key, values in sorted(user.extra.items())},
-        }
         for field in _REQUESTER:
             obj["spec"].pop(field, None)
-        obj["spec"] |= {field: value for field, value in requester.items() if value}
+        obj["spec"] |= user_info(user)
         obj["status"] = {}
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:

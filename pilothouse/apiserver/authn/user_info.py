@@ -11,6 +11,6 @@ def user_info(user: User) -> Json:
         "username": user.name,
         "uid": user.uid,
         "groups": list(user.groups),
-        "extra": {key: list(values) for key, values in user.extra.items()},
+        "extra": {key: list(values) for key, values in sorted(user.extra.items())},
     }
     return {name: value for name, value in parts.items() if value}
