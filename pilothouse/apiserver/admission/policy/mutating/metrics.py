@@ -1,29 +1,15 @@
-"""How often and how long mutating policies are evaluated, under upstream's names."""
+"""How often and how long mutating policies are evaluated."""
 
 from __future__ import annotations
 
-from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.tallies import CounterTally, HistogramTally
+from pilothouse.apiserver.admission.policy.metrics import PolicyMetrics
 
-_PREFIX = "apiserver_mutating_admission_policy_"
-_LABELS = ("policy", "policy_binding", "error_type")
-
-_CHECKS = CounterTally(
-    f"{_PREFIX}check_total",
-    "Mutations by mutating admission policies, by policy, binding and what went wrong.",
-    _LABELS,
-    registry=REGISTRY,
-)
-_SECONDS = HistogramTally(
-    f"{_PREFIX}check_duration_seconds",
-    "How long single mutations by mutating admission policies take, with the labels of the checks.",
-    _LABELS,
-    bounds=(0.0000005, 0.001, 0.01, 0.1, 1.0),
-    registry=REGISTRY,
+_METRICS = PolicyMetrics(
+    "mutating",
+    checks="Mutations by mutating admission policies, by policy, binding and what went wrong.",
+    seconds="How long single mutations by mutating admission policies take, with the labels of the checks.",
 )
 
 
 def observe(policy: str, binding: str, error_type: str, seconds: float) -> None:
-    labels = (policy, binding, error_type)
-    _CHECKS.inc(labels)
-    _SECONDS.observe(labels, seconds)
+    _METRICS.observe((policy, binding, error_type), seconds)

@@ -1,63 +1,35 @@
-"""ValidatingAdmissionPolicy: whoever binds a policy has a say in what is written, by the expressions of the policy.
-
-What evaluates expressions is loaded with the first policy.
-"""
+"""ValidatingAdmissionPolicy: whoever binds a policy has a say in what is written, by the expressions of the policy."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.apiserver.admission.matching.matcher import Matcher
-from pilothouse.apiserver.admission.policy.hooks import Binding, Policy
-from pilothouse.apiserver.admission.policy.params import ParamReader
-from pilothouse.apiserver.admission.policy.source import PolicySource
+from pilothouse.apiserver.admission.policy.plugin import PolicyPlugin
 from pilothouse.apiserver.authz.interface import Authorizer
-from pilothouse.apiserver.registry.compiled import CompiledObjects
-from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:
+    from pilothouse.apiserver.admission.policy.invocations import Invocations
     from pilothouse.apiserver.admission.policy.validating.dispatcher import Dispatcher
     from pilothouse.apiserver.admission.policy.validating.validator import Validator
 
 
-class ValidatingAdmissionPolicy:
+class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
     name = "ValidatingAdmissionPolicy"
-
-    def __init__(
-        self,
-        *,
-        policies: RegistryStore,
-        bindings: RegistryStore,
-        matcher: Matcher,
-        params: ParamReader,
-        authorizer: Authorizer,
-    ) -> None:
-        self._source: PolicySource[Validator] = PolicySource(
-            CompiledObjects(policies, lambda obj: Policy(obj, _compile)), CompiledObjects(bindings, Binding.of)
-        )
-        self._matcher, self._params, self._authorizer = matcher, params, authorizer
-        self._dispatcher: Dispatcher | None = None
 
     def handles(self, operation: Operation) -> bool:
         return True
 
     async def validate(self, attributes: Attributes) -> None:
-        hooks = await self._source.hooks(attributes)
-        if hooks:
-            await self._dispatch().dispatch(hooks, attributes)
+        await self._dispatch(attributes)
 
-    def _dispatch(self) -> Dispatcher:
-        if self._dispatcher is None:
-            from pilothouse.apiserver.admission.policy.invocations import Invocations
-            from pilothouse.apiserver.admission.policy.validating.dispatcher import Dispatcher
+    def _compile(self, policy: Json) -> Validator:
+        from pilothouse.apiserver.admission.policy.validating.validator import Validator
 
-            self._dispatcher = Dispatcher(Invocations(self._matcher, self._params), self._authorizer)
-        return self._dispatcher
+        return Validator(policy)
 
+    def _new_dispatcher(self, invocations: Invocations[Validator], authorizer: Authorizer) -> Dispatcher:
+        from pilothouse.apiserver.admission.policy.validating.dispatcher import Dispatcher
 
-def _compile(policy: Json) -> Validator:
-    from pilothouse.apiserver.admission.policy.validating.validator import Validator
-
-    return Validator(policy)
+        return Dispatcher(invocations, authorizer)

@@ -1,0 +1,65 @@
+"""What the plugins of validating and of mutating policies share: whoever binds a policy has a say in what is written.
+
+What evaluates expressions is loaded with the first policy.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from pilothouse.apiserver.admission.interface import Attributes
+from pilothouse.apiserver.admission.matching.matcher import Matcher
+from pilothouse.apiserver.admission.policy.hooks import Binding, Hook, Policy
+from pilothouse.apiserver.admission.policy.params import ParamReader
+from pilothouse.apiserver.admission.policy.source import PolicySource
+from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.registry.compiled import CompiledObjects
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.machinery.objects import Json
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.admission.policy.invocations import Invocations
+
+E = TypeVar("E")
+
+
+class Dispatcher(Protocol[E]):
+    async def dispatch(self, hooks: Sequence[Hook[E]], attributes: Attributes) -> None:
+        """Raises what the policies refuse with."""
+
+
+class PolicyPlugin(ABC, Generic[E]):
+    """E evaluates the expressions of one policy."""
+
+    def __init__(
+        self,
+        *,
+        policies: RegistryStore,
+        bindings: RegistryStore,
+        matcher: Matcher,
+        params: ParamReader,
+        authorizer: Authorizer,
+    ) -> None:
+        self._source: PolicySource[E] = PolicySource(
+            CompiledObjects(policies, lambda obj: Policy(obj, self._compile)), CompiledObjects(bindings, Binding.of)
+        )
+        self._matcher, self._params, self._authorizer = matcher, params, authorizer
+        self._dispatcher: Dispatcher[E] | None = None
+
+    @abstractmethod
+    def _compile(self, policy: Json) -> E: ...
+
+    @abstractmethod
+    def _new_dispatcher(self, invocations: Invocations[E], authorizer: Authorizer) -> Dispatcher[E]: ...
+
+    async def _dispatch(self, attributes: Attributes) -> None:
+        hooks = await self._source.hooks(attributes)
+        if not hooks:
+            return
+        if self._dispatcher is None:
+            from pilothouse.apiserver.admission.policy.invocations import Invocations
+
+            self._dispatcher = self._new_dispatcher(Invocations(self._matcher, self._params), self._authorizer)
+        await self._dispatcher.dispatch(hooks, attributes)
