@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Headers, Request
+from pilothouse.apiserver.proxy.headers import CORS, HOP_BY_HOP, forwarded_for
 from pilothouse.apiserver.proxy.targets import Target
 
-_HOP_BY_HOP = frozenset(
-    {
-        b"connection",
-        b"keep-alive",
-        b"proxy-authenticate",
-        b"proxy-authorization",
-        b"proxy-connection",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
-        b"upgrade",
-    }
-)
 _REPLACED = frozenset(
     {b"audit-id", b"expect", b"host", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-forwarded-uri"}
 )
 _CREDENTIALS = frozenset({b"authorization"})
-_NOT_FORWARDED = _HOP_BY_HOP | _REPLACED | _CREDENTIALS
+_NOT_FORWARDED = HOP_BY_HOP | _REPLACED | _CREDENTIALS
 """The client's credentials are for this server, which says in headers of its own who the client is."""
-_OWN_ANSWER = frozenset({b"audit-id", b"date"}) | {
-    b"access-control-allow-" + name for name in (b"credentials", b"headers", b"methods", b"origin")
-}
+_OWN_ANSWER = CORS | {b"audit-id", b"date"}
 """What this server says itself."""
 _REMOTE = b"x-remote-"
 _TOKEN = frozenset(b"!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -49,7 +35,7 @@ def forwarded(request: Request, target: Target) -> Headers:
     return [
         (b"host", authority),
         *kept,
-        *_forwarded_for(request),
+        *forwarded_for(request),
         (b"x-forwarded-host", authority),
         (b"x-forwarded-proto", b"https"),
         (b"x-forwarded-uri", target.path.encode("latin-1")),
@@ -70,7 +56,7 @@ def answered(headers: Headers) -> Headers:
     return [
         (name, value)
         for name, value in headers
-        if name not in _HOP_BY_HOP and name not in named and name not in _OWN_ANSWER
+        if name not in HOP_BY_HOP and name not in named and name not in _OWN_ANSWER
     ]
 
 
@@ -97,13 +83,6 @@ def _extra_name(key: str) -> bytes:
 
 def _value(text: str) -> bytes:
     return text.encode()
-
-
-def _forwarded_for(request: Request) -> Iterable[tuple[bytes, bytes]]:
-    if request.client is None:
-        return ()
-    earlier = [value for name, value in request.headers if name == b"x-forwarded-for"]
-    return [(b"x-forwarded-for", b", ".join([*earlier, request.client[0].encode()]))]
 
 
 def _named_by_connection(headers: Headers) -> frozenset[bytes] | set[bytes]:

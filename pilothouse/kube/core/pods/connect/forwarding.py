@@ -8,6 +8,7 @@ import aiohttp
 from yarl import URL
 
 from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.proxy.headers import CORS, HOP_BY_HOP, forwarded_for
 from pilothouse.apiserver.proxy.targets import Target, dial_problem, get_problem
 from pilothouse.kube.core.pods.connect.links import Links
 from pilothouse.kube.core.pods.connect.refusals import MAX_MESSAGE, refusal
@@ -15,24 +16,9 @@ from pilothouse.machinery.errors import ServiceUnavailable, StatusError
 from pilothouse.machinery.names import GroupResource
 
 MAX_BODY = 64 * 1024 * 1024
-_HOP_BY_HOP = frozenset(
-    {
-        b"connection",
-        b"content-length",
-        b"keep-alive",
-        b"proxy-authenticate",
-        b"proxy-authorization",
-        b"proxy-connection",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
-        b"upgrade",
-    }
-)
-_NOT_FORWARDED = _HOP_BY_HOP | {b"authorization"}
+_NOT_ANSWERED = HOP_BY_HOP | CORS | {b"content-length"}
+_NOT_FORWARDED = HOP_BY_HOP | {b"content-length", b"authorization", b"x-forwarded-for"}
 """The client's credentials are for this server."""
-_CORS = frozenset(b"access-control-allow-" + name for name in (b"credentials", b"headers", b"methods", b"origin"))
-"""What other origins may do with answers of this server is its own business."""
 
 
 async def forward(request: Request, target: Target, *, prefix: str) -> Response:
@@ -98,18 +84,14 @@ def _cause_of(error: BaseException) -> BaseException:
 
 def _forwarded(request: Request, uri: str) -> list[tuple[str, str]]:
     kept = [(name, value) for name, value in request.headers if name not in _NOT_FORWARDED]
-    client = request.client[0].encode() if request.client else b""
-    earlier = [value for name, value in kept if name == b"x-forwarded-for"]
-    kept = [(name, value) for name, value in kept if name != b"x-forwarded-for"]
-    if client:
-        kept.append((b"x-forwarded-for", b", ".join([*earlier, client])))
+    kept += forwarded_for(request)
     kept.append((b"x-forwarded-uri", uri.encode()))
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in kept]
 
 
 async def _answered(session: aiohttp.ClientSession, answer: aiohttp.ClientResponse, links: Links) -> Response:
     raw = ((name.lower(), value) for name, value in answer.raw_headers)
-    headers = [(name, value) for name, value in raw if name not in _HOP_BY_HOP and name not in _CORS]
+    headers = [(name, value) for name, value in raw if name not in _NOT_ANSWERED]
     if "location" in answer.headers:
         place = links.rewritten(answer.headers["location"]).encode("latin-1")
         headers = [(name, place if name == b"location" else value) for name, value in headers]

@@ -1,0 +1,29 @@
+"""Headers that no proxy passes on, and the one that every proxy adds."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.http import Headers, Request
+
+HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+CORS = frozenset(b"access-control-allow-" + name for name in (b"credentials", b"headers", b"methods", b"origin"))
+"""What other origins may do with answers of this server is its own business."""
+
+
+def forwarded_for(request: Request) -> Headers:
+    """Whom the request came by, and whom it comes from; nothing where nobody knows."""
+    if request.client is None:
+        return []
+    earlier = [value for name, value in request.headers if name == b"x-forwarded-for"]
+    return [(b"x-forwarded-for", b", ".join([*earlier, request.client[0].encode()]))]
