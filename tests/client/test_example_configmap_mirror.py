@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from example_process import example
 from live_server import LiveServer
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
@@ -20,7 +19,7 @@ from pilothouse.client.rest.connect import connect
 from pilothouse.client.wait import Backoff
 from pilothouse.machinery.objects import Json
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "configmap_mirror.py"
+EXAMPLE = "configmap_mirror.py"
 TO = "example.com/mirror-to"
 
 
@@ -50,20 +49,6 @@ class View:
                 await self._changed.wait()
 
 
-@asynccontextmanager
-async def controller(server: LiveServer) -> AsyncIterator[asyncio.subprocess.Process]:
-    environment = {**os.environ, "KUBECONFIG": str(server.kubeconfig)}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(EXAMPLE), env=environment, stderr=asyncio.subprocess.DEVNULL
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
-
-
 @pytest.fixture
 async def live(tmp_path: Path) -> AsyncIterator[LiveServer]:
     async with LiveServer(tmp_path / "data").run() as running:
@@ -91,7 +76,7 @@ async def test_the_mirror_survives_its_own_death_and_the_servers(live: LiveServe
             await client.resource("v1", "namespaces").create({"metadata": {"name": name}})
         sources = client.resource("v1", "configmaps", namespace="default")
 
-        async with controller(live) as first:
+        async with example(EXAMPLE, live) as first:
             await sources.create(config_map("settings", "team-a,team-b", color="red"))
             await view.until(lambda: view.data("team-a/settings") == view.data("team-b/settings") == {"color": "red"})
             await client.resource("v1", "configmaps", namespace="team-a").patch("settings", {"data": {"color": "mine"}})
@@ -102,7 +87,7 @@ async def test_the_mirror_survives_its_own_death_and_the_servers(live: LiveServe
         await sources.patch("settings", {"data": {"color": "blue"}, "metadata": {"annotations": {TO: "team-b"}}})
         await sources.create(config_map("more", "team-a", size="1"))
 
-        async with controller(live):
+        async with example(EXAMPLE, live):
             await view.until(lambda: view.data("team-b/settings") == {"color": "blue"})
             await view.until(lambda: view.data("team-a/settings") is None)
             await view.until(lambda: view.data("team-a/more") == {"size": "1"})
@@ -115,7 +100,7 @@ async def test_the_mirror_survives_its_own_death_and_the_servers(live: LiveServe
 
 
 async def test_the_mirror_ends_when_it_is_asked_to(live: LiveServer):
-    async with connect(live.config) as client, viewing(client) as view, controller(live) as running:
+    async with connect(live.config) as client, viewing(client) as view, example(EXAMPLE, live) as running:
         await client.resource("v1", "namespaces").create({"metadata": {"name": "team-a"}})
         sources = client.resource("v1", "configmaps", namespace="default")
         await sources.create(config_map("settings", "team-a", color="red"))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from example_process import example
 from live_server import LiveServer
 
 from pilothouse.client.rest.client import RESTClient
@@ -21,7 +18,7 @@ from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.machinery.objects import Json, uid_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-EXAMPLE = Path(__file__).parents[2] / "examples" / "sample_controller.py"
+EXAMPLE = "sample_controller.py"
 FOO = "samplecontroller.k8s.io/v1alpha1"
 
 
@@ -75,20 +72,6 @@ async def first(collection: ResourceClient, options: ListOptions, condition: Any
     raise AssertionError("the watch ended")
 
 
-@asynccontextmanager
-async def controller(server: LiveServer) -> AsyncIterator[asyncio.subprocess.Process]:
-    environment = {**os.environ, "KUBECONFIG": str(server.kubeconfig)}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, str(EXAMPLE), env=environment, stderr=asyncio.subprocess.DEVNULL
-    )
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveServer]:
     async with LiveServer(tmp_path_factory.mktemp("server")).run() as running:
@@ -98,7 +81,7 @@ async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveSe
 async def test_a_foo_keeps_its_deployment_through_every_death(live: LiveServer) -> None:
     async with connect(live.config) as client:
         cluster = Cluster(client)
-        async with controller(live) as first_one:
+        async with example(EXAMPLE, live) as first_one:
             await cluster.served()
             foo = await cluster.create("web", replicas=1)
             made = await cluster.owned(foo, 1)
@@ -121,7 +104,7 @@ async def test_a_foo_keeps_its_deployment_through_every_death(live: LiveServer) 
             first_one.kill()
             await first_one.wait()
         await cluster.deployments.delete("web")
-        async with controller(live):
+        async with example(EXAMPLE, live):
             again = await cluster.owned(foo, 2)
             assert uid_of(again) != uid_of(made)
             await live.kill()
@@ -131,7 +114,7 @@ async def test_a_foo_keeps_its_deployment_through_every_death(live: LiveServer) 
 
 
 async def test_a_deployment_of_somebody_else_is_left_alone(live: LiveServer) -> None:
-    async with connect(live.config) as client, controller(live) as running:
+    async with connect(live.config) as client, example(EXAMPLE, live) as running:
         cluster = Cluster(client)
         await cluster.served()
         theirs = await cluster.deployments.create(
