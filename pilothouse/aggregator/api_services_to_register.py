@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pilothouse.aggregator.apiservice.order import api_service_name
 from pilothouse.aggregator.apiservice.strategy import API_SERVICES
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Protocol
 
 from pilothouse.aggregator.apiservice.strategy import API_SERVICES, GROUP_VERSION
@@ -28,6 +27,7 @@ from pilothouse.client.controller.runner import Controller
 from pilothouse.client.rest.client import RESTClient
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, labels_of
 
 AUTO_REGISTER_MANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged"

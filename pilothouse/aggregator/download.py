@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Handler, Request, Stream
 from pilothouse.apiserver.request_info import request_info
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
 
 TIMEOUT = 5.0

@@ -5,7 +5,7 @@ in this process, or another server. It shows the groups, the health, the hooks a
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.aggregator.aggregation import Aggregation
 from pilothouse.aggregator.api_services_to_register import Priorities, api_services_to_register
@@ -32,6 +32,7 @@ from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer, PreparedAPIServer
 from pilothouse.client.rest.client import RESTClient
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

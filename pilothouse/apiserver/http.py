@@ -7,11 +7,12 @@ a delegation target is a handler.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qs
 
 from pilothouse.apiserver.audit.annotations import METADATA, Annotations
+from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
     import asyncio

@@ -7,10 +7,11 @@ GET /healthz                              → verb get, no resource
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from pilothouse.apiserver.http import Request
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.selectors import fields
 from pilothouse.machinery.validation.names import is_valid_path_segment_name

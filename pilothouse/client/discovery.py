@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.client.rest.client import RESTClient
 from pilothouse.client.rest.errors import ConnectionFailed
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound, StatusError
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json

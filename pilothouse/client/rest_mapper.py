@@ -6,9 +6,9 @@ A name that is not known is looked up once more after asking the server again, s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pilothouse.client.discovery import APIResource, DiscoveryClient
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupKind, GroupVersionKind, GroupVersionResource
 
 

@@ -11,10 +11,10 @@ import logging
 import math
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
 from pilothouse.client.clock import REAL_CLOCK, Clock
+from pilothouse.machinery.dataclass import dataclass
 
 logger = logging.getLogger(__name__)
 

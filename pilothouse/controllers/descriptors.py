@@ -8,7 +8,8 @@ controller starts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from pilothouse.machinery.dataclass import dataclass
 
 ALL, NONE = "*", "-*"
 

@@ -11,7 +11,7 @@ import asyncio
 import importlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from prometheus_client import CollectorRegistry
 
@@ -22,6 +22,7 @@ from pilothouse.client.rest.client import RESTClient
 from pilothouse.client.wait import Backoff
 from pilothouse.controllers.context import ControllerConfig, ControllerContext
 from pilothouse.controllers.descriptors import ControllerDescriptor
+from pilothouse.machinery.dataclass import dataclass
 
 logger = logging.getLogger(__name__)
 

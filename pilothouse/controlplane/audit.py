@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.client.rest.errors import InvalidResponse
 from pilothouse.client.rest.webhook import KubeconfigWebhook
 from pilothouse.controlplane.options.audit import AuditOptions, BatchOptions, TruncateOptions
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _MEGABYTE = 1024 * 1024

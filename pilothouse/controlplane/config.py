@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -34,6 +34,7 @@ from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthen
 from pilothouse.kube.served import Registries
 from pilothouse.kube.server import KubeConfig
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
     from pilothouse.controlplane.audit import Audit

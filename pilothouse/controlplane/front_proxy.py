@@ -6,7 +6,6 @@ no part. Otherwise flags add to them: see docs/decisions/front-proxy.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from pilothouse.apiserver.authn.authorities import AuthorityFiles
@@ -16,6 +15,7 @@ from pilothouse.controlplane.certificates.ensure import FRONT_PROXY_CLIENT
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.options.request_header import RequestHeaderOptions
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

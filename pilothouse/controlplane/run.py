@@ -9,7 +9,6 @@ import asyncio
 import gc
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from pilothouse.apiserver.server.hooks import HookFailed
@@ -26,6 +25,7 @@ from pilothouse.controlplane.ports import host_port, open_ports
 from pilothouse.controlplane.serving import Certificates, secure_serving
 from pilothouse.controlplane.signals import stop_on_signal
 from pilothouse.controlplane.storage import open_store
+from pilothouse.machinery.dataclass import dataclass
 
 _RENEW_EVERY = 12 * 3600.0
 

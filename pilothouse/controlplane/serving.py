@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from pilothouse.apiserver.serving.certificate_files import KeyPair, parse_sni_certificate
@@ -14,6 +13,7 @@ from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.front_proxy import front_proxy
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.kube.bootstrap.address import kubernetes_service_ip
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.admission.interface import Plugin
@@ -38,6 +38,7 @@ from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.openid import install_openid
 from pilothouse.kube.storage_providers import storage_providers
+from pilothouse.machinery.dataclass import dataclass
 
 _CACHES_FILL_WITHIN = 60.0
 

@@ -7,12 +7,12 @@ invalid(path, "x!", "must be a DNS label")                → spec.x: Invalid va
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
 import orjson
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 
 

@@ -8,11 +8,12 @@ Quantities are immutable; equal amounts are equal and hash alike, however they a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
 from pilothouse.machinery import quantity_notation as notation
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.quantity_notation import MAX_INT64, Format, QuantityError
 
 CACHED_QUANTITIES = 4096

@@ -6,8 +6,9 @@ An amount is `digits` times ten to the `power`; both are whole numbers.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
+
+from pilothouse.machinery.dataclass import dataclass
 
 NANO = -9
 MAX_INT64 = 2**63 - 1

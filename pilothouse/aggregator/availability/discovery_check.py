@@ -6,7 +6,6 @@ One success is enough, because a Service may have endpoints that are on their wa
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from pilothouse.aggregator.proxy.headers import user_headers
 from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
@@ -14,6 +13,7 @@ from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.proxy.connection import BackendConnection, BackendFailed
 from pilothouse.apiserver.proxy.targets import Target, get_problem
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver, ServiceUnresolved
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 
 ATTEMPTS = 5

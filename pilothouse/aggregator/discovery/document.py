@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pilothouse.aggregator.api_services_to_register import Priorities
 from pilothouse.aggregator.discovery.merging import RankedVersion, local_versions, merged_groups
 from pilothouse.apiserver.discovery.groups import group_discovery_list
 from pilothouse.apiserver.discovery.handlers import AggregatedDocument
 from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.apiserver.discovery.metrics import AGGREGATIONS
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 

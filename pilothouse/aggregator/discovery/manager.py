@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.aggregator.api_services_to_register import Priorities, Priority
 from pilothouse.aggregator.apiservice.order import group_version_of
@@ -25,6 +25,7 @@ from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.client.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
 
 log = logging.getLogger(__name__)

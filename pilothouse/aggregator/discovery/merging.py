@@ -7,11 +7,11 @@ APIService before the aggregator, the aggregator before kube, kube before the ex
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from pilothouse.aggregator.api_services_to_register import Priorities, Priority
 from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
 from pilothouse.apiserver.discovery.manager import GroupDocuments
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.kube_versions import PreferenceKey, preference
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json

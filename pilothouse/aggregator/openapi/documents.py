@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from functools import cached_property
 
 import orjson
@@ -18,6 +17,7 @@ from pilothouse.aggregator.openapi.v3_aggregator import SpecProxier
 from pilothouse.apiserver.openapi.document import Document
 from pilothouse.apiserver.openapi.lazy import Lazy
 from pilothouse.apiserver.openapi.service import Merged, OpenAPIService, v3_url
+from pilothouse.machinery.dataclass import dataclass
 
 log = logging.getLogger(__name__)
 

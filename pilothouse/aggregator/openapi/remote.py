@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from pilothouse.aggregator.apiservice.order import group_version_of
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Handler
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, name_of
 

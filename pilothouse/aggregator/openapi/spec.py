@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 import orjson
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 DEFINITIONS, PARAMETERS = "definitions", "parameters"

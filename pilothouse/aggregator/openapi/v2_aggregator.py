@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pilothouse.aggregator.download import TIMEOUT
 from pilothouse.aggregator.openapi.remote import Ranked, RemoteService, by_priority
 from pilothouse.aggregator.openapi.v2_download import DownloadedSpec, download_v2
 from pilothouse.apiserver.openapi.document import Document
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(slots=True, eq=False)

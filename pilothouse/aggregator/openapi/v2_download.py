@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pilothouse.aggregator.download import TIMEOUT, Download, DownloadFailed
 from pilothouse.aggregator.openapi.remote import USER, RemoteService
 from pilothouse.apiserver.openapi.document import Document
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
 
 if TYPE_CHECKING:

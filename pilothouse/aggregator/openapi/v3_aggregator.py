@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import orjson
@@ -17,6 +17,7 @@ from pilothouse.aggregator.download import TIMEOUT, Answer, Download, DownloadFa
 from pilothouse.aggregator.openapi.remote import USER, Ranked, RemoteService, by_priority
 from pilothouse.aggregator.openapi.v2_download import DownloadedSpec, download_v2
 from pilothouse.apiserver.openapi.document import Document
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _ROOT = "/openapi/v3"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -21,6 +21,7 @@ from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade, is_upgrade
 from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver, ServiceUnresolved
 from pilothouse.machinery.conditions import is_true
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json
 

@@ -6,10 +6,10 @@ import asyncio
 import base64
 import binascii
 import ssl
-from dataclasses import dataclass
 
 from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
 from pilothouse.apiserver.proxy.pool import ConnectionPool
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 DEFAULT_PORT = 443

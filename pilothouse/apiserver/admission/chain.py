@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, MutationPlugin, Operation, Plugin, ValidationPlugin
 from pilothouse.apiserver.admission.metrics import CONTROLLER, STEP
 from pilothouse.apiserver.tallies import Row
+from pilothouse.machinery.dataclass import dataclass
 
 _ADMIT, _VALIDATE = "admit", "validate"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
@@ -11,6 +11,7 @@ from pilothouse.apiserver.admission.equivalents import EquivalentResources
 from pilothouse.apiserver.admission.reinvocation import ReinvocationContext
 from pilothouse.apiserver.audit.annotations import METADATA
 from pilothouse.apiserver.authn.user import User
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 

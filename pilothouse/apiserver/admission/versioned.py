@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.matching.matcher import Match
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import InternalError
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json

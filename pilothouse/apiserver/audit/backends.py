@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from pilothouse.apiserver.audit.context import Sink
 from pilothouse.apiserver.audit.metrics import ERRORS
 from pilothouse.apiserver.audit.truncation import Truncation
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _log = logging.getLogger(__name__)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
 from pilothouse.apiserver.authz.interface import Attributes
 from pilothouse.machinery.codec.yaml import parse_yaml
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.field import Errors, FieldError, invalid, not_supported, required, root
 from pilothouse.machinery.field import Path as FieldPath

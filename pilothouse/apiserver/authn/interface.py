@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Request
+from pilothouse.machinery.dataclass import dataclass
 
 
 class Authenticator(Protocol):

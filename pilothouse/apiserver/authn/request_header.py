@@ -6,7 +6,6 @@ are nothing, and nothing further in ever sees them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import unquote
 
@@ -14,6 +13,7 @@ from pilothouse.apiserver.authn.authorities import Authorities
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, User
 from pilothouse.apiserver.http import Headers, Request
 from pilothouse.apiserver.serving.client_certificate import ClientCertificate, client_certificate
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from pilothouse.machinery.dataclass import dataclass
 
 ANONYMOUS = "system:anonymous"
 ALL_UNAUTHENTICATED = "system:unauthenticated"

@@ -12,7 +12,7 @@ only for the parts (`impersonate`). The first mode that allows decides; otherwis
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pilothouse.apiserver.authn.user import (
     ALL_AUTHENTICATED,
@@ -22,6 +22,7 @@ from pilothouse.apiserver.authn.user import (
     User,
 )
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision, forbidden
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain
 

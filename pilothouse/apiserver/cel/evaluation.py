@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.apiserver.cel.authorization import Authorizations
@@ -16,6 +15,7 @@ from pilothouse.apiserver.cel.expression import Expression
 from pilothouse.machinery.cel.authorizer import AnswerMissing
 from pilothouse.machinery.cel.interpreter.errors import CostLimitExceeded, EvaluationCancelled, EvaluationFailed
 from pilothouse.machinery.cel.program import PER_CALL_LIMIT, Outcome, Program
+from pilothouse.machinery.dataclass import dataclass
 
 BUDGET = 10_000_000
 """What all expressions of one policy may cost together on one request."""

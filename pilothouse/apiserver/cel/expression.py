@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pilothouse.machinery.cel.admission import AdmissionCompiler, CompilationFailed, Declarations
 from pilothouse.machinery.cel.environment import Environment
 from pilothouse.machinery.cel.program import Program
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

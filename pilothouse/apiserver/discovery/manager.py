@@ -7,10 +7,10 @@ manager.remove("g.io")   it went
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from pilothouse.apiserver.discovery.groups import group_discovery, group_entry
 from pilothouse.apiserver.endpoints.groups import APIGroup
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 

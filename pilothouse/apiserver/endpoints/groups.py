@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
@@ -13,6 +13,7 @@ from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serial
 from pilothouse.apiserver.registry.resource import Names
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS, Column
 from pilothouse.apiserver.server.hooks import PostStartHook
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors import fields

@@ -9,7 +9,7 @@ create        POST collection    create_named  POST name         connect        
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
@@ -43,6 +43,7 @@ from pilothouse.apiserver.registry.interface import (
     Watcher,
 )
 from pilothouse.machinery.apply.fieldset import of_fields
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json
 

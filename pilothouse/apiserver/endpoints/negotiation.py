@@ -6,12 +6,12 @@ Accept: application/json;as=Table;v=v1;g=meta.k8s.io, application/json   → JSO
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.registry import Serializers, media_types, stream_media_types
 from pilothouse.apiserver.http import Request
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotAcceptable, UnsupportedMediaType
 from pilothouse.machinery.names import GroupVersionKind
 

@@ -7,7 +7,7 @@ cluster-scoped: /things                 /things/NAME[/SUB]
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -15,6 +15,7 @@ from pilothouse.apiserver.endpoints.negotiation import parse_accept
 from pilothouse.apiserver.endpoints.serializers.registry import Serializers, media_types
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.request_info import RequestInfo
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import MethodNotAllowed, NotAcceptable, NotFound, UnsupportedMediaType
 
 Methods: TypeAlias = dict[str, Handler]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
@@ -18,6 +17,7 @@ from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serial
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS, Column
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors import fields

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 
 from pilothouse.apiserver.endpoints import transform
 from pilothouse.apiserver.endpoints.metrics import WATCH_EVENT_SIZES, WATCH_EVENTS
@@ -23,6 +22,7 @@ from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
 from pilothouse.apiserver.storage.cacher.watcher import Watcher as CacheWatcher
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.tallies import Labels
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Expired, InternalError
 from pilothouse.machinery.objects import Json, metadata
 

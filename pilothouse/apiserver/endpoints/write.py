@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authz.interface import Decision, attributes_of, forbidden
@@ -13,6 +13,7 @@ from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.interface import MakeObject, Updated, Updater, UpdateRequest
 from pilothouse.apiserver.registry.metadata import dedup_owner_references
 from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from dataclasses import dataclass
 
 from pilothouse.apiserver.audit.context import AuditContext, Sink
 from pilothouse.apiserver.audit.event import event_of
@@ -15,6 +14,7 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import attributes_of
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Filter, Handler, Request, Response, Stream, Upgrade
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import InternalError, StatusError, Unauthorized
 
 _NAMES = {level: (name,) for name, level in LEVEL_NAMES.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 
 from pilothouse.apiserver.authn.interface import Authenticator
@@ -29,6 +29,7 @@ from pilothouse.apiserver.filters.timeout import with_timeout
 from pilothouse.apiserver.filters.wait_group import WaitGroup, with_wait_group
 from pilothouse.apiserver.filters.warnings import with_warnings
 from pilothouse.apiserver.http import Filter, Handler
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.filters.max_in_flight import READ_ONLY, InFlight
@@ -15,6 +14,7 @@ from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, StatsOf, Work, e
 from pilothouse.apiserver.flowcontrol.metrics import DISPATCHED, EXECUTION, REJECTED, WAIT
 from pilothouse.apiserver.flowcontrol.queue_set import Rejected, Ticket
 from pilothouse.apiserver.http import Filter, Handler, Request, Response, Stream
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import TooManyRequests
 
 _RETRY_AFTER = 1

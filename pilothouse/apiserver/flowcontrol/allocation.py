@@ -6,7 +6,8 @@ All classes get the same multiple of what they aim at, except that none gets les
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from pilothouse.machinery.dataclass import dataclass
 
 _LEAST_TARGET = 0.001
 _ROUNDS = 60

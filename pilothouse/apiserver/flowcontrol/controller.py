@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.flowcontrol.levels import PriorityLevel, adjust, new_level
@@ -17,6 +16,7 @@ from pilothouse.apiserver.flowcontrol.matching import FlowSchema
 from pilothouse.apiserver.flowcontrol.pacing import Pacer
 from pilothouse.apiserver.flowcontrol.shuffle_sharding import flow_hash
 from pilothouse.apiserver.request_info import RequestInfo
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
 
 EXEMPT, CATCH_ALL = "exempt", "catch-all"

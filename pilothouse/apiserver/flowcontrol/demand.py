@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import sqrt
+
+from pilothouse.machinery.dataclass import dataclass
 
 _REMEMBERED = 0.977
 """The part of the smoothed demand that is left after one adjustment without any; upstream's constant."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil
 from typing import TypeAlias
 
 from pilothouse.apiserver.http import Request
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource
 
 _OBJECTS_PER_SEAT = 100

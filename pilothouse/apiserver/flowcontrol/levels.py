@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import ceil
 
 from pilothouse.apiserver.flowcontrol.allocation import Allocation, Claim, allocate
 from pilothouse.apiserver.flowcontrol.demand import DemandStats
 from pilothouse.apiserver.flowcontrol.pacing import Pacer
 from pilothouse.apiserver.flowcontrol.queue_set import QueueSet, Queuing
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, uid_of
 
 

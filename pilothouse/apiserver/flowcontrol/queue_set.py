@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.apiserver.flowcontrol.demand import SeatDemand
 from pilothouse.apiserver.flowcontrol.pacing import Pacer
 from pilothouse.apiserver.flowcontrol.shuffle_sharding import deal
+from pilothouse.machinery.dataclass import dataclass
 
 _ESTIMATED_SECONDS = 0.003
 """What a request is thought to take, until it is known."""

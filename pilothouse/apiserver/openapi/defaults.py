@@ -6,10 +6,10 @@ Container.name=string  → ""        PodSpec.containers=[]Container → {} for e
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.schema.declared_defaults import DECLARED_DEFAULTS
 from pilothouse.machinery.schema.tree import definition_name
 from pilothouse.machinery.wire_facts.facts import FieldFacts, Label, facts_of

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from dataclasses import dataclass
+
+from pilothouse.machinery.dataclass import dataclass
 
 _LEVEL = 1
 

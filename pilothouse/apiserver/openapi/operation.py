@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pilothouse.apiserver.openapi.route import Route
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 SECURITY: Json = {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from pilothouse.apiserver.openapi.route import STRING, Parameter, Route
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.openapi.parameters import NAMESPACE, name_parameter
 from pilothouse.apiserver.openapi.route import Parameter
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
 
 

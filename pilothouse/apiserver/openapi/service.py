@@ -8,7 +8,6 @@ await service.v3("api/v1")   made now, unless nothing has changed since it was l
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote
 
@@ -17,6 +16,7 @@ import orjson
 from pilothouse.apiserver.openapi.document import Document
 from pilothouse.apiserver.openapi.lazy import Lazy
 from pilothouse.apiserver.openapi.route import RouteContainer
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

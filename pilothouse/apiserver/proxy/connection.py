@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Final, cast
 
 import zttp
 
 from pilothouse.apiserver.http import Headers, StreamBroken
+from pilothouse.machinery.dataclass import dataclass
 
 _HIGH_WATER: Final = 512 << 10
 _LOW_WATER: Final = 128 << 10

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
 from pilothouse.apiserver.proxy.connection import BackendConnection
 from pilothouse.apiserver.proxy.targets import Target
+from pilothouse.machinery.dataclass import dataclass
 
 _MAX_IDLE: Final = 25  # per address
 _IDLE_SECONDS: Final = 90.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 
 from pilothouse.apiserver.http import Headers, Request, Response
 from pilothouse.apiserver.proxy.targets import Target, dial_problem
 from pilothouse.apiserver.serving.upgrade import raw_connection
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
 
 _CHUNK = 64 * 1024

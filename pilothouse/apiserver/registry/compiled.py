@@ -9,11 +9,11 @@ An object is compiled again only when it has changed. What the watch cache knows
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Revision
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 T = TypeVar("T")

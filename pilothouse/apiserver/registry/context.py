@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pilothouse.apiserver.authn.user import User
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 import posixpath
-from dataclasses import dataclass
 
 import orjson
 
 from pilothouse.machinery.codec.json import JsonError, parse
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 
 _VERSION = "meta.k8s.io/v1"

@@ -7,11 +7,12 @@ grace period (pods)                 → marked; gone when deleted again with gra
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from pilothouse.apiserver.registry.options import DeleteOptions, Preconditions
 from pilothouse.apiserver.registry.strategy import GarbageCollection, Strategy
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict
 from pilothouse.machinery.names import GroupKind, GroupResource
 from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of, uid_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from pilothouse.apiserver.authn.tokens import loopback_user
 from pilothouse.apiserver.registry.context import RequestContext
@@ -13,6 +12,7 @@ from pilothouse.apiserver.registry.interface import unchecked, unchecked_update
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import Column
 from pilothouse.apiserver.storage.object import Fields
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 

@@ -8,7 +8,7 @@ Only these two come back, and who owns the replicas: whatever else a client writ
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest
@@ -19,6 +19,7 @@ from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.apply.fieldset import Path
 from pilothouse.machinery.apply.managed import InvalidManagedFields, set_entries
 from pilothouse.machinery.apply.scale import REPLICAS, to_parent, to_scale
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict, Invalid, StatusError
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupResource, GroupVersionKind

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import age
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.schema import documentation

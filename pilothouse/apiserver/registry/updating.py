@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import orjson
@@ -18,6 +17,7 @@ from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.timestamps import revert_lone_timestamps
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, Invalid, NotFound
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.names import GroupKind

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.apiserver.authn.bearer import UnionTokenAuthenticator
 from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticator
@@ -18,6 +18,7 @@ from pilothouse.apiserver.server.resource_config import ResourceConfig
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ value is refused unless the gate is in HONOURED: a gate that is accepted has the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from pilothouse.machinery.dataclass import dataclass
 
 _ON = """
     APIResponseCompression APIServerIdentity AllowParsingUserUIDFromCertAuth AllowServiceExternalIPs

@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from pilothouse.apiserver.http import Handler, Request, Response, text
 from pilothouse.apiserver.logs import v
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.slis import observe_health_check
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 
 log = logging.getLogger(__name__)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from pilothouse.apiserver.logs import v
 from pilothouse.apiserver.server.checks import Unhealthy
 from pilothouse.apiserver.server.health import HealthCheck
+from pilothouse.machinery.dataclass import dataclass
 
 log = logging.getLogger(__name__)
 

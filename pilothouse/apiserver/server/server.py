@@ -7,7 +7,6 @@ health checks, the listed paths and runs the hooks of all the servers below it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pilothouse.apiserver.discovery.manager import GroupManager
@@ -23,6 +22,7 @@ from pilothouse.apiserver.server.lifecycle import LifecycleSignals
 from pilothouse.apiserver.server.metrics_endpoint import install_metrics
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.version import install_version
+from pilothouse.machinery.dataclass import dataclass
 
 Release: TypeAlias = Callable[[], Awaitable[None]]
 

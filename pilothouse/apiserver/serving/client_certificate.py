@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal, Protocol, TypeAlias
+
+from pilothouse.machinery.dataclass import dataclass
 
 UID_OID: Final = "1.3.6.1.4.1.57683.2"
 """Where Kubernetes looks for a user's UID in a subject."""

@@ -7,10 +7,10 @@ gets a short head with those fields alone; so there is one reader of bodies, and
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from pilothouse.apiserver.http import Headers
+from pilothouse.machinery.dataclass import dataclass
 
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([!-~\x80-\xff]+) (HTTP/1\.[01])").fullmatch
 _FIELD = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t -~\x80-\xff]*)").fullmatch

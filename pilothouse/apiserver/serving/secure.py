@@ -8,12 +8,12 @@ from __future__ import annotations
 import logging
 import ssl
 import time
-from dataclasses import dataclass
 
 from pilothouse.apiserver.serving.certificate_files import FileWatch
 from pilothouse.apiserver.serving.server import Endpoint
 from pilothouse.apiserver.serving.tls_context import ServingContexts, TlsFiles
 from pilothouse.apiserver.serving.tls_options import PREFERRED_SUITES, TLS13_SUITES, tls_options
+from pilothouse.machinery.dataclass import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -9,12 +9,12 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.apiserver.serving.listener import CurrentContext, Listener
 from pilothouse.apiserver.serving.state import ServingState
+from pilothouse.machinery.dataclass import dataclass
 
 _BACKLOG = 2048
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote_to_bytes
+
+from pilothouse.machinery.dataclass import dataclass
 
 _CACHED_LENGTH: Final = 512
 _BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})").search

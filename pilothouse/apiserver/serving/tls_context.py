@@ -9,11 +9,11 @@ from __future__ import annotations
 import ipaddress
 import ssl
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pilothouse.apiserver.serving.certificate_files import KeyPair, SniCertificate, certificate_names
 from pilothouse.apiserver.serving.tls_options import TlsOptions
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

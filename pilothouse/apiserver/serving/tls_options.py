@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from pilothouse.machinery.dataclass import dataclass
 
 VERSIONS: Final = {
     "VersionTLS10": ssl.TLSVersion.TLSv1,

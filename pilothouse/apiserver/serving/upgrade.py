@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

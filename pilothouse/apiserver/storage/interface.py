@@ -10,8 +10,9 @@ revision that created it and the one that last modified it. Keys sort by their U
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+from pilothouse.machinery.dataclass import dataclass
 
 Revision: TypeAlias = int
 

@@ -13,12 +13,13 @@ LIST joins bodies with `,{`. Bytes that another server wrote in another order ar
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import orjson
 
 from pilothouse.apiserver.storage.interface import Entry, Revision
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, labels_of, metadata
 
 Fields: TypeAlias = dict[str, str]

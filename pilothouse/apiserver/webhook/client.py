@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote_plus
 
@@ -28,6 +27,7 @@ from pilothouse.apiserver.webhook.failures import (
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver, ServiceUnresolved
 from pilothouse.machinery.codec.decoder import BodyError, interpret
 from pilothouse.machinery.codec.json import JsonError, parse_untyped
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import format_duration
 from pilothouse.machinery.errors import from_status
 from pilothouse.machinery.gofmt import quote

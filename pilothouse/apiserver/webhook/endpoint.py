@@ -6,10 +6,10 @@ import base64
 import posixpath
 import ssl
 import tempfile
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from pilothouse.apiserver.webhook.failures import WebhookCallFailed
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _PORT = 443

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 
 from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.apiservice.order import group_version_of
@@ -21,6 +20,7 @@ from pilothouse.client.rest.client import RESTClient
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.machinery.conditions import find_condition
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound, StatusError
 from pilothouse.machinery.objects import Json
 

@@ -6,7 +6,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from pilothouse.aggregator.availability.discovery_check import probe_status
@@ -14,6 +14,7 @@ from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
 from pilothouse.apiserver.proxy.connection import BackendFailed
 from pilothouse.apiserver.proxy.targets import Target, dial_problem
 from pilothouse.cli.diagnosis.findings import Finding, failed, note, ok
+from pilothouse.machinery.dataclass import dataclass
 
 _TIMEOUT = 5.0
 _TRUST = "make spec.caBundle the CA of the server's certificate, and the certificate one for this name"

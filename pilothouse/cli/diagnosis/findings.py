@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from pilothouse.machinery.dataclass import dataclass
 
 
 class Outcome(StrEnum):

@@ -13,11 +13,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeAlias
 
 from pilothouse.client.cache.keys import DeletedFinalStateUnknown, meta_namespace_key
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 Transform: TypeAlias = Callable[[Json], Json]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from pilothouse.client.cache.keys import DeletedFinalStateUnknown, last_known_state
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 MaybeAwaitable: TypeAlias = Awaitable[None] | None

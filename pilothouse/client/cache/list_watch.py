@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from pilothouse.client.cache.watch_errors import is_expired
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest.watch import WatchEvent
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.config.exec_plugin import ExecPlugin
 from pilothouse.client.config.model import ClientConfig, ConfigError, Credentials
+from pilothouse.machinery.dataclass import dataclass
 
 TOKEN_FILE_PERIOD = 60.0
 

@@ -10,13 +10,14 @@ import base64
 import binascii
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from pilothouse.client.config.model import ClientConfig, ConfigError, ExecConfig, ImpersonationConfig, TLSConfig
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _PATHS = {

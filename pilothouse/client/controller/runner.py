@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from pilothouse.client.clock import REAL_CLOCK, Clock, done_within
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.workqueue.queue import ShutDown
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
 
 logger = logging.getLogger(__name__)

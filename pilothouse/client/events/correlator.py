@@ -9,12 +9,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.client.clock import Clock
 from pilothouse.client.events.event import aggregate_key, event_key, event_name, spam_key, timestamp
 from pilothouse.client.events.lru import LRU
 from pilothouse.client.flowcontrol import TokenBucket
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 CACHE_SIZE = 4096

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from pilothouse.client.clock import REAL_CLOCK, Clock, cancelled, done_within
@@ -19,6 +19,7 @@ from pilothouse.client.leaderelection.lease_lock import LeaseLock
 from pilothouse.client.leaderelection.record import LeaderElectionRecord
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.client.wait import jitter
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound, StatusError
 
 logger = logging.getLogger(__name__)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 Params: TypeAlias = dict[str, str]

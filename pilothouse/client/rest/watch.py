@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 import orjson
 
 from pilothouse.client import garbage
 from pilothouse.client.rest.errors import InvalidResponse
 from pilothouse.client.rest.transport import HttpResponse
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 BUSY = 1 << 16  # a piece of this size is one of very many

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass
 from datetime import datetime
 
 from pilothouse.controllers.context import Selection
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.schema.gotime import TimeError
 from pilothouse.machinery.times import parse_time

@@ -6,8 +6,6 @@ Who may have one without being asked is a question of rights: to create the subr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pilothouse.client.controller.runner import TryAgain
 from pilothouse.client.rest.client import RESTClient
 from pilothouse.controllers.certificates.requests import (
@@ -26,6 +24,7 @@ from pilothouse.controllers.certificates.signers import (
 )
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import CERTIFICATE_SIGNING_REQUESTS
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
 
 

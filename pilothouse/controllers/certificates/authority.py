@@ -7,7 +7,6 @@ never outlives the authority.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID as Purpose
 from cryptography.x509.oid import NameOID
 
 from pilothouse.controllers.certificates.signers import subject_alternative_names
+from pilothouse.machinery.dataclass import dataclass
 
 BACKDATE = timedelta(minutes=5)
 SHORT = timedelta(hours=8)

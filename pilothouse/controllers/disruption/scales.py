@@ -6,12 +6,12 @@ The server is asked each time, in this process, so that no workload needs to be 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from pilothouse.client.discovery import DiscoveryClient
 from pilothouse.client.rest.client import RESTClient
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.controllers.resources import DEPLOYMENTS, REPLICA_SETS
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupKind, GroupVersion, GroupVersionResource
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of

@@ -7,9 +7,10 @@ is not counted as healthy meanwhile.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.times import format_time, parse_time
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
@@ -26,6 +26,7 @@ from pilothouse.controllers.garbagecollector.graph import (
 from pilothouse.controllers.garbagecollector.graph_builder import GraphBuilder
 from pilothouse.controllers.garbagecollector.operations import NamespacedOwnerOfClusterScopedObject, Operations
 from pilothouse.controllers.garbagecollector.resources import NoMapping
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound, StatusError
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry
 
@@ -19,6 +18,7 @@ from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.garbagecollector.graph import Node, ObjectReference, OwnerReference, State
 from pilothouse.controllers.garbagecollector.invalid_owners import InvalidOwnerReporter
 from pilothouse.controllers.garbagecollector.references import Diff, alternate_identity, diff, partition
+from pilothouse.machinery.dataclass import dataclass
 
 _ABSENT_OWNERS = 500
 _CHANGES_PER_TURN = 200  # then the event loop gets its turn

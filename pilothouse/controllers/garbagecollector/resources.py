@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.client.discovery import APIResource, ServerResources
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource, GroupVersion, GroupVersionKind, GroupVersionResource
 
 IGNORED = frozenset({GroupResource("", "events"), GroupResource("events.k8s.io", "events")})

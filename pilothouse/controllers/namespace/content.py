@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.client.discovery import APIResource
 from pilothouse.client.rest.client import RESTClient
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import MethodNotAllowed, NotFound
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import name_of

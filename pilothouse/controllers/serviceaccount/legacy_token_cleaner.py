@@ -8,7 +8,7 @@ as they are written in labels: 2026-05-01.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, date, datetime, timedelta
 
 from pilothouse.client.cache.shared_informer import wait_for_cache_sync
@@ -24,6 +24,7 @@ from pilothouse.controllers.serviceaccount.token_secrets import (
     TOKENS,
     refers_to,
 )
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, NotFound, StatusError
 from pilothouse.machinery.objects import (
     Json,

@@ -7,7 +7,6 @@ gone themselves, no longer referred to.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state
@@ -23,6 +22,7 @@ from pilothouse.controllers.serviceaccount.token_secrets import (
     is_token_of,
     refers_to,
 )
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, namespace_of, uid_of
 

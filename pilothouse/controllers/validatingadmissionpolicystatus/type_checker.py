@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pilothouse.client.discovery import DiscoveryClient
 from pilothouse.client.rest.client import RESTClient
@@ -13,6 +12,7 @@ from pilothouse.controllers.validatingadmissionpolicystatus.schemas import Schem
 from pilothouse.machinery.cel.admission import CompilationFailed, Declarations
 from pilothouse.machinery.cel.declared import Declared
 from pilothouse.machinery.cel.type_checking import KnownTypes, TypeCheckingCompiler
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 

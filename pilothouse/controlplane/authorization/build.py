@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,6 +24,7 @@ from pilothouse.kube.node_authorizer.authorizer import NodeAuthorizer
 from pilothouse.kube.node_authorizer.graph import NodeGraph
 from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
 from pilothouse.kube.rbac.authorizer.policy import Policy
+from pilothouse.machinery.dataclass import dataclass
 
 Close: TypeAlias = Callable[[], Awaitable[None]]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from pilothouse.controlplane.options.authorization import NODE, AuthorizationOpt
 from pilothouse.controlplane.options.files import content
 from pilothouse.kube.node_authorizer.graph import NodeGraph
 from pilothouse.kube.rbac.authorizer.policy import Policy
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from pilothouse.machinery.dataclass import dataclass
 
 _ALWAYS: Final = (
     "localhost",

@@ -8,10 +8,11 @@ class EtcdOptions:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, TypeVar
 
 from pilothouse.controlplane.flags.values import FlagType
+from pilothouse.machinery.dataclass import dataclass
 
 T = TypeVar("T")
 

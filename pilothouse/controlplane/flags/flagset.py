@@ -7,10 +7,10 @@ next argument; underscores in names count as dashes; after `--` everything is po
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.controlplane.flags.declare import Flag
+from pilothouse.machinery.dataclass import dataclass
 
 
 class FlagError(Exception):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pilothouse.controlplane.flags.duration import format_duration, parse_duration
+from pilothouse.machinery.dataclass import dataclass
 
 T = TypeVar("T")
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from pilothouse.apiserver.server.resource_config import ResourceConfig, is_stable, parse_runtime_config
 from pilothouse.controlplane.flags.declare import flag
 from pilothouse.controlplane.flags.values import CONFIGURATION_MAP
 from pilothouse.controlplane.options.api_versions import REGISTERED
+from pilothouse.machinery.dataclass import dataclass
 
 _HELP = """Turns built-in APIs on or off with key=true|false:
 v1, group/version or group/version/resource for one of them (apps/v1=false)
@@ -21,7 +21,7 @@ api/all for all versions"""
 class APIEnablementOptions:
     title: ClassVar[str] = "API enablement"
 
-    runtime_config: dict[str, str] = flag("runtime-config", CONFIGURATION_MAP, {}, _HELP)  # noqa: RUF009
+    runtime_config: dict[str, str] = flag("runtime-config", CONFIGURATION_MAP, {}, _HELP)
 
     def validate(self) -> Iterator[str]:
         if self.runtime_config == {"api/all": "false"}:

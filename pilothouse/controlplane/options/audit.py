@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from pilothouse.controlplane.flags.declare import flag
 from pilothouse.controlplane.flags.values import BOOL, DURATION, FLOAT, INT, STRING
 from pilothouse.controlplane.options.files import missing_files
+from pilothouse.machinery.dataclass import dataclass
 
 _MODES = ("batch", "blocking", "blocking-strict")
 _VERSION = "audit.k8s.io/v1"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 from urllib.parse import urlsplit
 
@@ -11,6 +10,7 @@ from pilothouse.controlplane.flags.declare import flag
 from pilothouse.controlplane.flags.values import BOOL, DURATION, STRING, STRING_ARRAY, STRINGS
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.kube.serviceaccount.config import DEFAULT_ISSUER
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True)

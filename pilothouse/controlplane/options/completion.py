@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from pilothouse.controlplane.options.authorization import ALWAYS_ALLOW, NOT_WITH_CONFIG, AuthorizationOptions
 from pilothouse.controlplane.options.misc import DEFAULT_SERVICE_CLUSTER_IP_RANGE
 from pilothouse.controlplane.options.options import Options
 from pilothouse.controlplane.options.pilothouse import default_data_dir
+from pilothouse.machinery.dataclass import dataclass
 
 log = logging.getLogger(__name__)
 

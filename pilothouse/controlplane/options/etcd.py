@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 from urllib.parse import urlsplit
 
 from pilothouse.controlplane.flags.declare import flag
 from pilothouse.controlplane.flags.values import BOOL, DURATION, STRING, STRINGS
 from pilothouse.controlplane.options.files import missing_files
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from pilothouse.apiserver.server.features import check_gate
 from pilothouse.controlplane.flags.declare import flag
 from pilothouse.controlplane.flags.values import BOOL_MAP
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True)
 class FeatureOptions:
     title: ClassVar[str] = "features"
 
-    feature_gates: dict[str, bool] = flag(  # noqa: RUF009
+    feature_gates: dict[str, bool] = flag(
         "feature-gates", BOOL_MAP, {}, "Gates as Name=true|false. One that this server can not follow is refused."
     )
 

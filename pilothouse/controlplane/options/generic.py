@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from pilothouse.controlplane.flags.declare import flag
 from pilothouse.controlplane.flags.values import BOOL, DURATION, FLOAT, INT, IP, STRING, STRINGS
+from pilothouse.machinery.dataclass import dataclass
 
 _CORS_HELP = "Origins that browsers may call from: regular expressions that pin both ends of the host."
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from pilothouse.controlplane.flags.declare import flag
 from pilothouse.controlplane.flags.values import INT, IP
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True)

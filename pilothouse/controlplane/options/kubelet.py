@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from pilothouse.controlplane.flags.declare import flag
 from pilothouse.controlplane.flags.values import DURATION, INT, STRING, STRINGS
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.kube.core.pods.connect.kubelet_config import ADDRESS_TYPES, DEFAULT_PORT, KubeletConfig
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Options.parse(arguments).complete().validate()
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pilothouse.controlplane.flags.declare import Flag, build, flags_of
@@ -29,6 +29,7 @@ from pilothouse.controlplane.options.misc import MiscOptions
 from pilothouse.controlplane.options.pilothouse import PilothouseOptions
 from pilothouse.controlplane.options.request_header import RequestHeaderOptions
 from pilothouse.controlplane.options.secure_serving import SecureServingOptions
+from pilothouse.machinery.dataclass import dataclass
 
 SECTIONS: dict[str, type[Any]] = {
     "generic": GenericOptions,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Set
-from dataclasses import dataclass
 
 from pilothouse.extensions.controllers.definitions import Definitions
 from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.controllers.taken_names import Taken, TakenNames
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED
 from pilothouse.machinery.conditions import Condition, find_condition, is_true, set_condition
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, name_of, resource_version_of

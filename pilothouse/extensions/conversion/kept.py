@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from itertools import count
 from typing import TypeAlias
 
 from pilothouse.apiserver.storage.interface import Entry, Revision
+from pilothouse.machinery.dataclass import dataclass
 
 _Place: TypeAlias = tuple[int, str, Revision]
 _MAX_BYTES = 64 * 1024 * 1024

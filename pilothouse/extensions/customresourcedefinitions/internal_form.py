@@ -6,9 +6,9 @@ versions: [{name: v1, schema: S}, {name: v2, schema: S}]   →   validation: S, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import semantically_equal
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 from pilothouse.apiserver.registry.resource import Names
 from pilothouse.extensions.schema.compiled import CompiledSchema, compile_schema
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.kube_versions import preference
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.apiserver.registry.context import RequestContext
@@ -13,6 +12,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.extensions.customresources.scaling import ScalePaths, WrongType, nested, set_nested
 from pilothouse.machinery.apply.managed import set_entries
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import InternalError, StatusError
 from pilothouse.machinery.objects import Json, metadata, resource_version_of
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from pilothouse.apiserver.openapi.route import Info, Route, RouteContainer
@@ -13,6 +12,7 @@ from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISH
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.extensions.openapi.definitions import CustomDefinitions
 from pilothouse.machinery.conditions import is_true
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 

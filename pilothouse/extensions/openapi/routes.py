@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pilothouse.apiserver.endpoints.patch_types import SCHEMALESS_PATCHES
 from pilothouse.apiserver.openapi.definition_names import definition_of
@@ -22,6 +21,7 @@ from pilothouse.apiserver.openapi.route import Body, Parameter, Responses, Route
 from pilothouse.apiserver.openapi.verbs import DELETE_BODY, PATCH, STATUS, with_article
 from pilothouse.apiserver.registry.scale import SCALE
 from pilothouse.extensions.customresources.model import CustomResource, Version
+from pilothouse.machinery.dataclass import dataclass
 
 _MEDIA_TYPES = ("application/json", "application/yaml")
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.problems import Problem
 from pilothouse.extensions.schema.values import Check, Compile
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 

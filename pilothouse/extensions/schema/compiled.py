@@ -7,7 +7,6 @@ unchecked when the object is not of the types that they are written for.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cached_property
 
 from pilothouse.extensions.schema.apply_types import object_atom
@@ -21,6 +20,7 @@ from pilothouse.extensions.schema.rules.evaluation import RuleNode, Run, rule_no
 from pilothouse.extensions.schema.structural import Structural, structural
 from pilothouse.machinery.apply.atoms import Atom
 from pilothouse.machinery.cel.environment import CompilationFailed
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import NOWHERE, Errors, ErrorType, FieldError, Path, invalid
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pilothouse.extensions.schema.structural import Structural
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Path
 
 _TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|[.\[\]]|[^.\[\]]+", re.DOTALL)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeAlias
 
 from pilothouse.extensions.schema.jsonpath_filter import compile_filter
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid
 
 Step: TypeAlias = Callable[[list[Any]], list[Any]]

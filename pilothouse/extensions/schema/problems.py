@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import (
     ErrorType,
     FieldError,

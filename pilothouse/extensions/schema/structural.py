@@ -6,9 +6,10 @@ What constrains values without naming fields (allOf, anyOf, oneOf, not, ranges, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"

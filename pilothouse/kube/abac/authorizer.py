@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.apiserver.authz.rules import NonResourceRule, ResourceRule, Rules
+from pilothouse.machinery.dataclass import dataclass
 
 ALL = "*"
 _READ = ("get", "list", "watch")

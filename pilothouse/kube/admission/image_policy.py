@@ -6,7 +6,6 @@ Its answers are kept for a while. When it can not be asked, the configuration sa
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +15,7 @@ from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata

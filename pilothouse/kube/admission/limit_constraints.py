@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from pilothouse.kube.parts import part
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import ZERO, Quantity, parse_quantity
 from pilothouse.machinery.resource_list import ResourceList

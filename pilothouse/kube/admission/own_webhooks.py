@@ -6,13 +6,13 @@ They are asked in this process and as the server itself, who may ask anybody.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from pilothouse.apiserver.admission.webhook.calling import WebhookClient
 from pilothouse.apiserver.webhook.failures import DEADLINE_EXCEEDED, WebhookCallFailed
 from pilothouse.client.rest.client import RESTClient
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json
 

@@ -5,7 +5,7 @@ what all the others did come last.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.apiserver.admission.interface import Plugin
 from pilothouse.apiserver.admission.matching.matcher import Matcher
@@ -87,6 +87,7 @@ from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.getter import StoredObjects as TokenObjects
 from pilothouse.kube.storage.csidrivers import CSI_DRIVERS
 from pilothouse.kube.storage.storageclasses import STORAGE_CLASSES
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 

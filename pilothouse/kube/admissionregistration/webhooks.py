@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pilothouse.kube.admissionregistration.expressions import validate_match_conditions
 from pilothouse.kube.admissionregistration.match_resources import (
@@ -16,6 +15,7 @@ from pilothouse.kube.admissionregistration.match_resources import (
 from pilothouse.kube.admissionregistration.rules import default_rules, validate_rule
 from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.fields import one_of
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, not_supported, required, root
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import semantically_equal

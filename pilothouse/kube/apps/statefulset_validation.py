@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pilothouse.kube.apps.selectors import validate_required_selector
 from pilothouse.kube.parts import items, number, part, text
@@ -18,6 +17,7 @@ from pilothouse.kube.validation.label_selectors import selector_of, shown_select
 from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
 from pilothouse.kube.validation.replicated_templates import validate_labels_match, validate_runs_forever
 from pilothouse.kube.validation.volume_claims import validate_claim_spec
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of
 from pilothouse.machinery.validation.labels import validate_labels

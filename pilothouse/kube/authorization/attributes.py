@@ -6,11 +6,11 @@ A selector that cannot be read narrows nothing: the question is then about more,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes
 from pilothouse.kube.parts import items, part, text
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors import fields, labels
 from pilothouse.machinery.selectors.errors import InvalidSelector

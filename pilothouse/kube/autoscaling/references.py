@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pilothouse.kube.parts import text
 from pilothouse.kube.validation.fields import follow
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json

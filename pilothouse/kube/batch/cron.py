@@ -9,9 +9,10 @@ A field is a list of ranges with commas between them; a range is `*`, `?`, `a` o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.kube.batch.time_zones import TimeZoneError, load_location
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import DurationError, parse_duration
 from pilothouse.machinery.gofmt import quote
 

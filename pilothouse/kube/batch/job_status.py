@@ -5,12 +5,12 @@ Most rules look at what the update changed, so that a status which is already wr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from pilothouse.kube.batch.job_indexes import IndexesError, count_indexes, first_overlap
 from pilothouse.kube.parts import items, number, part, text
 from pilothouse.kube.validation.replica_counts import validate_counts
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import OMIT_VALUE, Errors, Path, duplicate, invalid, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import parse_time

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.kube.batch.job_policies import shown_failure_policy, shown_success_policy
@@ -13,6 +12,7 @@ from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.internal_form import internal_pod_spec
 from pilothouse.kube.parts import items, number, part
 from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
+
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.bootstrap.certificate_bundle import join_bundles
 from pilothouse.kube.bootstrap.rounds import keep, try_once
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 NAMESPACE, NAME = "kube-system", "extension-apiserver-authentication"

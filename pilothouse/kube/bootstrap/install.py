@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.kube.bootstrap.address import PublicAddress
@@ -23,6 +21,7 @@ from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.core.services.storage import ServiceStorage
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
 from pilothouse.kube.served import Registries
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from pilothouse.machinery.dataclass import dataclass
 
 _BLOCK = re.compile(
     rb"^-----BEGIN ([^\r\n]*?)-----[ \t]*\r?\n((?:[^\r\n:]+:[^\r\n]*\r?\n)*)(.*?)^-----END \1-----",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import GetOptions
@@ -15,6 +15,7 @@ from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
 from pilothouse.kube.parts import text
 from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.claims import UNBOUND, Binding
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict, NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource, GroupVersion, GroupVersionKind

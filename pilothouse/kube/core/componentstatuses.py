@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pilothouse.apiserver.endpoints.deprecation import Deprecation
@@ -22,6 +21,7 @@ from pilothouse.apiserver.storage.interface import Entry, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.kube.parts import items
 from pilothouse.kube.served import Registries
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from pilothouse.apiserver.registry.metadata import new_uid
 from pilothouse.apiserver.registry.resource import Names, Resource
@@ -15,6 +14,7 @@ from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import qualified_name
 from pilothouse.kube.validation.quantities import validate_resource_name
 from pilothouse.kube.validation.resource_names import is_overcommit_allowed
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, root
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.quantity import Quantity, parse_quantity

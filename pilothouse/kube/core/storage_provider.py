@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -31,6 +30,7 @@ from pilothouse.kube.core.services.storage import ServiceNetwork, ServiceStorage
 from pilothouse.kube.scale import served_scale
 from pilothouse.kube.served import Registries, served
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pilothouse.kube.networking.ingress_classes import validate_reference
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow
 from pilothouse.kube.validation.ports import port_num
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.addresses import parse_ip_sloppy

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.networking.network_policy_rules import PolicyRules, validate_spec
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.addresses import warnings_for_cidr
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, root
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.selectors.label_selector import format_label_selector

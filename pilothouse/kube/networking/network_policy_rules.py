@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import IPv4Network, IPv6Network
 
 from pilothouse.kube.validation.fields import follow
 from pilothouse.kube.validation.ports import port_num
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.addresses import is_valid_cidr_for_legacy_field, parse_cidr_sloppy

@@ -7,7 +7,6 @@ every right of the role that it refers to, or be allowed to `bind` that role. Me
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision
@@ -16,6 +15,7 @@ from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
 from pilothouse.kube.rbac.authorizer.grants import RoleRef
 from pilothouse.kube.rbac.covering import compacted, uncovered
 from pilothouse.kube.rbac.rules import ALL, Rule, quoted_list
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, NotFound, StatusError, aggregate
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.resource.collections import UNLIMITED, validate_set, validate_slice
@@ -14,6 +13,7 @@ from pilothouse.kube.resource.printed import printed_allocation
 from pilothouse.kube.resource.requests import RequestNames
 from pilothouse.kube.validation.fields import non_empty, required_one_of
 from pilothouse.kube.validation.node_selectors import validate_node_selector
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, too_many
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.conditions import validate_conditions

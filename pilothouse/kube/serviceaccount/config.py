@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from pilothouse.machinery.dataclass import dataclass
 
 DEFAULT_ISSUER = "https://kubernetes.default.svc"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import hmac
 import logging
-from dataclasses import dataclass
 from datetime import timedelta
 
 from pilothouse.apiserver.authn.interface import InvalidToken
@@ -27,6 +26,7 @@ from pilothouse.kube.parts import text
 from pilothouse.kube.serviceaccount.claims import user_name
 from pilothouse.kube.serviceaccount.getter import TokenGetter
 from pilothouse.kube.serviceaccount.metrics import AUTO_TOKENS, INVALID_AUTO_TOKENS, LEGACY_TOKENS, MANUAL_TOKENS
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound, StatusError
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, uid_of

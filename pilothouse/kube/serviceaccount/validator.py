@@ -5,7 +5,6 @@ Clocks may differ, and deletions take a moment: both are forgiven for a minute.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from pilothouse.apiserver.authn.interface import InvalidToken
@@ -14,6 +13,7 @@ from pilothouse.kube.parts import part, text
 from pilothouse.kube.serviceaccount.claims import PRIVATE, user_name
 from pilothouse.kube.serviceaccount.getter import TokenGetter
 from pilothouse.kube.serviceaccount.metrics import STALE_TOKENS, VALID_TOKENS
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, uid_of

@@ -11,11 +11,12 @@ once a type and know nothing of where the type came from.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
 from pilothouse.machinery.apply.elements import encode_key, key_element, value_element
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 

@@ -6,12 +6,13 @@ A field is in one of the three sets at most. What stands below a leaf or an atom
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
 from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet, below, ordered, recursive_difference
 from pilothouse.machinery.apply.whole import everything_in, is_exact, same
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pilothouse.machinery.apply.fieldset import Path, shown_path
 from pilothouse.machinery.apply.managed import ManagerId
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 

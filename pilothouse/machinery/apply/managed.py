@@ -6,11 +6,12 @@ A manager is told from others by its name, its operation, its subresource and, u
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 from pilothouse.machinery.apply.elements import InvalidElement, encode
 from pilothouse.machinery.apply.fieldset import FieldSet, decode
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, metadata
 

@@ -7,12 +7,12 @@ and nobody else owns it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from pilothouse.machinery.apply import fieldset
 from pilothouse.machinery.apply.fieldset import FieldSet
 from pilothouse.machinery.apply.managed import VersionedSet
 from pilothouse.machinery.apply.typed import Converter, Typed
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

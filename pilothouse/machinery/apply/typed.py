@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pilothouse.machinery.apply.atoms import Atom
@@ -10,6 +9,7 @@ from pilothouse.machinery.apply.compare import Comparison, compare
 from pilothouse.machinery.apply.fieldset import FieldSet
 from pilothouse.machinery.apply.mentioned import field_set
 from pilothouse.machinery.apply.remove import remove, with_named_fields
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

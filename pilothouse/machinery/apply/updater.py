@@ -9,7 +9,7 @@ Managers may know the object in other API versions: each is compared in its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.apply import fieldset
@@ -22,6 +22,7 @@ from pilothouse.machinery.apply.pruning import prune
 from pilothouse.machinery.apply.reconcile import reconcile
 from pilothouse.machinery.apply.typed import Converter, Typed
 from pilothouse.machinery.apply.whole import same
+from pilothouse.machinery.dataclass import dataclass
 
 Managers: TypeAlias = Mapping[ManagerId, VersionedSet]
 

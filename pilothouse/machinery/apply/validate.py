@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom, Scalar, Unkeyed
 from pilothouse.machinery.apply.elements import shown
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.govalue import go_type, go_value
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom
 from pilothouse.machinery.apply.elements import order
 from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet
+from pilothouse.machinery.dataclass import dataclass
 
 Walker: TypeAlias = Callable[[Any], FieldSet]
 

@@ -5,12 +5,11 @@ A policy's variables are compiled one after the other; each sees those before it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pilothouse.machinery.cel.environment import CompilationFailed, Compiled, environment
 from pilothouse.machinery.cel.messages import mangled, patch_fields, patch_types
 from pilothouse.machinery.cel.signatures import AUTHORIZER, RESOURCE_CHECK
 from pilothouse.machinery.cel.wording import DYN
+from pilothouse.machinery.dataclass import dataclass
 
 _ALWAYS = {
     "object": DYN,

@@ -7,10 +7,11 @@ AnswerMissing; who runs it finds the answer out, notes it, and runs the expressi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.cel.interpreter.errors import EvaluationCancelled, EvaluationFailed
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.validation.names import name_is_dns_label, name_is_dns_subdomain
 
 

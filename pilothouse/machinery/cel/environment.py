@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from pilothouse.machinery.cel.messages import descriptor_pool
 from pilothouse.machinery.cel.signatures import Signature, signatures
 from pilothouse.machinery.cel.wording import declarable_type, go_type, in_words_of_go
+from pilothouse.machinery.dataclass import dataclass
 
 LIBRARIES = """
 name: kubernetes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.machinery.cel.interpreter.errors import (
@@ -12,6 +11,7 @@ from pilothouse.machinery.cel.interpreter.errors import (
     EvaluationFailed,
 )
 from pilothouse.machinery.cel.interpreter.frame import Frame
+from pilothouse.machinery.dataclass import dataclass
 
 PER_CALL_LIMIT = 1_000_000
 """What one evaluation may cost."""

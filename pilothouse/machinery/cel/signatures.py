@@ -6,7 +6,8 @@ Functions that answer an optional are declared to answer anything, since an opti
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from pilothouse.machinery.dataclass import dataclass
 
 AUTHORIZER = "kubernetes.authorization.Authorizer"
 RESOURCE_CHECK = "kubernetes.authorization.ResourceCheck"

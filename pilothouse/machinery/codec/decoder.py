@@ -8,7 +8,6 @@ The kind and version in the body count; the resource's own stand in where the bo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Any
@@ -17,6 +16,7 @@ from pilothouse.machinery.codec.json import JsonError, parse, parse_document
 from pilothouse.machinery.codec.scheme import Scheme, unknown_conversion
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind

@@ -10,7 +10,6 @@ import codecs
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import isinf
 from typing import Any
 
@@ -18,6 +17,7 @@ import orjson
 
 from pilothouse.machinery.codec.document import Literal, Pairs, plain
 from pilothouse.machinery.codec.json_syntax import syntax_error
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 
 _MOST_DUPLICATES = 100

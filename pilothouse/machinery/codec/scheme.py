@@ -5,9 +5,9 @@ Upstream has a scheme for each of the three servers and one for the options that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.schema import types
 from pilothouse.machinery.schema.object_type import ObjectType

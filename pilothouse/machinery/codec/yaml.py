@@ -8,13 +8,13 @@ Objects come out with their keys sorted, because the JSON that Go makes of YAML 
 from __future__ import annotations
 
 from binascii import a2b_base64
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 from pilothouse.machinery.codec.yaml_gofmt import go_float, go_syntax
 from pilothouse.machinery.codec.yaml_nodes import Node, NodeKind, YamlError, compose
 from pilothouse.machinery.codec.yaml_resolve import Tag, resolve
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.schema.scalars import base64_fault
 
 _RESOLVABLE = frozenset({"", "!!str", "!!bool", "!!int", "!!float", "!!null", "!!timestamp"})

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 from typing import Any
+
+from pilothouse.machinery.dataclass import dataclass
 
 
 class YamlError(ValueError):

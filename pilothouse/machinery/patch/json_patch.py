@@ -7,9 +7,9 @@ A path that leads nowhere is an error, yet `replace` of a missing key adds it, `
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.govalue import json_type
 from pilothouse.machinery.patch.errors import MalformedPatch, TooManyOperations

@@ -7,9 +7,9 @@ slash is ignored. An index may be negative, and `-` is the place behind the last
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.patch.errors import PatchDoesNotApply
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)

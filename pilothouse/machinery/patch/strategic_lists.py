@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.govalue import go_string, go_value
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch import directives

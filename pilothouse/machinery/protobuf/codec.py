@@ -10,10 +10,10 @@ Everything that can be wrong with bytes or object is a ProtobufError.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.protobuf.envelope import envelope, enveloped, group_version, kind_in, open_envelope

@@ -9,9 +9,9 @@ import math
 import struct
 from binascii import b2a_base64
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.protobuf.errors import ProtobufError
 from pilothouse.machinery.protobuf.wire import BYTES, FIXED64, TRUNCATED, VARINT, read_size, read_varint, signed, skip
 from pilothouse.machinery.wire_facts.facts import SCALARS, FieldFacts, Label

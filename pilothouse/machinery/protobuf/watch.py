@@ -5,8 +5,7 @@ The object within an event has an envelope of its own, since a stream may carry 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.protobuf.errors import ProtobufError
 from pilothouse.machinery.protobuf.scan import bytes_of, fields_of, text_of
 from pilothouse.machinery.protobuf.wire import TRUNCATED, delimited

@@ -6,11 +6,12 @@ ends it at once; unknown and duplicate fields come in the order of the text, eac
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isinf
 from typing import Any
 
 from pilothouse.machinery.codec.document import is_array, is_number, is_object, members, spelling
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.schema.gotime import TimeError, canonical_micro_time, canonical_time
 from pilothouse.machinery.schema.nodes import NodeKind, Scalar, TypeNode

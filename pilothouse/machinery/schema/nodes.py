@@ -6,8 +6,10 @@ A tree is built once and never changes. It may contain itself (JSONSchemaProps d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
+
+from pilothouse.machinery.dataclass import dataclass
 
 
 class NodeKind(Enum):

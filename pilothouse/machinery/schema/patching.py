@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.patch.schema import SchemaKind
 from pilothouse.machinery.schema.nodes import NodeKind, Scalar, TypeNode
 

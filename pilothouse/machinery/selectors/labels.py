@@ -8,9 +8,10 @@ str(selector)                     → "!old,tier in (db,web)"
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.selectors.label_parser import parse_requirements
 from pilothouse.machinery.selectors.requirement import Matcher, Operator, Requirement, new_requirement
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
 from pilothouse.machinery import field
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.validation.names import is_qualified_name, is_valid_label_value

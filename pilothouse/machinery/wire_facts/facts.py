@@ -13,12 +13,13 @@ A file in `data/` is one protobuf package, a line a message, the fields in the o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+
+from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.admission.metrics import (
@@ -12,6 +11,7 @@ from pilothouse.apiserver.admission.metrics import (
     MATCH_CONDITION_SECONDS,
 )
 from pilothouse.apiserver.admission.versioned import VersionedAttributes
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:

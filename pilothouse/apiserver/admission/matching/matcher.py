@@ -7,12 +7,12 @@ names apps/v1beta1, the version in which the webhook or the policy wants to see 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.matching.criteria import MatchCriteria
 from pilothouse.apiserver.admission.matching.rules import Rule
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource, GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json, labels_of

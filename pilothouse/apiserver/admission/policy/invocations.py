@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pilothouse.apiserver.admission.interface import Attributes
@@ -14,6 +13,7 @@ from pilothouse.apiserver.admission.policy.params import (
     ParamResource,
     collect_params,
 )
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -12,6 +11,7 @@ from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed
 from pilothouse.apiserver.admission.webhook.hooks import Webhook
 from pilothouse.apiserver.admission.webhook.response import AdmissionResponse
 from pilothouse.machinery.codec.json import JsonError, parse_untyped
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import InternalError
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
@@ -15,6 +14,7 @@ from pilothouse.apiserver.admission.webhook.calling import WebhookClient
 from pilothouse.apiserver.admission.webhook.hooks import Webhook
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.storage.cacher.errors import NotReady
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden
 
 GetWebhooks: TypeAlias = Callable[[], Awaitable[Sequence[Webhook]]]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pilothouse.apiserver.admission.webhook.review import GROUP, KIND, VERSIONS, AdmissionReview
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.govalue import json_type
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from uuid import uuid4
 
 from pilothouse.apiserver.admission.request import admission_request
 from pilothouse.apiserver.admission.versioned import VersionedAttributes
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 GROUP, KIND = "admission.k8s.io", "AdmissionReview"

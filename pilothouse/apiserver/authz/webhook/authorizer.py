@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 import orjson
@@ -16,6 +16,7 @@ from pilothouse.apiserver.authz.webhook.review import review_spec
 from pilothouse.apiserver.cel.match_conditions import MatchFailed
 from pilothouse.apiserver.expiring_cache import ExpiringCache
 from pilothouse.apiserver.webhook.reviews import ReviewFailed, ReviewWebhook
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _REMEMBERED = 8192

@@ -6,7 +6,6 @@ apply    the same, and the new object is made of the stored one and the applied 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.apiserver.endpoints.fieldmanager.cap_managers import cap_managers
@@ -32,6 +31,7 @@ from pilothouse.machinery.apply.managed import (
     manager_id,
     set_entries,
 )
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict, StatusError
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata, uid_of

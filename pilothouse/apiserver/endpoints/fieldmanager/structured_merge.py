@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pilothouse.apiserver.endpoints.fieldmanager.versions import VersionConverter, VersionForm
@@ -11,6 +11,7 @@ from pilothouse.machinery.apply.fieldset import FieldSet
 from pilothouse.machinery.apply.managed import ManagerId, VersionedSet
 from pilothouse.machinery.apply.updater import Applied, Updater
 from pilothouse.machinery.apply.validate import TypedError, check
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, StatusError
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import orjson
 
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
 from pilothouse.machinery.apply.typed import Typed
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 

@@ -7,7 +7,6 @@ a watch event only wrap such pieces.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -15,6 +14,7 @@ import orjson
 
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.codec.scheme import internal_name
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.serving.http2.frames import ErrorCode, StreamFailure
 from pilothouse.apiserver.serving.http2.hpack import CONNECTION_FIELDS, Field
+from pilothouse.machinery.dataclass import dataclass
 
 _PSEUDO: Final = frozenset({b":method", b":scheme", b":path", b":authority"})
 

@@ -12,13 +12,13 @@ A watcher with a selector sees a world in which only matching objects exist:
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import TypeAlias
 
 from pilothouse.apiserver.storage.interface import Entry, Revision
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"

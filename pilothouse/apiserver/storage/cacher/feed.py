@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pilothouse.apiserver.storage.cacher.clock import Clock
 from pilothouse.apiserver.storage.cacher.dispatch import Watchers
@@ -14,6 +13,7 @@ from pilothouse.apiserver.storage.cacher.state import State
 from pilothouse.apiserver.storage.cacher.window import Window
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.storage.interface import Entry, Event, Revision
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pilothouse.apiserver.storage.cacher.events import Predicate
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.dataclass import dataclass
 
 _TURN = 500  # objects looked at before others may run: some milliseconds when labels have to be parsed first
 

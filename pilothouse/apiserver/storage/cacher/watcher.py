@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 from pilothouse.apiserver.storage.cacher.events import Change, EventType, Predicate, Views, WatchEvent
 from pilothouse.apiserver.storage.cacher.pages import KeyRange
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.dataclass import dataclass
 
 _CHUNK = 250  # of the backlog at a time: what a client is sent in one go, and how long it keeps others waiting
 

@@ -7,13 +7,13 @@ younger than 75 seconds (bookmarks come every minute, so a client that saw the l
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pilothouse.apiserver.storage.cacher.errors import TooOld
 from pilothouse.apiserver.storage.cacher.events import Change
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.interface import Revision
+from pilothouse.machinery.dataclass import dataclass
 
 Changes: TypeAlias = list[Change]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from pilothouse.apiserver.storage.encryption.kms.provider import KmsProvider
@@ -17,6 +16,7 @@ from pilothouse.apiserver.storage.encryption.validation import (
     validate_configuration,
 )
 from pilothouse.machinery.codec.yaml import parse_yaml
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource

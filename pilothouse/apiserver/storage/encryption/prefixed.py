@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pilothouse.apiserver.storage.encryption.transformer import Plain, Transformer
 from pilothouse.apiserver.storage.errors import TransformFailed
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

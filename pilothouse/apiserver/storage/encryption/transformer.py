@@ -5,8 +5,9 @@ The key under which a value is stored is bound into it, so that a value moved to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,6 +10,7 @@ import grpc
 from aetcd import rpc
 
 from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.machinery.dataclass import dataclass
 
 _DEFAULT_PORT = 2379
 

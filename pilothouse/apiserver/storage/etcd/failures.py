@@ -7,11 +7,11 @@ safe side: it did not happen only when etcd refused it, or when there was no con
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import grpc
 
 from pilothouse.apiserver.storage.errors import StorageError, TooLarge, Unavailable
+from pilothouse.machinery.dataclass import dataclass
 
 
 class CompactedRevision(StorageError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pilothouse.machinery.dataclass import dataclass
 
 # For etcd a zero byte is the lowest key when a range starts with it, and stands for no end when a range ends with it.
 _FIRST = _NO_END = b"\0"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 
 from pilothouse.apiserver.storage.interface import Event
 from pilothouse.apiserver.storage.sqlite.metrics import COMMIT_DURATION, COMMIT_WRITES
 from pilothouse.apiserver.storage.sqlite.schema import transaction
+from pilothouse.machinery.dataclass import dataclass
 
 # One statement writes up to this many rows. Each statement gives up the interpreter lock and must win it back from
 # a busy event loop, so a batch is few statements rather than one for each row.

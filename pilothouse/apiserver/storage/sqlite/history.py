@@ -7,13 +7,13 @@ the asked revision is not compacted has every row that it needs.
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Revision
 from pilothouse.apiserver.storage.sqlite.keys import KeyRange
 from pilothouse.apiserver.storage.sqlite.schema import read_meta, transaction
+from pilothouse.machinery.dataclass import dataclass
 
 # Like etcd's, an empty store is at revision 1: clients take resource version 0 to mean "any".
 FIRST_REVISION = 1

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from pilothouse.apiserver.storage.sqlite.directory import DataDirectory
 from pilothouse.apiserver.storage.sqlite.errors import DamagedStore
 from pilothouse.apiserver.storage.sqlite.history import Snapshot, load
 from pilothouse.apiserver.storage.sqlite.schema import connect, prepare
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

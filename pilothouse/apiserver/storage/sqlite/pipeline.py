@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -25,6 +24,7 @@ from pilothouse.apiserver.storage.sqlite.commit import Row, commit
 from pilothouse.apiserver.storage.sqlite.health import Health
 from pilothouse.apiserver.storage.sqlite.state import State
 from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread, Outcome
+from pilothouse.machinery.dataclass import dataclass
 
 # Why a write does not fit a state of its key; None if it fits.
 Check: TypeAlias = Callable[[Entry | None], StorageError | None]

@@ -12,12 +12,12 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
 from typing import Generic, TypeAlias, TypeVar
 
 from pilothouse.apiserver.storage.errors import Unavailable
+from pilothouse.machinery.dataclass import dataclass
 
 T = TypeVar("T")
 

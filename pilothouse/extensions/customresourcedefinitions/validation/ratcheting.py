@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED
 from pilothouse.extensions.customresourcedefinitions.internal_form import InternalSpec
@@ -25,6 +25,7 @@ from pilothouse.extensions.schema.structural import (
     structural,
 )
 from pilothouse.machinery.conditions import is_true
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import NOWHERE
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.ca_bundles import validate_ca_bundle

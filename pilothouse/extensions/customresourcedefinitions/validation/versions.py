@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pilothouse.extensions.customresourcedefinitions.internal_form import InternalSpec
 from pilothouse.extensions.customresourcedefinitions.validation.deprecation import validate_deprecation_warning
 from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import COMMON, ValidationOptions
@@ -15,6 +13,7 @@ from pilothouse.extensions.customresourcedefinitions.validation.subresources imp
 from pilothouse.extensions.schema.definition.structure import unsupported_part
 from pilothouse.extensions.schema.definition.validate import VersionContext, validate_crd_schema
 from pilothouse.extensions.schema.structural import structural
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import is_dns1035_label

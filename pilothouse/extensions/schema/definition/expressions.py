@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.extensions.schema.definition.go_form import go_rule
 from pilothouse.extensions.schema.rules.declared import MAX_REQUEST_SIZE, declared_type
@@ -14,6 +14,7 @@ from pilothouse.machinery.cel.declared import Declared
 from pilothouse.machinery.cel.environment import CompilationFailed
 from pilothouse.machinery.cel.syntax import SyntaxTree
 from pilothouse.machinery.cel.wording import go_type
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, forbidden, internal, invalid
 from pilothouse.machinery.objects import Json
 

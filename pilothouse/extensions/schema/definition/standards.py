@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pilothouse.extensions.schema.definition.list_keys import validate_list_extensions
 from pilothouse.extensions.schema.structural import EMBEDDED, LIST_TYPE, MAP_TYPE, PRESERVE
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from pilothouse.extensions.schema.definition.regular_expressions import go_regexp_error
 from pilothouse.extensions.schema.structural import EMBEDDED, INT_OR_STRING, PRESERVE
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import NOWHERE, Errors, Path, forbidden, invalid, required
 from pilothouse.machinery.objects import Json
 

@@ -6,7 +6,6 @@ A schema that is structural, and whose defaults are valid, also has its rules co
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pilothouse.extensions.schema.definition.defaults import validate_defaults
 from pilothouse.extensions.schema.definition.expressions import Budget, RulePlace, validate_expressions
@@ -26,6 +25,7 @@ from pilothouse.extensions.schema.definition.structure import (
 )
 from pilothouse.extensions.schema.structural import EMBEDDED, VALIDATIONS, structural
 from pilothouse.machinery.cel.cost.sizes import product
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid
 from pilothouse.machinery.objects import Json
 

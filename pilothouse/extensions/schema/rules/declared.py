@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.cel.declared import Declared
 from pilothouse.machinery.cel.names import escaped
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 MAX_REQUEST_SIZE = 3 * 1024 * 1024

@@ -5,7 +5,6 @@ Only the first can refuse a rule. The second sees anything as anything, because 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +20,7 @@ from pilothouse.machinery.cel.program import Program
 from pilothouse.machinery.cel.syntax import SyntaxTree
 from pilothouse.machinery.cel.typed import TypedPool
 from pilothouse.machinery.cel.wording import in_words_of_go
+from pilothouse.machinery.dataclass import dataclass
 
 _UNTYPED = Environment((("oldSelf", "dyn"), ("self", "dyn")), bindings=True)
 

@@ -7,7 +7,7 @@ change is let pass, unless the rule is about the change.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pilothouse.extensions.schema.correlation import Link
@@ -20,6 +20,7 @@ from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.cel.declared import Declared
 from pilothouse.machinery.cel.interpreter.errors import CostLimitExceeded
 from pilothouse.machinery.cel.names import escaped
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import OMIT_VALUE, Errors, ErrorType, FieldError, Path, invalid
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
@@ -11,6 +10,7 @@ from pilothouse.extensions.schema.rules.environments import compiled_rule
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.cel.interpreter.values import NONE, Optional
 from pilothouse.machinery.cel.program import Outcome
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _LONGEST_MESSAGE = 5 * 1024

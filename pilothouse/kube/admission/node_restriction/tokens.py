@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.authz.interface import Attributes as Question
@@ -11,6 +9,7 @@ from pilothouse.apiserver.authz.interface import Authorizer, Decision
 from pilothouse.kube.admission.node_restriction.pods import Get, existing
 from pilothouse.kube.node_authorizer.references import claim_name
 from pilothouse.kube.parts import items, part, text
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound, aggregate
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource

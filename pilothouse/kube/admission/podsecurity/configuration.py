@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pilothouse.kube.admission.podsecurity.policy import LevelVersion, Policy, parse_level, parse_version
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, duplicate, invalid, root
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import name_is_dns_label, name_is_dns_subdomain

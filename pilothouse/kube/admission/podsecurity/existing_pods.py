@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from pilothouse.kube.admission.podsecurity.checks import CheckedPod
 from pilothouse.kube.admission.podsecurity.evaluator import evaluate, in_short
 from pilothouse.kube.admission.podsecurity.policy import LevelVersion
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, metadata, name_of
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import IntEnum
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import FieldError, invalid, root
 
 _PREFIX = "pod-security.kubernetes.io/"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.kube.admission.podsecurity.checks import CheckedPod, CheckPod, Violation, named, setters
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _TYPES = frozenset(("", "container_t", "container_init_t", "container_kvm_t"))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from pilothouse.kube.core.pods.validation import network_volumes, provider_volumes
 from pilothouse.kube.core.pods.validation.volume_sources import validate_host_path
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow, non_empty
 from pilothouse.kube.validation.paths import no_backsteps
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import name_is_dns_label

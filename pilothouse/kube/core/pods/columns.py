@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.core.pods.conditions import find_condition, has_condition
 from pilothouse.kube.core.pods.resource_totals import is_sidecar
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import age
 from pilothouse.machinery.objects import Json, metadata
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from pilothouse.kube.core.pods.internal_types import TYPES
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _ZEROS: dict[str, Any] = {"s": "", "i": 0, "b": False, "q": "0", "": None}

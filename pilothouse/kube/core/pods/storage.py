@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.groups import ServedResource
@@ -27,6 +27,7 @@ from pilothouse.kube.core.pods.strategy import (
 )
 from pilothouse.kube.policy.poddisruptionbudgets import POD_DISRUPTION_BUDGETS
 from pilothouse.kube.served import Registries, served
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -19,6 +18,7 @@ from pilothouse.apiserver.webhook.service_resolver import ServiceUnresolved
 from pilothouse.kube.core.services.resource import SERVICES
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES, SERVICE_NAME_LABEL
 from pilothouse.kube.served import Registries
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json
 

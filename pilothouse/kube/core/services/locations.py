@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.core.services.traits import ports_of
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, NotFound, ServiceUnavailable
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
 from functools import cache
 
 from pilothouse.apiserver.http import Request, Response
@@ -11,6 +10,7 @@ from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.core.pods.connect.storages import PROXIED_METHODS, proxied
 from pilothouse.kube.core.services.locations import ServiceLocations
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 
 PROXY_OPTIONS = GroupVersionKind("", "v1", "ServiceProxyOptions")

@@ -4,11 +4,12 @@ many roles the user has."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.kube.rbac.authorizer.grants import Grant, RoleRef
 from pilothouse.kube.rbac.rules import Role, Rule
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import aggregate
 
 _MOST_REMEMBERED = 1024

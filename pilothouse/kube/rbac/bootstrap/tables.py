@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.resources import files
 
 from pilothouse.kube.rbac.roles import GROUP
 from pilothouse.kube.rbac.rules import Rule
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 AUTO_UPDATE = "rbac.authorization.kubernetes.io/autoupdate"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from pilothouse.machinery.cel.cost.sizes import (
     LIMITLESS,
@@ -16,6 +15,7 @@ from pilothouse.machinery.cel.cost.sizes import (
     scaled,
     total,
 )
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ Sizes are found by path: `self.list[0].name` is `self`, `list`, `@items`, `name`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.cel.cost.call_costs import CallCost, Operand, call_cost
@@ -13,6 +12,7 @@ from pilothouse.machinery.cel.cost.operator_costs import operator_cost
 from pilothouse.machinery.cel.cost.sizes import LIMITLESS, ONE, UNKNOWN, Size, product, total
 from pilothouse.machinery.cel.declared import Declared
 from pilothouse.machinery.cel.syntax import ACCUMULATORS, SyntaxTree, is_binding, kind_of
+from pilothouse.machinery.dataclass import dataclass
 
 _Path: TypeAlias = tuple[str, ...]
 _TEXTS = (5, 6)

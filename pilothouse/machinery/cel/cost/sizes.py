@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from pilothouse.machinery.dataclass import dataclass
 
 LIMITLESS = 2**64 - 1
 

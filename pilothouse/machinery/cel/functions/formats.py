@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.machinery.cel.functions import urls
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.validation.formats import format_check
 from pilothouse.machinery.validation.names import (
     is_qualified_name,

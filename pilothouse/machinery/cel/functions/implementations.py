@@ -6,13 +6,13 @@ A function that raises makes the rule fail with its message.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.cel.functions import network, quantities, semver, urls
 from pilothouse.machinery.cel.patterns import find, find_all
+from pilothouse.machinery.dataclass import dataclass
 
 Marked: TypeAlias = dict[str, Any]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed, no_such_overload
+from pilothouse.machinery.dataclass import dataclass
 
 Run: TypeAlias = Callable[..., Any]
 _SIGNS = "_-!@"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.cel.interpreter.errors import CostLimitExceeded, EvaluationFailed
+from pilothouse.machinery.dataclass import dataclass
 
 
 class Frame:

@@ -7,12 +7,12 @@ written in an expression.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.interpreter.frame import Failure, Frame, Step, attempted
 from pilothouse.machinery.cel.interpreter.values import shown
+from pilothouse.machinery.dataclass import dataclass
 
 _MISSING = object()
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -25,6 +24,7 @@ from pilothouse.apiserver.admission.variables import admission_variables
 from pilothouse.apiserver.admission.versioned import VersionedAttributes, admit_change, versioned
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.cel.authorization import Authorizations
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, Invalid, ServiceUnavailable, StatusError
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pilothouse.apiserver.admission.equivalents import ServedForm
@@ -16,6 +15,7 @@ from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.apiserver.cel.evaluation import BUDGET, Activation, Evaluator, OutOfBudget
 from pilothouse.apiserver.cel.expression import Expression, compiled
 from pilothouse.apiserver.cel.match_conditions import MatchFailed
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _Patch: TypeAlias = Callable[[ServedForm, Json, Any], Json]

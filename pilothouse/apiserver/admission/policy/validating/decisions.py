@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from pilothouse.machinery.dataclass import dataclass
 
 
 class Outcome(Enum):

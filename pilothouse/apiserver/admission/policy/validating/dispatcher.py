@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.policy.hooks import Binding, Hook
@@ -17,6 +16,7 @@ from pilothouse.apiserver.admission.variables import admission_variables
 from pilothouse.apiserver.admission.versioned import versioned
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.cel.authorization import Authorizations
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, Invalid, RequestEntityTooLarge, StatusError, Unauthorized
 
 _CLASSES: dict[str, type[StatusError]] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.apiserver.admission.policy.composition import Composition
@@ -21,6 +20,7 @@ from pilothouse.apiserver.cel.evaluation import BUDGET, Activation, Evaluation, 
 from pilothouse.apiserver.cel.expression import Expression, NamedExpression, compiled
 from pilothouse.apiserver.cel.match_conditions import MatchFailed
 from pilothouse.machinery.cel.interpreter.values import type_name
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _LONGEST_MESSAGE = 5 * 1024

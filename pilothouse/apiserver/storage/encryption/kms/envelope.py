@@ -11,7 +11,6 @@ import os
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.apiserver.storage.encryption.kms.messages import message
@@ -19,6 +18,7 @@ from pilothouse.apiserver.storage.encryption.kms.service import KmsService
 from pilothouse.apiserver.storage.encryption.local import AesGcm
 from pilothouse.apiserver.storage.encryption.transformer import Plain, Transformer
 from pilothouse.apiserver.storage.errors import TransformFailed
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.validation.names import is_dns1123_subdomain
 
 SEED_SIZE = 32

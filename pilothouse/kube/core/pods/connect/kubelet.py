@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound, StatusError
 from pilothouse.machinery.objects import Json
 

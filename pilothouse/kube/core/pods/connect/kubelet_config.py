@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
 from functools import cached_property
+
+from pilothouse.machinery.dataclass import dataclass
 
 DEFAULT_PORT = 10250
 ADDRESS_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")

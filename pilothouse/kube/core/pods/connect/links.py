@@ -6,11 +6,12 @@ import gzip
 import posixpath
 import re
 import zlib
-from dataclasses import dataclass
 from functools import partial
 from html import escape, unescape
 
 from yarl import URL
+
+from pilothouse.machinery.dataclass import dataclass
 
 _LINKS = {
     "a": "href",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pilothouse.apiserver.endpoints.query import boolean, integer
 from pilothouse.apiserver.http import Request, Response
@@ -12,6 +11,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.core.pods.connect.locations import PodLocations
 from pilothouse.kube.core.pods.validation.claims import NO_FIELD
 from pilothouse.kube.validation.fields import NEGATIVE
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.field import Errors, forbidden, invalid, root
 from pilothouse.machinery.names import GroupKind, GroupResource, GroupVersionKind

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.core.pods.connect.addresses import check_host, port_number
 from pilothouse.kube.core.pods.connect.kubelet import Kubelets
 from pilothouse.kube.core.pods.connect.storages import PROXIED_METHODS, proxied
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind

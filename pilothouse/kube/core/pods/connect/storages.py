@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pilothouse.apiserver.authz.interface import Authorizer, Decision, attributes_of
 from pilothouse.apiserver.endpoints.query import boolean
@@ -12,6 +12,7 @@ from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade, is_upgrade
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.core.pods.connect.locations import PodLocations
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Forbidden
 
 PROXIED_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from pilothouse.kube.core.pods.validation.container_resources import validate_container_resources
 from pilothouse.kube.core.pods.validation.environment import validate_env, validate_env_from
@@ -13,6 +12,7 @@ from pilothouse.kube.core.pods.validation.ports import validate_container_ports
 from pilothouse.kube.core.pods.validation.security_context import validate_security_context
 from pilothouse.kube.core.pods.validation.volume_sources import PULL_POLICIES
 from pilothouse.kube.validation.fields import dns_label, required_one_of
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required
 from pilothouse.machinery.objects import Json
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from pilothouse.kube.core.pods.validation import network_volumes, provider_volumes
@@ -17,6 +16,7 @@ from pilothouse.kube.core.pods.validation.projected_volumes import validate_proj
 from pilothouse.kube.validation.fields import follow, non_empty, required_one_of
 from pilothouse.kube.validation.paths import local_descending_path, no_backsteps
 from pilothouse.kube.validation.volume_claims import validate_claim_template
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.core.pods.validation.volume_sources import SOURCES, VolumeContext
 from pilothouse.kube.validation.fields import dns_label
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, FieldError, Path, duplicate, forbidden, invalid, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity

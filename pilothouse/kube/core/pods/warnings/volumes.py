@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from pilothouse.kube.core.pods.warnings.containers import fractional
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Path
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json

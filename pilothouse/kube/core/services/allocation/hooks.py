@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from pilothouse.apiserver.registry.hooks import Hooks
 from pilothouse.apiserver.registry.own_access import OwnAccess
@@ -31,6 +30,7 @@ from pilothouse.kube.core.services.traits import (
     needs_health_check,
     node_ports_of,
 )
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pilothouse.kube.core.services.inference import other_family
 from pilothouse.kube.core.services.traits import (
     EXTERNAL_NAME,
@@ -19,6 +17,7 @@ from pilothouse.kube.core.services.traits import (
 )
 from pilothouse.kube.core.services.validation.cluster_ips import validate_cluster_ips
 from pilothouse.kube.validation.addresses import cidr_family, ip_family
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.names import GroupKind

@@ -7,11 +7,11 @@ and addresses that nobody names come from the upper one for as long as it has so
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from random import Random
 
 from pilothouse.kube.validation.addresses import IPV4, IPV6
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.validation.addresses import Address, parse_cidr_sloppy
 
 SHORTEST_IPV6_PREFIX = 64

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from random import Random, SystemRandom
 from typing import TypeVar
 
@@ -27,6 +26,7 @@ from pilothouse.kube.core.services.portallocator.metrics import (
     counted,
 )
 from pilothouse.kube.core.services.portallocator.port_set import PortSet
+from pilothouse.machinery.dataclass import dataclass
 
 _T = TypeVar("_T")
 

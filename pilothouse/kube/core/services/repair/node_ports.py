@@ -7,7 +7,6 @@ and free again when it was found without a service each time.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -17,6 +16,7 @@ from pilothouse.kube.core.services.portallocator.errors import PortAllocationErr
 from pilothouse.kube.core.services.portallocator.metrics import REPAIR_ERRORS, REPAIR_PORT_ERRORS, counted
 from pilothouse.kube.core.services.portallocator.port_set import PortSet
 from pilothouse.kube.core.services.traits import health_check_port_of, ports_of
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 

@@ -1,0 +1,158 @@
+"""The methods of our dataclasses: compiled when first looked up, or shared by all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, Field, FrozenInstanceError, fields
+from reprlib import recursive_repr
+from types import FunctionType, MemberDescriptorType
+from typing import Any
+
+_Class = type[Any]
+_FACTORY = object()  # the argument of a field with a default factory that was not given
+
+
+def add_methods(cls: _Class, *, frozen: bool, eq: bool) -> None:
+    """A method that the class itself defines stays."""
+    _add(cls, "__init__", _Compiled(cls, _frozen_init if frozen else _plain_init))
+    _add(cls, "__repr__", _repr)
+    if eq:
+        _add(cls, "__eq__", _Compiled(cls, _eq))
+        if cls.__dict__.get("__hash__") is None:  # Python puts None there for a class that defines __eq__
+            cls.__hash__ = _Compiled(cls, _hash) if frozen else None  # type: ignore[assignment]
+    if frozen:
+        _freeze(cls)
+
+
+def _add(cls: _Class, name: str, method: object) -> None:
+    if name not in cls.__dict__:
+        setattr(cls, name, method)
+
+
+class _Compiled:
+    """Stands for a method until it is looked up; then the method takes its place."""
+
+    __slots__ = ("_cls", "_make")
+
+    def __init__(self, cls: _Class, make: Callable[[_Class], FunctionType]) -> None:
+        self._cls = cls
+        self._make = make
+
+    def __get__(self, instance: object, owner: _Class) -> Any:
+        method = self._make(self._cls)
+        method.__qualname__ = f"{self._cls.__qualname__}.{method.__name__}"
+        setattr(self._cls, method.__name__, method)
+        return method.__get__(instance, owner)
+
+
+def _plain_init(cls: _Class) -> FunctionType:
+    return _init(cls, lambda name, value: f"self.{name} = {value}", {})
+
+
+def _frozen_init(cls: _Class) -> FunctionType:
+    """Sets the fields past the `__setattr__` that refuses it; a slot by its own descriptor, which is quicker."""
+    slots = {f"_dc_set_{each.name}": getattr(cls, each.name, None) for each in fields(cls)}
+    setters = {name: slot.__set__ for name, slot in slots.items() if isinstance(slot, MemberDescriptorType)}
+
+    def assign(name: str, value: str) -> str:
+        return f"_dc_set_{name}(self, {value})" if f"_dc_set_{name}" in setters else f'_dc_set(self, "{name}", {value})'
+
+    return _init(cls, assign, setters | {"_dc_set": object.__setattr__})
+
+
+def _init(cls: _Class, assign: Callable[[str, str], str], names: dict[str, Any]) -> FunctionType:
+    """Names that are no field's start with `_dc_`: those of the fields are the parameters."""
+    every = fields(cls)
+    body = [assign(each.name, _value(each)) for each in every if each.init or _has_default(each)]
+    if hasattr(cls, "__post_init__"):
+        body.append("self.__post_init__()")
+    names = names | {"_dc_factory": _FACTORY} | {f"_dc_default_{each.name}": _default(each) for each in every}
+    return _compile(f"__init__({', '.join(_parameters(every))})", body or ["pass"], names)
+
+
+def _parameters(every: Iterable[Field[Any]]) -> list[str]:
+    given = [each for each in every if each.init]
+    keywords = [_parameter(each) for each in given if each.kw_only]
+    positional = [_parameter(each) for each in given if not each.kw_only]
+    return ["self", *positional, *(["*", *keywords] if keywords else [])]
+
+
+def _parameter(each: Field[Any]) -> str:
+    if each.default_factory is not MISSING:
+        return f"{each.name}=_dc_factory"
+    return each.name if each.default is MISSING else f"{each.name}=_dc_default_{each.name}"
+
+
+def _value(each: Field[Any]) -> str:
+    made = f"_dc_default_{each.name}" + ("()" if each.default_factory is not MISSING else "")
+    if not each.init:
+        return made
+    return each.name if each.default_factory is MISSING else f"{made} if {each.name} is _dc_factory else {each.name}"
+
+
+def _has_default(each: Field[Any]) -> bool:
+    return each.default is not MISSING or each.default_factory is not MISSING
+
+
+def _default(each: Field[Any]) -> object:
+    return each.default if each.default_factory is MISSING else each.default_factory
+
+
+def _eq(cls: _Class) -> FunctionType:
+    names = [each.name for each in fields(cls) if each.compare]
+    body = [
+        "if other.__class__ is self.__class__:",
+        f" return {_values('self', names)} == {_values('other', names)}",
+        "return NotImplemented",
+    ]
+    return _compile("__eq__(self, other)", body, {})
+
+
+def _hash(cls: _Class) -> FunctionType:
+    names = [each.name for each in fields(cls) if (each.compare if each.hash is None else each.hash)]
+    return _compile("__hash__(self)", [f"return hash({_values('self', names)})"], {})
+
+
+def _values(of: str, names: Iterable[str]) -> str:
+    return "(" + "".join(f"{of}.{name}, " for name in names) + ")"
+
+
+def _compile(signature: str, body: Iterable[str], names: dict[str, Any]) -> FunctionType:
+    made: dict[str, FunctionType] = {}
+    exec(f"def {signature}:\n" + "".join(f" {line}\n" for line in body), names, made)
+    return made.popitem()[1]
+
+
+@recursive_repr()
+def _repr(self: Any) -> str:
+    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    return f"{self.__class__.__qualname__}({', '.join(shown)})"
+
+
+def _freeze(cls: _Class) -> None:
+    names = frozenset(each.name for each in fields(cls))
+
+    def set_attribute(self: object, name: str, value: object) -> None:
+        if type(self) is cls or name in names:
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        super(cls, self).__setattr__(name, value)
+
+    def delete_attribute(self: object, name: str) -> None:
+        if type(self) is cls or name in names:
+            raise FrozenInstanceError(f"cannot delete field {name!r}")
+        super(cls, self).__delattr__(name)
+
+    _add(cls, "__setattr__", set_attribute)
+    _add(cls, "__delattr__", delete_attribute)
+    if "__slots__" in cls.__dict__:
+        _add(cls, "__getstate__", _state)
+        _add(cls, "__setstate__", _set_state)
+
+
+def _state(self: Any) -> list[object]:
+    return [getattr(self, each.name) for each in fields(self)]
+
+
+def _set_state(self: Any, state: list[object]) -> None:
+    for each, value in zip(fields(self), state, strict=True):
+        object.__setattr__(self, each.name, value)
