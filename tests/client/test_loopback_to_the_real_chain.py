@@ -19,6 +19,7 @@ from pilothouse.controlplane.config import new_config
 from pilothouse.controlplane.options.completion import complete
 from pilothouse.controlplane.options.options import Options
 from pilothouse.controlplane.run import prepare
+from pilothouse.controlplane.serving import Certificates
 from pilothouse.controlplane.storage import open_store
 from pilothouse.machinery.errors import AlreadyExists, NotFound, Unauthorized
 from pilothouse.machinery.names import GroupVersionResource
@@ -31,7 +32,9 @@ CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 async def app(tmp_path: Path) -> AsyncIterator[AsgiApp]:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text('secret,tester,1,"system:masters"\n')
-    options = complete(Options.parse([f"--data-dir={tmp_path / 'data'}", f"--token-auth-file={tokens}"]))
+    flags = [f"--data-dir={tmp_path / 'data'}", f"--token-auth-file={tokens}", "--controllers=-*"]
+    options = complete(Options.parse(flags))
+    Certificates.ensure(options)
     store = await open_store(options)
     config = new_config(options, store)
     prepared = prepare(config)

@@ -156,7 +156,9 @@ class QueueSet:
     def _enqueue(self, ticket: Ticket, entropy: int) -> None:
         self._sync()
         queue = self._choose(entropy)
-        if self.seats_in_use >= self.limit and len(queue.waiting) >= self.queuing.length:
+        # Those that wait for nothing but the next turn will have taken their seats by then.
+        taken = self.seats_in_use + self.seats_waiting
+        if taken >= self.limit and len(queue.waiting) >= self.queuing.length:
             self.rejected += 1
             raise Rejected("queue-full")
         if queue.is_idle:
