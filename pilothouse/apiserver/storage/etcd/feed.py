@@ -18,11 +18,13 @@ from pilothouse.apiserver.storage.etcd.client import Client
 from pilothouse.apiserver.storage.etcd.replay import replay
 from pilothouse.apiserver.storage.etcd.revision import RevisionReader
 from pilothouse.apiserver.storage.etcd.stream import ServerWatch
-from pilothouse.apiserver.storage.etcd.watchers import Watcher, Watchers
-from pilothouse.apiserver.storage.etcd.window import Window
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
+from pilothouse.apiserver.storage.watching.watchers import Watcher, Watchers
+from pilothouse.apiserver.storage.watching.window import Window
 
 log = logging.getLogger(__name__)
+
+_WINDOW_BYTES = 32 * 1024 * 1024
 
 
 class Feed:
@@ -37,7 +39,7 @@ class Feed:
         self._client = client
         self._revisions = revisions
         self._watchers = Watchers()
-        self._window = Window(0)
+        self._window = Window(0, max_bytes=_WINDOW_BYTES)
         self._expecting = {}
         self._stream: ServerWatch | None = None
         self._lost = False  # said once, however often the connection can not be built again
@@ -54,7 +56,7 @@ class Feed:
         self._client.ensure_open()
         if self._task is None:
             self._start()
-        if after < self._window.start:
+        if not self._window.covers(after):
             return None
         self._watchers.add(watcher)
         return [event for event in self._window.after(after) if event.key.startswith(watcher.prefix)]
@@ -96,7 +98,7 @@ class Feed:
 
     def _start(self) -> None:
         self.reached = self._client.seen
-        self._window = Window(self.reached)
+        self._window = Window(self.reached, max_bytes=_WINDOW_BYTES)
         self._task = asyncio.create_task(self._run(), name="etcd watch")
 
     async def _run(self) -> None:

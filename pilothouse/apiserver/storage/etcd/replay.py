@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from pilothouse.apiserver.storage.etcd.stream import ServerWatch
-from pilothouse.apiserver.storage.etcd.window import Window, weight
 from pilothouse.apiserver.storage.interface import Batch, Event
+from pilothouse.apiserver.storage.watching.window import Window, weight
 
 # What one replay brings at most, give or take one answer of etcd.
 _EVENTS = 4096

@@ -15,7 +15,7 @@ from pilothouse.apiserver.storage.sqlite.history import Span, Undo, read_events,
 from pilothouse.apiserver.storage.sqlite.keys import KeyRange
 from pilothouse.apiserver.storage.sqlite.state import State
 from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
-from pilothouse.apiserver.storage.sqlite.window import Window
+from pilothouse.apiserver.storage.watching.window import Window
 
 # Events that one read of the file brings for a watch.
 _REPLAY_LIMIT = 500

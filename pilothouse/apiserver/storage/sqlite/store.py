@@ -26,7 +26,8 @@ from pilothouse.apiserver.storage.sqlite.opening import Opened, open_directory
 from pilothouse.apiserver.storage.sqlite.pipeline import Pipeline, Write
 from pilothouse.apiserver.storage.sqlite.state import State
 from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
-from pilothouse.apiserver.storage.sqlite.watch import StoreWatch, Watchers
+from pilothouse.apiserver.storage.sqlite.watch import StoreWatch
+from pilothouse.apiserver.storage.watching.watchers import Watchers
 
 # kube-apiserver's --etcd-compaction-interval, in seconds.
 COMPACTION_INTERVAL = 300.0

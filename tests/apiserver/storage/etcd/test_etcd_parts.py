@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pilothouse.apiserver.storage.errors import Unavailable
 from pilothouse.apiserver.storage.etcd.revision import RevisionReader
-from pilothouse.apiserver.storage.etcd.window import Window
 from pilothouse.apiserver.storage.interface import Entry, Event
+from pilothouse.apiserver.storage.watching.window import Window
 
 
 class Server:

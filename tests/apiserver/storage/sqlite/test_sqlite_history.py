@@ -15,7 +15,7 @@ from pilothouse.apiserver.storage.sqlite.history import Span, read_events, read_
 from pilothouse.apiserver.storage.sqlite.keys import KeyRange
 from pilothouse.apiserver.storage.sqlite.schema import connect
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.apiserver.storage.sqlite.watch import QUEUE_LIMIT
+from pilothouse.apiserver.storage.watching.queued_watch import QUEUE_LIMIT
 
 # More changes than memory keeps.
 MANY = 9000

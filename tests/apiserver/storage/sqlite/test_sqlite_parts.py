@@ -17,7 +17,7 @@ from pilothouse.apiserver.storage.interface import Entry, Event
 from pilothouse.apiserver.storage.sqlite.health import Health
 from pilothouse.apiserver.storage.sqlite.keys import KeyRange
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.apiserver.storage.sqlite.window import Window
+from pilothouse.apiserver.storage.watching.window import Window
 
 _text = st.text(alphabet=st.sampled_from("a/\0\ud7ff\ue000\uffff\U0010ffff"), max_size=4)
 

@@ -1,4 +1,5 @@
-"""The newest events, in memory: enough for watches that join a little late, never without bound."""
+"""The newest events, in memory: enough for watches that resume and for lists that continue, never
+without bound."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from itertools import accumulate
 from pilothouse.apiserver.storage.interface import Event, Revision
 
 _EVENTS = 8192
-_BYTES = 32 * 1024 * 1024
+_BYTES = 16 * 1024 * 1024
 
 
 class Window:
@@ -30,8 +31,12 @@ class Window:
         if len(self._events) > self._max_events or self._bytes > self._max_bytes:
             self._forget()
 
+    def covers(self, after: Revision) -> bool:
+        """Whether every event behind `after` is here."""
+        return after >= self.start
+
     def after(self, revision: Revision) -> list[Event]:
-        """The events behind `revision`, which must not lie before `start`."""
+        """The events behind `revision`, which must be covered."""
         return self._events[bisect_right(self._events, revision, key=_revision) :]
 
     def reach_back(self, start: Revision, events: Sequence[Event]) -> None:
@@ -56,6 +61,7 @@ class Window:
 
 
 def weight(event: Event) -> int:
+    """The bytes that the event keeps alive, or will once its key is changed again."""
     entry, previous = event.entry, event.previous
     return (len(entry.value) if entry else 0) + (len(previous.value) if previous else 0)
 

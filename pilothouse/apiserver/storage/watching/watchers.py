@@ -1,4 +1,4 @@
-"""The watches that follow the feed, found by the keys that they watch."""
+"""The live watches, found by the keys that they watch."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""What the watches of every store are made of: queues, the newest events, and who is told of which."""

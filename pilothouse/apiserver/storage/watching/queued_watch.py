@@ -1,0 +1,141 @@
+"""Watches: every change after a revision, once, in order, however slow the reader is.
+
+A watch is *live* when every later event that concerns it is put into its queue as it is published, or *behind* when
+it reads old events from where it stands. It starts behind, comes alive when memory has all that it still lacks, and
+falls behind again when its queue is full: memory for each watch is bounded, and nobody waits for a slow one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from typing import Self
+
+from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.apiserver.storage.interface import Batch, Event, Revision
+
+# Events that wait for a live watch before it falls behind.
+QUEUE_LIMIT = 1024
+
+
+class QueuedWatch(ABC):
+    """One watch. Only one task may iterate it; a cancelled iteration loses nothing."""
+
+    _queue: list[Event]  # to be delivered next, in order
+    _reached: Revision  # every event up to here was delivered or, unless live, is in _queue
+
+    def __init__(self, *, prefix: str, after: Revision) -> None:
+        self.prefix = prefix
+        self._queue = []
+        self._reached = after
+        self._live = False
+        self._progress_due = False
+        self._ended: StorageError | StopAsyncIteration | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        try:
+            self._go_live()
+        except StorageError as error:
+            self.end(error)
+
+    @property
+    @abstractmethod
+    def _newest(self) -> Revision:
+        """Up to here everything that concerns a live watch was pushed."""
+
+    @abstractmethod
+    def _join(self) -> list[Event] | None:
+        """The events behind `_reached`; what follows is pushed. None when memory does not reach back so far. From the
+        last look at memory to the first push there is no pause, so no event falls between the two. Raises
+        StorageError."""
+
+    @abstractmethod
+    def _leave(self) -> None:
+        """Nothing is pushed any more."""
+
+    @abstractmethod
+    async def _replay(self) -> Batch | None:
+        """Some of the events behind `_reached`, the oldest. None when the watch ended meanwhile. Raises
+        StorageError."""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Batch:
+        while not self._queue and not (self._live and self._progress_due):
+            if self._ended is not None:
+                raise self._ended
+            await self._advance()
+        return self._take()
+
+    async def aclose(self) -> None:
+        self._queue.clear()
+        self.end(StopAsyncIteration())
+
+    def push(self, event: Event) -> None:
+        """Takes the next event that concerns this live watch."""
+        if event.revision <= self._reached:
+            return
+        # A revision that has begun is finished, for it can not be resumed in the middle.
+        if len(self._queue) >= QUEUE_LIMIT and self._queue[-1].revision < event.revision:
+            self._fall_behind(event.revision - 1)
+            return
+        self._queue.append(event)
+        self._wake()
+
+    def tell_progress(self) -> None:
+        self._progress_due = True
+        self._wake()
+
+    def end(self, reason: StorageError | StopAsyncIteration) -> None:
+        """Delivers what is queued, then stops for the reason."""
+        if self._ended is None:
+            self._ended = reason
+        if self._live:
+            self._fall_behind(self._newest)
+        self._wake()
+
+    def _take(self) -> Batch:
+        events, self._queue = tuple(self._queue), []
+        if not self._live:
+            return Batch(self._reached, events)
+        self._progress_due = False
+        self._reached = max(self._reached, self._newest)
+        return Batch(self._newest, events)
+
+    async def _advance(self) -> None:
+        """Waits for more when live; otherwise takes a step towards it."""
+        if self._live:
+            await self._wait()
+            return
+        try:
+            replayed = None if self._go_live() else await self._replay()
+        except StorageError as error:
+            self.end(error)
+            return
+        if replayed is not None and self._ended is None:
+            self._queue.extend(replayed.events)
+            self._reached = replayed.revision
+
+    def _go_live(self) -> bool:
+        events = self._join()
+        if events is None:
+            return False
+        self._queue.extend(events)
+        self._live = True
+        return True
+
+    def _fall_behind(self, reached: Revision) -> None:
+        self._reached = max(self._reached, reached)
+        self._live = False
+        self._leave()
+
+    async def _wait(self) -> None:
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
