@@ -10,6 +10,25 @@ from typing import Any, TypeAlias
 Json: TypeAlias = dict[str, Any]
 """One JSON object. Values are what orjson makes: dict, list, str, int, float, bool, None."""
 
+METADATA_ORDER = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+"""All fields of metadata, as Go orders them."""
+
 
 def metadata(obj: Json) -> Json:
     """The object's metadata, which is made when it is missing, so that callers may write to it."""

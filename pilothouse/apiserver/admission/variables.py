@@ -8,12 +8,10 @@ from pilothouse.apiserver.admission.request import admission_request
 from pilothouse.apiserver.admission.versioned import VersionedAttributes
 from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.machinery.names import GroupVersionResource
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import METADATA_ORDER, Json
 
-_NAMESPACE_METADATA = (
-    *("name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"),
-    *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "finalizers"),
-)
+_HIDDEN = ("selfLink", "ownerReferences", "managedFields")
+_NAMESPACE_METADATA = tuple(name for name in METADATA_ORDER if name not in _HIDDEN)
 
 
 def admission_variables(

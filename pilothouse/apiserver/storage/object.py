@@ -20,29 +20,13 @@ import orjson
 
 from pilothouse.apiserver.storage.interface import Entry, Revision
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json, labels_of, metadata
+from pilothouse.machinery.objects import METADATA_ORDER, Json, labels_of, metadata
 
 Fields: TypeAlias = dict[str, str]
 
 _UID = b'"uid":"'
 
-_METADATA_ORDER = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
-"""All fields of metadata as Go orders them, but for the resourceVersion, whose place is behind the uid."""
+_STORED_METADATA = tuple(name for name in METADATA_ORDER if name != "resourceVersion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +50,7 @@ class ObjectCodec:
     def encode(self, obj: Json) -> bytes:
         """The bytes to store: type and metadata first, resourceVersion left out. `obj` is not changed."""
         own = obj["metadata"]
-        meta = {key: own[key] for key in _METADATA_ORDER if key in own}
+        meta = {key: own[key] for key in _STORED_METADATA if key in own}
         rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
         return orjson.dumps({"kind": self.kind, "apiVersion": self.api_version, "metadata": meta, **rest})
 

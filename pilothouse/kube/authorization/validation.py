@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.internal_structs import TEXT, pointer, struct
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
-from pilothouse.machinery.objects import Json, namespace_of
+from pilothouse.machinery.objects import METADATA_ORDER, Json, namespace_of
 from pilothouse.machinery.validation.labels import (
     LabelSelectorRules,
     validate_field_requirement,
@@ -14,23 +14,6 @@ from pilothouse.machinery.validation.labels import (
 
 # Newer clients may ask with operators that this server does not know.
 _LENIENT = LabelSelectorRules(allow_unknown_operator=True)
-_METADATA_ORDER = (
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-)
 
 _shown_path = pointer(struct(Path=TEXT, Verb=TEXT))
 
@@ -79,7 +62,7 @@ def _validate_question(spec: Json) -> Errors:
 def _validate_metadata(obj: Json, *allowed: str) -> Errors:
     meta = part(obj, "metadata")
     if any(value for field, value in meta.items() if field not in ("managedFields", *allowed)):
-        shown = {field: meta[field] for field in _METADATA_ORDER if field in meta}
+        shown = {field: meta[field] for field in METADATA_ORDER if field in meta}
         yield invalid(root("metadata"), shown, "must be empty except for namespace" if allowed else "must be empty")
 
 
