@@ -38,8 +38,11 @@ _SELF = _Recognized("selfnodeclient", "Auto approving self kubelet client certif
 _NODE = _Recognized("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.")
 
 
+_WORKERS = 5
+
+
 async def run(context: ControllerContext) -> None:
-    await run_on_requests(context, "csrapproving", _Approver(context.client).handle)
+    await run_on_requests(context, "csrapproving", _Approver(context.client).handle, workers=_WORKERS)
 
 
 class _Approver:

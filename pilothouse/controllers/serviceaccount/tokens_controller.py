@@ -96,6 +96,7 @@ class _TokensController:
             workers=workers,
             queue=self._account_queue,
             max_retries=_MAX_RETRIES,
+            clock=self._context.clock,
         )
         secrets = Controller(
             "serviceaccount_tokens",
@@ -104,6 +105,7 @@ class _TokensController:
             workers=workers,
             queue=self._secret_queue,
             max_retries=_MAX_RETRIES,
+            clock=self._context.clock,
         )
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(accounts.run())

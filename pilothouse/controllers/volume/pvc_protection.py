@@ -20,6 +20,7 @@ from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, 
 
 FINALIZER = "kubernetes.io/pvc-protection"
 _INDEX = "pod-pvc-index"
+_WORKERS = 10
 
 
 async def run(context: ControllerContext) -> None:
@@ -41,7 +42,10 @@ class _Protection:
             ResourceEventHandlerFuncs(add=self._pod_changed, update=self._pod_updated, delete=self._pod_deleted)
         )
         caches, clock = (self._claims, self._pods), self._context.clock
-        await Controller("pvcprotection", self._sync, caches=caches, queue=self._queue, clock=clock).run()
+        controller = Controller(
+            "pvcprotection", self._sync, caches=caches, workers=_WORKERS, queue=self._queue, clock=clock
+        )
+        await controller.run()
 
     def _claim_changed(self, claim: Json) -> None:
         if needs_finalizer(claim, FINALIZER) or is_deletion_candidate(claim, FINALIZER):
