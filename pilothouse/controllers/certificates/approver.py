@@ -36,8 +36,6 @@ class _Recognized:
 
 _SELF = _Recognized("selfnodeclient", "Auto approving self kubelet client certificate after SubjectAccessReview.")
 _NODE = _Recognized("nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview.")
-
-
 _WORKERS = 5
 
 
