@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilothouse.apiserver.authn.interface import InvalidToken, TokenAuthenticator, TokenIdentity
+from pilothouse.apiserver.authn.interface import (
+    NO_REMARKS,
+    InvalidToken,
+    TokenAuthenticator,
+    TokenIdentity,
+    TokenRemarks,
+)
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Request
 from pilothouse.machinery.errors import Unauthorized
@@ -52,7 +58,15 @@ class BearerAuthenticator:
             raise Unauthorized from None
         if found is None:
             raise Unauthorized
+        if found.remarks is not NO_REMARKS:
+            _pass_on(found.remarks, request)
         return found.user
+
+
+def _pass_on(remarks: TokenRemarks, request: Request) -> None:
+    request.warnings.extend(remarks.warnings)
+    for key, value in remarks.annotations:
+        request.annotate(key, value)
 
 
 def bearer_token(header: str) -> str:

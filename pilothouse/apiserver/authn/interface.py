@@ -16,10 +16,22 @@ class Authenticator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class TokenRemarks:
+    """What is said about the use of a token, to its user and in the audit log."""
+
+    warnings: tuple[str, ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
+
+
+NO_REMARKS = TokenRemarks()
+
+
+@dataclass(frozen=True, slots=True)
 class TokenIdentity:
     user: User
     audiences: tuple[str, ...] = ()
     """Those of the audiences asked for that the token is meant for."""
+    remarks: TokenRemarks = NO_REMARKS
 
 
 class InvalidToken(Exception):

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import orjson
 
-from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity
+from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity, TokenRemarks
 from pilothouse.apiserver.authn.user import User
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.keys import VerifyingKeys
@@ -40,7 +40,7 @@ class _NoToken(Exception):
 class TokenValidator(Protocol):
     def user_of(self, claims: Json) -> User: ...
 
-    async def validate(self, claims: Json, token: str) -> None:
+    async def validate(self, claims: Json, token: str) -> TokenRemarks:
         """Raises InvalidToken."""
 
 
@@ -65,8 +65,8 @@ class ServiceAccountTokenAuthenticator:
         except _NoToken:
             return None
         accepted = self._accepted_audiences(verified.claims, self._audiences if audiences is None else audiences)
-        await self._validator.validate(verified.claims, token)
-        return TokenIdentity(verified.user, accepted)
+        remarks = await self._validator.validate(verified.claims, token)
+        return TokenIdentity(verified.user, accepted, remarks)
 
     def _verify(self, token: str) -> _Verified:
         """Raises _NoToken, InvalidToken."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from pilothouse.apiserver.authn.interface import InvalidToken
+from pilothouse.apiserver.authn.interface import NO_REMARKS, InvalidToken, TokenRemarks
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.kube.parts import part, text
 from pilothouse.kube.serviceaccount.claims import PRIVATE, user_name
@@ -33,15 +33,23 @@ class Validator:
     def user_of(self, claims: Json) -> User:
         return user_of(claims)
 
-    async def validate(self, claims: Json, token: str = "") -> None:
+    async def validate(self, claims: Json, token: str = "") -> TokenRemarks:
         """Raises InvalidToken."""
         self._check_times(claims)
         private = part(claims, PRIVATE)
         namespace = text(private, "namespace")
         await self._check_account(namespace, part(private, "serviceaccount"))
         await self._check_bound(namespace, private)
-        if warn_after := private.get("warnafter"):
-            (STALE_TOKENS if self.clock().timestamp() > warn_after else VALID_TOKENS).inc()
+        return self._staleness(claims) if private.get("warnafter") else NO_REMARKS
+
+    def _staleness(self, claims: Json) -> TokenRemarks:
+        now, warn_after = self.clock().timestamp(), claims[PRIVATE]["warnafter"]
+        if now <= warn_after:
+            VALID_TOKENS.inc()
+            return NO_REMARKS
+        STALE_TOKENS.inc()
+        told = f"subject: {text(claims, 'sub')}, seconds after warning threshold: {int(now) - warn_after}"
+        return TokenRemarks(annotations=(("authentication.k8s.io/stale-token", told),))
 
     def _check_times(self, claims: Json) -> None:
         now, leeway = self.clock().timestamp(), LEEWAY.total_seconds()
