@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.endpoints.abilities import abilities_of
 from pilothouse.apiserver.endpoints.body import decode_object_body
 from pilothouse.apiserver.endpoints.fieldmanager.admission import admit
 from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
@@ -18,8 +21,9 @@ from pilothouse.machinery.objects import Json, name_of
 
 
 def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Handler:
-    named = storage if isinstance(storage, NamedCreator) else None
-    plain = storage if isinstance(storage, Creator) else None
+    can, either = abilities_of(storage), cast("Any", storage)
+    named: NamedCreator | None = either if NamedCreator in can else None
+    plain: Creator | None = either if Creator in can else None
     # A subresource may take what its object says of uid and version for conditions on the resource itself.
     keeps_system_fields: bool = getattr(storage, "keeps_system_fields", False)
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.admission.equivalents import Conversion, EquivalentResources, ServedForm
 from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.endpoints.abilities import abilities_of
 from pilothouse.apiserver.endpoints.connect import connect_handler
 from pilothouse.apiserver.endpoints.create import create_handler
 from pilothouse.apiserver.endpoints.delete import delete_collection_handler, delete_handler
@@ -87,10 +88,11 @@ class Installer:
 
     def routes(self, version: APIVersion, served: ServedResource, versions: Sequence[APIVersion]) -> ResourceRoutes:
         """Of one resource of the version."""
-        scope, storage = self._scope(version, served, field_manager(served, versions)), served.storage
+        scope = self._scope(version, served, field_manager(served, versions))
+        storage: Any = served.storage
         collection = with_warning(_collection_methods(storage, scope), served.warning)
-        watchable = isinstance(storage, Watcher) and isinstance(storage, Lister)
-        watch: Methods = {"GET": watch_handler(storage, scope)} if watchable else {}  # type: ignore[arg-type]
+        can = abilities_of(storage)
+        watch: Methods = {"GET": watch_handler(storage, scope)} if can >= {Watcher, Lister} else {}
         return ResourceRoutes(
             namespaced=served.namespaced,
             serializers=served.serializers,
@@ -99,8 +101,8 @@ class Installer:
             everywhere={"GET": collection["GET"]} if "GET" in collection else {},
             watch_collection=with_warning(watch, served.warning),
             watch_item=with_warning(watch, served.warning),
-            patch_types=scope.patch_types if isinstance(storage, Patcher) else (),
-            subpaths=isinstance(storage, Connecter),
+            patch_types=scope.patch_types if Patcher in can else (),
+            subpaths=Connecter in can,
         )
 
     def _scope(self, version: APIVersion, served: ServedResource, manager: FieldManager) -> RequestScope:
@@ -130,18 +132,19 @@ def _form(served: ServedResource, resource: GroupVersionResource, waiting: Waiti
 
     def read(value: Any) -> Json:
         # The options of a CONNECT are in no schema: they come from the query and go back there.
-        obj: Json = value if isinstance(served.storage, Connecter) else served.decoder.read_changed(value).obj
+        obj: Json = value if Connecter in abilities_of(served.storage) else served.decoder.read_changed(value).obj
         default(obj)
         return obj
 
     def unknown_fields(value: Any) -> Sequence[str]:
-        return served.decoder.normalise(value).strict_errors
+        reads_strictly = served.decoder.patch_schema is not None
+        return served.decoder.normalise(value).strict_errors if reads_strictly else ()
 
     return ServedForm(
         resource,
         served.kind,
         read,
-        unknown_fields=None if served.decoder.patch_schema is None else unknown_fields,
+        unknown_fields=unknown_fields,
         atom=lambda: served.decoder.atom,
         from_stored=waiting(served.from_stored) if served.from_stored else None,
         to_stored=waiting(served.to_stored) if served.to_stored else None,
@@ -161,60 +164,52 @@ def field_manager(served: ServedResource, versions: Sequence[APIVersion]) -> Fie
     return FieldManager(StructuredMerge(served.kind, form, forms, of_fields(*served.reset_fields)), served.subresource)
 
 
-def _collection_methods(storage: object, scope: RequestScope) -> Methods:
+def _collection_methods(storage: Any, scope: RequestScope) -> Methods:
     methods: Methods = {}
+    can = abilities_of(storage)
     if scope.subresource:
         return methods
-    if isinstance(storage, Lister):
+    if Lister in can:
         methods["GET"] = list_handler(storage, scope)
-    if isinstance(storage, Creator):
+    if Creator in can:
         methods["POST"] = create_handler(storage, scope)
-    if isinstance(storage, CollectionDeleter):
+    if CollectionDeleter in can:
         methods["DELETE"] = delete_collection_handler(storage, scope)
     return methods
 
 
-def _item_methods(storage: object, scope: RequestScope) -> Methods:
+def _item_methods(storage: Any, scope: RequestScope) -> Methods:
     methods: Methods = {}
-    if isinstance(storage, Connecter):
+    can = abilities_of(storage)
+    if Connecter in can:
         return {method: connect_handler(storage, scope) for method in storage.methods}
-    if isinstance(storage, Getter):
+    if Getter in can:
         methods["GET"] = get_handler(storage, scope)
-    if isinstance(storage, NamedCreator):
+    if NamedCreator in can:
         methods["POST"] = create_handler(storage, scope)
-    if isinstance(storage, Updater):
+    if Updater in can:
         methods["PUT"] = update_handler(storage, scope)
-    if isinstance(storage, Patcher):
+    if Patcher in can:
         methods["PATCH"] = patch_handler(storage, scope)
-    if isinstance(storage, GracefulDeleter):
+    if GracefulDeleter in can:
         methods["DELETE"] = delete_handler(storage, scope)
     return methods
 
 
-def verbs_of(storage: object, *, subresource: bool) -> list[str]:
+def verbs_of(storage: Any, *, subresource: bool) -> list[str]:
     """The verbs that discovery shows, in its order."""
-    if isinstance(storage, Connecter):
+    can = abilities_of(storage)
+    if Connecter in can:
         shown = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
         return sorted({verb for method, verb in shown.items() if method in storage.methods})
-    known = (type(storage), subresource)
-    if known not in _VERBS:
-        _VERBS[known] = _verbs_of_type(*known)
-    return _VERBS[known]
-
-
-_VERBS: dict[tuple[type[object], bool], list[str]] = {}
-"""Many resources share a few types of storage, and to ask a type what it can do is slow."""
-
-
-def _verbs_of_type(kind: type[object], subresource: bool) -> list[str]:
-    can = {
-        "create": issubclass(kind, NamedCreator if subresource else (Creator, NamedCreator)),
-        "delete": issubclass(kind, GracefulDeleter),
-        "deletecollection": issubclass(kind, CollectionDeleter) and not subresource,
-        "get": issubclass(kind, Getter),
-        "list": issubclass(kind, Lister) and not subresource,
-        "patch": issubclass(kind, Patcher),
-        "update": issubclass(kind, Updater),
-        "watch": issubclass(kind, Watcher) and not subresource,
+    verbs = {
+        "create": NamedCreator in can or (Creator in can and not subresource),
+        "delete": GracefulDeleter in can,
+        "deletecollection": CollectionDeleter in can and not subresource,
+        "get": Getter in can,
+        "list": Lister in can and not subresource,
+        "patch": Patcher in can,
+        "update": Updater in can,
+        "watch": Watcher in can and not subresource,
     }
-    return [verb for verb, able in can.items() if able]
+    return [verb for verb, able in verbs.items() if able]

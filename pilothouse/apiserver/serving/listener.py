@@ -11,12 +11,15 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pilothouse.apiserver.serving.http1 import Http1Connection
-from pilothouse.apiserver.serving.http2.connection import Http2Connection
 from pilothouse.apiserver.serving.metrics import TLS_HANDSHAKE_ERRORS
 from pilothouse.apiserver.serving.state import ServingState
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.serving.http2.connection import Http2Connection
 
 log = logging.getLogger(__name__)
 
@@ -120,9 +123,17 @@ class Negotiation(asyncio.Protocol):
         self._settled()
         tls = transport.get_extra_info("ssl_object")
         http2 = tls is not None and tls.selected_alpn_protocol() == "h2"
-        protocol = (Http2Connection if http2 else Http1Connection)(self._state, self._loop)
+        protocol = (_http2_connection() if http2 else Http1Connection)(self._state, self._loop)
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
+
+
+@cache
+def _http2_connection() -> type[Http2Connection]:
+    """Imported for the first connection that wants it: no start does."""
+    from pilothouse.apiserver.serving.http2.connection import Http2Connection
+
+    return Http2Connection
 
 
 def _keep_alive(client: socket.socket) -> None:

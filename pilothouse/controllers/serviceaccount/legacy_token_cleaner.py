@@ -14,14 +14,14 @@ from datetime import UTC, date, datetime, timedelta
 from pilothouse.client.cache.shared_informer import wait_for_cache_sync
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.wait import until
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, Selection
 from pilothouse.controllers.resources import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS
 from pilothouse.controllers.serviceaccount.token_secrets import (
     ACCOUNT_NAME,
     ACCOUNT_UID,
+    ARE_TOKENS,
     INVALID_SINCE,
     LAST_USED,
-    TOKENS,
     refers_to,
 )
 from pilothouse.machinery.dataclass import dataclass
@@ -69,7 +69,7 @@ class _Cleaner:
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._accounts = context.informer(SERVICE_ACCOUNTS)
-        self._secrets = context.informer(SECRETS, TOKENS)
+        self._secrets = context.informer(SECRETS, Selection(field_selector=ARE_TOKENS))
         self._period = timedelta(seconds=context.config.legacy_service_account_token_clean_up_period)
 
     async def wait_synced(self) -> None:

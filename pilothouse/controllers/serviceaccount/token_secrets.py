@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 
-from pilothouse.controllers.context import Selection
 from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, uid_of
 
 TOKEN_TYPE = "kubernetes.io/service-account-token"
@@ -13,7 +12,8 @@ ACCOUNT_UID = "kubernetes.io/service-account.uid"
 LAST_USED = "kubernetes.io/legacy-token-last-used"
 INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"
 
-TOKENS = Selection(field_selector=f"type={TOKEN_TYPE}")
+ARE_TOKENS = f"type={TOKEN_TYPE}"
+"""The field selector."""
 
 LEGACY_ISSUER = "kubernetes/serviceaccount"
 """Who issues tokens that are kept in secrets and never expire."""

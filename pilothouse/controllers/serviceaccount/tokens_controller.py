@@ -12,13 +12,13 @@ from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state
 from pilothouse.client.controller.runner import Controller
 from pilothouse.client.rest.options import DeleteOptions
-from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.context import ControllerContext, Selection
 from pilothouse.controllers.resources import SECRETS, SERVICE_ACCOUNTS
 from pilothouse.controllers.serviceaccount.token_filling import TokenFiller
 from pilothouse.controllers.serviceaccount.token_secrets import (
     ACCOUNT_NAME,
     ACCOUNT_UID,
-    TOKENS,
+    ARE_TOKENS,
     is_token_of,
     refers_to,
 )
@@ -71,7 +71,7 @@ async def run(context: ControllerContext) -> None:
 class _TokensController:
     def __init__(self, context: ControllerContext, filler: TokenFiller) -> None:
         self._accounts = context.informer(SERVICE_ACCOUNTS)
-        self._secrets = context.informer(SECRETS, TOKENS)
+        self._secrets = context.informer(SECRETS, Selection(field_selector=ARE_TOKENS))
         self._account_queue = context.queue("serviceaccount_tokens_service", _AccountKey)
         self._secret_queue = context.queue("serviceaccount_tokens_service", _SecretKey)
         self._context = context

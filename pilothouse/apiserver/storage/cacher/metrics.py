@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -53,31 +54,63 @@ READ_WAIT = Histogram(
 
 
 class CacheMetrics:
-    """The metrics of one cache. Looking a label up costs more than counting, so each is looked up once."""
+    """The metrics of one cache. Looking a label up costs more than counting, so each is looked up once, when it is
+    first needed: most caches never count most of it."""
 
     def __init__(self, resource: GroupResource) -> None:
-        labels = (resource.group, resource.resource)
-        self.init_events = INIT_EVENTS.labels(*labels)
-        self.terminated = TERMINATED.labels(*labels)
-        self.received = RECEIVED.labels(*labels)
-        self.dispatched = DISPATCHED.labels(*labels)
-        self.initializations = INITIALIZATIONS.labels(*labels)
-        self.capacity = CAPACITY.labels(*labels)
-        self.read_wait = READ_WAIT.labels(*labels)
-        self._lists = LISTS.labels(*labels, "")
-        self._fetched = LIST_FETCHED.labels(*labels, "")
-        self._returned = LIST_RETURNED.labels(*labels)
-        self._from_cache = CONSISTENT_READS.labels(*labels, "true", "false")
-        self._from_store = CONSISTENT_READS.labels(*labels, "true", "true")
-        self._increases = CAPACITY_INCREASES.labels(*labels)
-        self._decreases = CAPACITY_DECREASES.labels(*labels)
-        self._revision = RESOURCE_VERSION.labels(*labels)
+        self._labels = (resource.group, resource.resource)
 
-        self._objects = OBJECTS.labels(*labels)
+    @cached_property
+    def init_events(self) -> Counter:
+        return INIT_EVENTS.labels(*self._labels)
+
+    @cached_property
+    def terminated(self) -> Counter:
+        return TERMINATED.labels(*self._labels)
+
+    @cached_property
+    def received(self) -> Counter:
+        return RECEIVED.labels(*self._labels)
+
+    @cached_property
+    def dispatched(self) -> Counter:
+        return DISPATCHED.labels(*self._labels)
+
+    @cached_property
+    def initializations(self) -> Counter:
+        return INITIALIZATIONS.labels(*self._labels)
+
+    @cached_property
+    def capacity(self) -> Gauge:
+        return CAPACITY.labels(*self._labels)
+
+    @cached_property
+    def read_wait(self) -> Histogram:
+        return READ_WAIT.labels(*self._labels)
+
+    @cached_property
+    def _lists(self) -> Counter:
+        return LISTS.labels(*self._labels, "")
+
+    @cached_property
+    def _fetched(self) -> Counter:
+        return LIST_FETCHED.labels(*self._labels, "")
+
+    @cached_property
+    def _returned(self) -> Counter:
+        return LIST_RETURNED.labels(*self._labels)
+
+    @cached_property
+    def _from_cache(self) -> Counter:
+        return CONSISTENT_READS.labels(*self._labels, "true", "false")
+
+    @cached_property
+    def _revision(self) -> Gauge:
+        return RESOURCE_VERSION.labels(*self._labels)
 
     def count_objects(self, count: Callable[[], float]) -> None:
         """Shows how many there are from now on, counted anew at each scrape."""
-        self._objects.set_function(count)
+        OBJECTS.labels(*self._labels).set_function(count)
 
     def listed(self, *, fetched: int, returned: int) -> None:
         self._lists.inc()
@@ -85,10 +118,10 @@ class CacheMetrics:
         self._returned.inc(returned)
 
     def consistent_list(self, *, fallback: bool) -> None:
-        (self._from_store if fallback else self._from_cache).inc()
+        (CONSISTENT_READS.labels(*self._labels, "true", "true") if fallback else self._from_cache).inc()
 
     def resized(self, before: int, after: int) -> None:
-        (self._increases if after > before else self._decreases).inc()
+        (CAPACITY_INCREASES if after > before else CAPACITY_DECREASES).labels(*self._labels).inc()
         self.capacity.set(after)
 
     def reached(self, revision: int) -> None:

@@ -54,8 +54,6 @@ def _value(value: Any) -> Any:
 
 
 def _check(form: ServedForm, patched: Json) -> None:
-    if form.unknown_fields is None:
-        return
     try:
         unknown = form.unknown_fields(patched)
     except DecodeError as error:

@@ -35,7 +35,11 @@ class PortSet:
         return port in self.ports and bool(self._bits >> self.ports.index(port) & 1)
 
     def __iter__(self) -> Iterator[int]:
-        return (port for port in self.ports if port in self)
+        left = self._bits  # few of many are taken, so only those are looked at
+        while left:
+            lowest = left & -left
+            yield self.ports[lowest.bit_length() - 1]
+            left ^= lowest
 
     def __len__(self) -> int:
         return self._bits.bit_count()
