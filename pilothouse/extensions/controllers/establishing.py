@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pilothouse.extensions.controllers.definitions import Definitions
 from pilothouse.extensions.controllers.status_writer import StatusWriter
+from pilothouse.extensions.customresourcedefinitions.ca_bundle import ca_bundle_of
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED
-from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import ca_bundle_of
 from pilothouse.machinery.conditions import Condition, find_condition, is_true, set_condition
 from pilothouse.machinery.field import NOWHERE
 from pilothouse.machinery.objects import Json

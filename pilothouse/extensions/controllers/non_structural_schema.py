@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pilothouse.extensions.controllers.definitions import Definitions
 from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.conditions import NON_STRUCTURAL_SCHEMA
-from pilothouse.extensions.schema.definition.structure import unsupported_part, validate_structural
 from pilothouse.machinery.conditions import Condition, find_condition, remove_condition, set_condition
 from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.field import FieldError, invalid, root
@@ -38,7 +37,9 @@ class NonStructuralSchemaController:
 
 
 def condition_of(spec: Json) -> Condition | None:
-    """None where all is well."""
+    """None where all is well. What knows schemas is imported for the first definition: a start needs none of it."""
+    from pilothouse.extensions.schema.definition.structure import unsupported_part
+
     for version in spec.get("versions") or ():
         if why := unsupported_part(_schema(version)):
             message = f"failed to check validation schema for version {version['name']}: {why}"
@@ -52,6 +53,8 @@ def _schema(version: Json) -> Json:
 
 
 def _violations(spec: Json) -> Iterator[FieldError]:
+    from pilothouse.extensions.schema.definition.structure import validate_structural
+
     if spec.get("preserveUnknownFields"):
         yield invalid(root("spec", "preserveUnknownFields"), True, "must be false")
     for position, version in enumerate(spec.get("versions") or ()):

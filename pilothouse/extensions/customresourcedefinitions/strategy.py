@@ -1,4 +1,8 @@
-"""CustomResourceDefinitions: defaults, what writers may set, and the resource as it is declared."""
+"""CustomResourceDefinitions: defaults, what writers may set, and the resource as it is declared.
+
+Their validation knows schemas and expressions. It is imported with the first definition that somebody writes: a start
+needs none of it.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,6 @@ from typing import Any
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
-from pilothouse.extensions.customresourcedefinitions.unrecognized_formats import unrecognized_formats
-from pilothouse.extensions.customresourcedefinitions.validation.definition import (
-    validate_definition,
-    validate_definition_update,
-    validate_status_update,
-)
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion
@@ -49,10 +47,12 @@ class DefinitionStrategy(Strategy):
         _remember_storage_version(obj)
 
     def validate(self, obj: Json) -> Errors:
+        from pilothouse.extensions.customresourcedefinitions.validation.definition import validate_definition
+
         yield from validate_definition(obj)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        return [f"unrecognized format {quote(name)}" for name in unrecognized_formats(obj["spec"])]
+        return [_unrecognized(name) for name in _unrecognized_formats(obj)]
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         obj["status"] = deepcopy(old["status"])
@@ -61,12 +61,13 @@ class DefinitionStrategy(Strategy):
         _remember_storage_version(obj)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
+        from pilothouse.extensions.customresourcedefinitions.validation.definition import validate_definition_update
+
         yield from validate_definition_update(obj, old)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
-        known = set(unrecognized_formats(old["spec"]))
-        found = unrecognized_formats(obj["spec"])
-        return [f"unrecognized format {quote(name)}" for name in found if name not in known]
+        known = set(_unrecognized_formats(old))
+        return [_unrecognized(name) for name in _unrecognized_formats(obj) if name not in known]
 
 
 class DefinitionStatusStrategy(DefinitionStrategy):
@@ -76,10 +77,22 @@ class DefinitionStatusStrategy(DefinitionStrategy):
         obj["spec"] = old["spec"]
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
+        from pilothouse.extensions.customresourcedefinitions.validation.definition import validate_status_update
+
         yield from validate_status_update(obj, old)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return ()
+
+
+def _unrecognized_formats(obj: Json) -> Iterable[str]:
+    from pilothouse.extensions.customresourcedefinitions.unrecognized_formats import unrecognized_formats
+
+    return unrecognized_formats(obj["spec"])
+
+
+def _unrecognized(name: str) -> str:
+    return f"unrecognized format {quote(name)}"
 
 
 def storage_version(spec: Json) -> str | None:

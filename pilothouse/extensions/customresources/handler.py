@@ -21,7 +21,6 @@ from pilothouse.extensions.conversion.kept import KeptValues
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED, TERMINATING
 from pilothouse.extensions.customresources.admission import TerminatingAdmission
 from pilothouse.extensions.customresources.model import CustomResource
-from pilothouse.extensions.customresources.served import open_converting_registry, open_registry
 from pilothouse.extensions.customresources.serving import Serving, SharedRegistries, SharedRegistry, storage_shape
 from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.errors import BadRequest, MethodNotAllowed, NotFound
@@ -127,6 +126,9 @@ class CustomResources:
             self._retire(old, shared=shared is old.shared)
 
     def _registries(self, resource: CustomResource, shape: bytes) -> SharedRegistries:
+        # Imported with the first custom resource: a start needs none of what serves them.
+        from pilothouse.extensions.customresources.served import open_converting_registry, open_registry
+
         store, root = self._config.store, self._config.key_prefix
         if not resource.converts_by_webhook:
             return SharedRegistries(lambda _: open_registry(resource, store, root=root), shape)

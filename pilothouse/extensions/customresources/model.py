@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pilothouse.apiserver.registry.resource import Names
-from pilothouse.extensions.schema.compiled import CompiledSchema, compile_schema
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.kube_versions import preference
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
+
+if TYPE_CHECKING:
+    from pilothouse.extensions.schema.compiled import CompiledSchema
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,9 @@ class Schemas:
         """A version that there is not has a schema that knows no field."""
         name = version if version in self._schemas else ""
         if name not in self._compiled:
+            # Imported when the first schema is compiled: a start needs none.
+            from pilothouse.extensions.schema.compiled import compile_schema
+
             schema = self._schemas.get(name)
             self._compiled[name] = compile_schema(schema, preserve_unknown_fields=self._preserve)
         return self._compiled[name]

@@ -22,7 +22,6 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.extensions.conversion.converter import WebhookConverter
 from pilothouse.extensions.conversion.on_demand import converted, waiting
 from pilothouse.extensions.customresources.model import CustomResource
-from pilothouse.extensions.customresources.served import api_versions
 
 
 class SharedRegistry:
@@ -113,6 +112,9 @@ class Serving:
         return self._views[key]
 
     def _new_view(self, name: str) -> _View:
+        # Imported with the first custom resource: a start needs none of what serves them.
+        from pilothouse.extensions.customresources.served import api_versions
+
         registry, converter = self.shared.of(name).registry, self.shared.converter
         if converter is None:
             return _View(api_versions(self.resource, registry), self._installer)

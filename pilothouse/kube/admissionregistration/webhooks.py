@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilothouse.kube.admissionregistration.expressions import validate_match_conditions
 from pilothouse.kube.admissionregistration.match_resources import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
@@ -110,8 +109,15 @@ def _validate_webhook(hook: Json, path: Path, may: Leniency, *, mutating: bool) 
         yield from one_of(hook["reinvocationPolicy"], path.child("reinvocationPolicy"), REINVOCATION_POLICIES)
     yield from validate_client_config(part(hook, "clientConfig"), path.child("clientConfig"))
     if not may.match_conditions:
-        conditions = items(hook, "matchConditions")
-        yield from validate_match_conditions(conditions, path.child("matchConditions"), params=False)
+        yield from _validate_conditions(items(hook, "matchConditions"), path.child("matchConditions"))
+
+
+def _validate_conditions(conditions: Sequence[Json], path: Path) -> Errors:
+    if conditions:
+        # Imported with the first condition: a start needs no expressions.
+        from pilothouse.kube.admissionregistration.expressions import validate_match_conditions
+
+        yield from validate_match_conditions(conditions, path, params=False)
 
 
 def _validate_name(name: str, path: Path) -> Errors:

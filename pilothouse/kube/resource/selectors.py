@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from pilothouse.kube.parts import text
 from pilothouse.kube.resource.collections import validate_slice
-from pilothouse.machinery.cel.devices import compile_device_selector
-from pilothouse.machinery.cel.environment import CompilationFailed
 from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
 from pilothouse.machinery.objects import Json
 
@@ -28,6 +26,14 @@ def _validate_selector(selector: Json, path: Path) -> Errors:
     if len(expression.encode()) > MAX_EXPRESSION:
         yield too_long(where, MAX_EXPRESSION)
         return
+    yield from _validate_expression(expression, where)
+
+
+def _validate_expression(expression: str, where: Path) -> Errors:
+    # Imported with the first expression: a start needs none.
+    from pilothouse.machinery.cel.devices import compile_device_selector
+    from pilothouse.machinery.cel.environment import CompilationFailed
+
     try:
         found = compile_device_selector(expression).type
     except CompilationFailed as error:

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from pilothouse.extensions.customresourcedefinitions.ca_bundle import ca_bundle_of
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED
 from pilothouse.extensions.customresourcedefinitions.internal_form import InternalSpec
 from pilothouse.extensions.schema.correlation import same
@@ -129,12 +130,6 @@ def _has_understood_review(spec: Json) -> bool:
 
 def _allows_invalid_ca_bundle(old: Json) -> bool:
     return not is_true(old, ESTABLISHED) or any(validate_ca_bundle(ca_bundle_of(old["spec"]), NOWHERE))
-
-
-def ca_bundle_of(spec: Json) -> str:
-    """Of the conversion webhook, in base64. Empty where there is none."""
-    webhook = (spec.get("conversion") or {}).get("webhook") or {}
-    return (webhook.get("clientConfig") or {}).get("caBundle") or ""
 
 
 def _unchanged_schemas(spec: InternalSpec, old: InternalSpec) -> Iterator[str]:
