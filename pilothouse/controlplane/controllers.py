@@ -57,10 +57,10 @@ class _Controllers:
             self._stopped.set()
 
     async def _manage(self) -> None:
+        await self._ready.wait()
         from pilothouse.controllers.manager import ControllerManager
         from pilothouse.controlplane.controller_config import controller_config
 
-        await self._ready.wait()
         config = await asyncio.to_thread(controller_config, self._all_options)
         chosen = enabled(self._options.controllers)
         manager = ControllerManager(self._client, chosen, registry=REGISTRY, config=config, election=self._election())

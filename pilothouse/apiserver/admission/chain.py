@@ -68,11 +68,10 @@ class AdmissionChain:
 
 
 def _steps(plugins: Sequence[Plugin], type: str) -> _Steps:
+    sides = [(plugin, run) for plugin in plugins if (run := _side(plugin, type))]
     return {
         operation: [
-            _Step((plugin.name, type, operation.value), run)
-            for plugin in plugins
-            if plugin.handles(operation) and (run := _side(plugin, type))
+            _Step((plugin.name, type, operation.value), run) for plugin, run in sides if plugin.handles(operation)
         ]
         for operation in Operation
     }
