@@ -1,7 +1,9 @@
 """What a request costs inside the server: every filter, endpoint, registry, cache and store, but no socket and no TLS.
 
-request_path.py                    processor time of a GET, a create and an update, best of several rounds
-request_path.py --profile get      the same under cProfile, dearest functions first
+request_path.py                    processor time with RBAC, priority and fairness, and admission; without; and the ratio
+request_path.py --profile get      the load with all of them under cProfile, dearest functions first
+
+Both servers run in this process, and their rounds take turns, so that what else the machine does falls on both.
 """
 
 from __future__ import annotations
@@ -9,88 +11,106 @@ from __future__ import annotations
 import argparse
 import asyncio
 import cProfile
+import itertools
 import pstats
 import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
+import orjson
 import uvloop
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).parent))
 
-from in_process import CONFIG_MAPS, InProcessServer, in_process_server
+from servers.bodies import config_map, pod
+from servers.in_process import GUARDED, NAMESPACE, UNGUARDED, InProcess, in_process
 
 ROUNDS, PARALLEL = 12, 32
-VALUE = "v" * 1000
+CONFIG_MAPS, PODS, SECRETS = f"{NAMESPACE}/configmaps", f"{NAMESPACE}/pods", f"{NAMESPACE}/secrets"
+COUNTS = {"get": 1920, "create": 640, "create pod": 320, "update": 640, "list": 20}
+LISTED = 5000
 
 Load = Callable[[int], Awaitable[None]]
 
 
 class Loads:
-    def __init__(self, server: InProcessServer) -> None:
+    def __init__(self, server: InProcess) -> None:
         self._server = server
-        self._created = 0
+        self._numbers = itertools.count()
 
-    async def get(self, count: int) -> None:
-        for _ in range(count):
-            await self._server.open("GET", f"{CONFIG_MAPS}/one")
+    async def prepare(self) -> None:
+        await self._server.call("POST", CONFIG_MAPS, config_map("one"))
+        for number in range(PARALLEL):
+            await self._server.call("POST", CONFIG_MAPS, config_map(f"u{number}"))
+        secret = orjson.dumps({"metadata": {"generateName": "s-"}, "stringData": {"k": "v" * 1500}})
+        await _in_parallel(lambda _: self._server.call("POST", SECRETS, secret), LISTED)
 
-    async def create(self, count: int) -> None:
-        await self._in_parallel(self._create, count)
+    def named(self, name: str) -> Load:
+        work = {
+            "get": self._get,
+            "create": self._create,
+            "create pod": self._create_pod,
+            "update": self._update,
+            "list": self._list,
+        }[name]
+        return lambda count: _in_parallel(work, count)
 
-    async def update(self, count: int) -> None:
-        await self._in_parallel(self._update, count)
+    async def _get(self, _: int) -> None:
+        await self._server.call("GET", f"{CONFIG_MAPS}/one")
 
     async def _create(self, _: int) -> None:
-        self._created += 1
-        await self._write("POST", CONFIG_MAPS, f"c{self._created}", VALUE)
+        await self._server.call("POST", CONFIG_MAPS, config_map(f"c{next(self._numbers)}"))
+
+    async def _create_pod(self, _: int) -> None:
+        await self._server.call("POST", PODS, pod(f"p{next(self._numbers)}"))
 
     async def _update(self, number: int) -> None:
-        self._created += 1
         name = f"u{number % PARALLEL}"
-        await self._write("PUT", f"{CONFIG_MAPS}/{name}", name, f"{VALUE}{self._created}")
+        body = config_map(name, size=1000 + next(self._numbers) % 97)
+        await self._server.call("PUT", f"{CONFIG_MAPS}/{name}", body)
 
-    async def _write(self, method: str, path: str, name: str, value: str) -> None:
-        body = f'{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"k":"{value}"}}}}'
-        answer = await self._server.open(method, path, body.encode())
-        assert answer.status in (200, 201), answer.body
-
-    async def _in_parallel(self, work: Callable[[int], Awaitable[None]], count: int) -> None:
-        async def worker(first: int) -> None:
-            for number in range(first, count, PARALLEL):
-                await work(number)
-
-        await asyncio.gather(*(worker(first) for first in range(PARALLEL)))
+    async def _list(self, _: int) -> None:
+        response = await self._server.call("GET", SECRETS)
+        assert not isinstance(response.body, bytes)
+        async for _chunk in response.body:
+            pass
 
 
-async def main(profiled: str) -> None:
+async def _in_parallel(work: Callable[[int], Awaitable[object]], count: int) -> None:
+    async def worker(first: int) -> None:
+        for number in range(first, count, PARALLEL):
+            await work(number)
+
+    await asyncio.gather(*(worker(first) for first in range(PARALLEL)))
+
+
+async def main(profiled: str, chosen: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        async with in_process_server(Path(folder)) as server:
-            await server.create("one", data={"k": VALUE})
-            for number in range(PARALLEL):
-                await server.create(f"u{number}")
-            loads = Loads(server)
-            chosen: dict[str, tuple[Load, int]] = {
-                "get": (loads.get, 2000),
-                "create": (loads.create, 960),
-                "update": (loads.update, 960),
-            }
+        async with AsyncExitStack() as servers:
+            guarded = Loads(await servers.enter_async_context(in_process(Path(folder, "a"), *GUARDED)))
+            await guarded.prepare()
             if profiled:
-                await profile(*chosen[profiled])
+                await profile(guarded.named(profiled), COUNTS[profiled])
                 return
-            for name, (load, count) in chosen.items():
-                print(f"{name:8} {await best(load, count):6.1f} µs of processor time")
+            unguarded = Loads(await servers.enter_async_context(in_process(Path(folder, "b"), *UNGUARDED)))
+            await unguarded.prepare()
+            print(f"{'µs of processor time':24} {'guarded':>9} {'unguarded':>9} {'ratio':>6}")
+            for name in chosen:
+                with_all, without = await best([guarded.named(name), unguarded.named(name)], COUNTS[name])
+                print(f"{name:24} {with_all:9.1f} {without:9.1f} {with_all / without:6.2f}")
 
 
-async def best(load: Load, count: int) -> float:
-    rounds = []
+async def best(loads: list[Load], count: int) -> list[float]:
+    rounds: list[list[float]] = [[] for _ in loads]
     for _ in range(ROUNDS):
-        start = time.process_time()
-        await load(count)
-        rounds.append((time.process_time() - start) / count * 1e6)
-    return min(rounds)
+        for load, times in zip(loads, rounds, strict=True):
+            start = time.process_time()
+            await load(count)
+            times.append((time.process_time() - start) / count * 1e6)
+    return [min(times) for times in rounds]
 
 
 async def profile(load: Load, count: int) -> None:
@@ -99,10 +119,12 @@ async def profile(load: Load, count: int) -> None:
     profiler.enable()
     await load(count)
     profiler.disable()
-    pstats.Stats(profiler).sort_stats("tottime").print_stats(30)
+    pstats.Stats(profiler).sort_stats("tottime").print_stats(60)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--profile", choices=["get", "create", "update"], default="")
-    uvloop.run(main(parser.parse_args().profile))
+    parser.add_argument("--profile", choices=list(COUNTS), default="")
+    parser.add_argument("loads", nargs="*", default=list(COUNTS))
+    options = parser.parse_args()
+    uvloop.run(main(options.profile, options.loads))

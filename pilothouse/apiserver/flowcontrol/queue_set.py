@@ -12,6 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import field
+from operator import attrgetter
 
 from pilothouse.apiserver.flowcontrol.demand import SeatDemand
 from pilothouse.apiserver.flowcontrol.pacing import Pacer
@@ -48,7 +49,9 @@ class Ticket:
 
 @dataclass(slots=True, eq=False)
 class Queue:
+    index: int
     waiting: deque[Ticket] = field(default_factory=deque)
+    seats_waiting: int = 0  # of all that wait
     executing: int = 0
     seats_in_use: int = 0
     next_r: float = 0.0  # the virtual time at which its next request begins
@@ -59,7 +62,7 @@ class Queue:
 
     @property
     def waiting_work(self) -> float:
-        return sum(ticket.work for ticket in self.waiting)
+        return self.seats_waiting * _ESTIMATED_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ class QueueSet:
         self.waiting = 0
         self.dispatched = self.rejected = self.timed_out = self.cancelled = 0
         self.queues: list[Queue] = []
+        self._busy: dict[Queue, None] = {}  # those of the queues that are not idle, mostly few of many
         self.demand = SeatDemand(now)
         self._pacer = pacer
         self.now = now
@@ -94,7 +98,7 @@ class QueueSet:
         self.queuing = queuing
         self.limit = limit
         while len(self.queues) < queuing.queues:
-            self.queues.append(Queue())
+            self.queues.append(Queue(len(self.queues)))
         self._drop_surplus()
         self._dispatch_all()
 
@@ -121,16 +125,14 @@ class QueueSet:
         self._pacer.call_later(self._dispatch_one)
         self._dispatch_all()
         assert ticket.turn is not None
+        limit = asyncio.get_running_loop().call_later(timeout, self._time_out, ticket, ticket.turn)
         try:
-            async with asyncio.timeout(timeout):
-                await ticket.turn
-        except TimeoutError:
-            self.timed_out += 1
-            self._leave(ticket)
-            raise Rejected("time-out") from None
+            await ticket.turn
         except asyncio.CancelledError:
             self._cancel(ticket)
             raise
+        finally:
+            limit.cancel()
 
     def finish(self, ticket: Ticket) -> None:
         """Gives the seats to whoever is next."""
@@ -147,11 +149,18 @@ class QueueSet:
     def _finish_in_queue(self, ticket: Ticket, queue: Queue) -> None:
         queue.executing -= 1
         queue.seats_in_use -= ticket.seats
+        self._rest(queue)
         # It was charged an estimate when it began.
         queue.next_r -= ticket.seats * (_ESTIMATED_SECONDS - (self.now() - ticket.started))
         self._bound(queue)
         if len(self.queues) > max(self.queuing.queues, 0):
             self._drop_surplus()
+
+    def _time_out(self, ticket: Ticket, turn: asyncio.Future[None]) -> None:
+        if not turn.done():
+            self.timed_out += 1
+            self._leave(ticket)
+            turn.set_exception(Rejected("time-out"))
 
     def _enqueue(self, ticket: Ticket, entropy: int) -> None:
         self._sync()
@@ -166,6 +175,8 @@ class QueueSet:
         ticket.queue, ticket.arrival_r = queue, self._r
         ticket.turn = asyncio.get_running_loop().create_future()
         queue.waiting.append(ticket)
+        queue.seats_waiting += ticket.seats
+        self._busy[queue] = None
         self.waiting += 1
         self.seats_waiting += ticket.seats
         self._note_demand()
@@ -175,7 +186,7 @@ class QueueSet:
         hand = deal(entropy, deck=self.queuing.queues, hand=self.queuing.hand)
         self._dealt += 1
         turned = hand[self._dealt % len(hand) :] + hand[: self._dealt % len(hand)]
-        return min((self.queues[card] for card in turned), key=lambda queue: queue.waiting_work)
+        return min((self.queues[card] for card in turned), key=_seats_waiting)
 
     def _dispatch_all(self) -> None:
         while self.waiting and self.seats_in_use < self.limit and self._pacer.begin():
@@ -202,6 +213,7 @@ class QueueSet:
         if not self._fits(ticket.seats):
             return False
         queue.waiting.popleft()
+        queue.seats_waiting -= ticket.seats
         self.waiting -= 1
         self.seats_waiting -= ticket.seats
         queue.executing += 1
@@ -215,18 +227,13 @@ class QueueSet:
 
     def _next_queue(self) -> Queue:
         """The one whose next request would be done first in virtual time, the search beginning behind the last."""
-        count = len(self.queues)
-        best, best_at = None, 0.0
-        for step in range(1, count + 1):
-            index = (self._robin + step) % count
-            queue = self.queues[index]
-            if not queue.waiting:
-                continue
-            finish = queue.next_r + queue.waiting[0].work
-            if best is None or finish < best_at:
-                best, best_at, chosen = queue, finish, index
-        assert best is not None, "called only while somebody waits"
-        self._robin = chosen
+        behind, count = self._robin + 1, len(self.queues)
+
+        def turn(queue: Queue) -> tuple[float, int]:
+            return queue.next_r + queue.waiting[0].work, (queue.index - behind) % count
+
+        best = min((queue for queue in self._busy if queue.waiting), key=turn)
+        self._robin = best.index
         return best
 
     def _run(self, ticket: Ticket) -> None:
@@ -253,11 +260,17 @@ class QueueSet:
         if ticket not in ticket.queue.waiting:
             return
         ticket.queue.waiting.remove(ticket)
+        ticket.queue.seats_waiting -= ticket.seats
+        self._rest(ticket.queue)
         self.waiting -= 1
         self.seats_waiting -= ticket.seats
         self.rejected += 1
         self._bound(ticket.queue)
         self._note_demand()
+
+    def _rest(self, queue: Queue) -> None:
+        if queue.is_idle:
+            self._busy.pop(queue, None)
 
     def _bound(self, queue: Queue) -> None:
         """A queue saves up nothing while it has nothing to do."""
@@ -268,9 +281,8 @@ class QueueSet:
         """Virtual time is what each of the busy queues has got, were all served alike: the seats that are really in
         use, not those that could be, since what is paced runs later and not longer."""
         now = self.now()
-        active = sum(1 for queue in self.queues if not queue.is_idle)
-        if active:
-            self._r += self.seats_in_use / active * (now - self._at)
+        if self._busy:
+            self._r += self.seats_in_use / len(self._busy) * (now - self._at)
         self._at = now
 
     def _drop_surplus(self) -> None:
@@ -279,3 +291,6 @@ class QueueSet:
 
     def _note_demand(self) -> None:
         self.demand.set(self.seats_in_use + self.seats_waiting)
+
+
+_seats_waiting = attrgetter("seats_waiting")

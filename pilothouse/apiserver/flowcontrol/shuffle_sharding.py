@@ -6,6 +6,7 @@ A flow that floods fills the queues of its hand; another, with even one queue ou
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 
 
 def flow_hash(schema: str, distinguisher: str) -> int:
@@ -13,7 +14,8 @@ def flow_hash(schema: str, distinguisher: str) -> int:
     return int.from_bytes(digest[:8], "little")
 
 
-def deal(entropy: int, *, deck: int, hand: int) -> list[int]:
+@lru_cache(maxsize=4096)
+def deal(entropy: int, *, deck: int, hand: int) -> tuple[int, ...]:
     """`hand` different cards of `deck`, the same for the same entropy.
 
     The remainders are positions among the cards not yet dealt; each is moved past those dealt before it.
@@ -28,4 +30,4 @@ def deal(entropy: int, *, deck: int, hand: int) -> list[int]:
             if card >= earlier:
                 card += 1
         cards.append(card)
-    return cards
+    return tuple(cards)

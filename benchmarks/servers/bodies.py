@@ -1,0 +1,31 @@
+"""The objects that are written under load."""
+
+from __future__ import annotations
+
+import orjson
+
+
+def config_map(name: str, *, size: int = 1000, generate: bool = False) -> bytes:
+    return _object("ConfigMap", name, generate=generate, data={"k": "x" * size})
+
+
+def pod(name: str, *, generate: bool = False) -> bytes:
+    """One such as a Deployment makes: a container with a port, a probe, resources, environment and a volume."""
+    container = {
+        "name": "web",
+        "image": "registry.k8s.io/nginx:1.27",
+        "ports": [{"containerPort": 8080, "name": "http"}],
+        "env": [{"name": "LEVEL", "value": "info"}, {"name": "REGION", "value": "eu"}],
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}},
+        "readinessProbe": {"httpGet": {"path": "/ready", "port": "http"}},
+        "volumeMounts": [{"name": "config", "mountPath": "/etc/web"}],
+    }
+    spec = {"containers": [container], "volumes": [{"name": "config", "configMap": {"name": "web"}}]}
+    return _object("Pod", name, generate=generate, labels={"app": "web"}, spec=spec)
+
+
+def _object(kind: str, name: str, *, generate: bool, labels: dict[str, str] | None = None, **fields: object) -> bytes:
+    metadata: dict[str, object] = {"generateName" if generate else "name": name}
+    if labels:
+        metadata["labels"] = labels
+    return orjson.dumps({"apiVersion": "v1", "kind": kind, "metadata": metadata, **fields})

@@ -1,0 +1,106 @@
+"""A whole server in this process, made from flags as `pilothouse serve` makes it, but with no socket before it.
+
+Requests are made by a user whose rights come from a RoleBinding, and who is nobody special to priority and fairness.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import orjson
+
+from pilothouse.apiserver.filters.chain import handler_chain
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.server.run import RunConfig, Runner
+from pilothouse.controlplane.config import new_config
+from pilothouse.controlplane.options.admission import DEFAULT_ON
+from pilothouse.controlplane.options.completion import complete
+from pilothouse.controlplane.options.options import Options
+from pilothouse.controlplane.run import prepare
+from pilothouse.controlplane.serving import Certificates
+from pilothouse.controlplane.storage import open_store
+
+GUARDED = ("--authorization-mode=RBAC",)
+"""As a server runs by default, and with RBAC."""
+UNGUARDED = (
+    "--authorization-mode=AlwaysAllow",
+    "--enable-priority-and-fairness=false",
+    f"--disable-admission-plugins={','.join(sorted(DEFAULT_ON))}",
+)
+NAMESPACE = "/api/v1/namespaces/default"
+_ROLE_BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
+_ADMIN, _USER = "admin", "user"
+_BINDING = {
+    "metadata": {"name": "bench"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+    "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bench"}],
+}
+
+
+class InProcess:
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+
+    async def call(self, method: str, path: str, body: bytes = b"", *, token: str = _USER) -> Response:
+        """Raises AssertionError for an answer that is no success."""
+
+        async def read_body(limit: int) -> bytes:
+            return body
+
+        headers = [
+            (b"host", b"127.0.0.1:6443"),
+            (b"user-agent", b"h2load nghttp2/1.52.0"),
+            (b"authorization", b"Bearer %b" % token.encode()),
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+        ]
+        response = await self._handler(Request(method, path, "", headers, read_body, client=("127.0.0.1", 40000)))
+        assert response.status in (200, 201), response.body
+        return response
+
+
+@asynccontextmanager
+async def in_process(folder: Path, *flags: str) -> AsyncIterator[InProcess]:
+    folder.mkdir(exist_ok=True)
+    tokens = folder / "tokens.csv"
+    tokens.write_text(f'{_ADMIN},admin,admin,"system:masters"\n{_USER},bench,bench\n')
+    flags = (*flags, f"--data-dir={folder}/data", f"--token-auth-file={tokens}", "--secure-port=0")
+    options = complete(Options.parse(flags)).validate()
+    Certificates.ensure(options)
+    store = await open_store(options)
+    config = new_config(options, store)
+    config.kube.address.listens_on(6443)
+    prepared = prepare(config)
+    stop, ready = asyncio.Event(), asyncio.Event()
+    runner = Runner(prepared, RunConfig(serving=(), drain=lambda _: asyncio.sleep(0)))
+    running = asyncio.create_task(runner.run(stop, ready=ready.set))
+    try:
+        await ready.wait()
+        server = InProcess(handler_chain(prepared.server.handler, config.chain))
+        await _bind(server)
+        yield server
+    finally:
+        stop.set()
+        await running
+        await store.close()
+
+
+async def _bind(server: InProcess) -> None:
+    """Waits until RBAC has heard of the binding, and the account that pods run as is there."""
+    await server.call("POST", _ROLE_BINDINGS, orjson.dumps(_BINDING), token=_ADMIN)
+    for path in (f"{NAMESPACE}/configmaps", f"{NAMESPACE}/serviceaccounts/default"):
+        await _until_answered(server, path)
+
+
+async def _until_answered(server: InProcess, path: str) -> None:
+    for _ in range(200):
+        try:
+            await server.call("GET", path)
+        except AssertionError:
+            await asyncio.sleep(0.05)
+        else:
+            return
+    raise SystemExit(f"GET {path} was not answered")
