@@ -1,6 +1,6 @@
 """What a request costs inside the server: every filter, endpoint, registry, cache and store, but no socket and no TLS.
 
-request_path.py                    processor time with RBAC, priority and fairness, and admission; without; and the ratio
+request_path.py                    processor time with RBAC, fair queuing and admission, without, and the ratio
 request_path.py --profile get      the load with all of them under cProfile, dearest functions first
 
 Both servers run in this process, and their rounds take turns, so that what else the machine does falls on both.
@@ -16,9 +16,10 @@ import pstats
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import orjson
 import uvloop
@@ -79,10 +80,12 @@ class Loads:
             pass
 
 
-async def _in_parallel(work: Callable[[int], Awaitable[object]], count: int) -> None:
+async def _in_parallel(work: Callable[[int], Coroutine[Any, Any, object]], count: int) -> None:
+    """As from so many connections: each request is a task of its own."""
+
     async def worker(first: int) -> None:
         for number in range(first, count, PARALLEL):
-            await work(number)
+            await asyncio.create_task(work(number))
 
     await asyncio.gather(*(worker(first) for first in range(PARALLEL)))
 

@@ -17,7 +17,7 @@ from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.server.run import RunConfig, Runner
 from pilothouse.controlplane.config import new_config
 from pilothouse.controlplane.options.admission import DEFAULT_ON
-from pilothouse.controlplane.options.completion import complete
+from pilothouse.controlplane.options.completion import CompletedOptions, complete
 from pilothouse.controlplane.options.options import Options
 from pilothouse.controlplane.run import prepare
 from pilothouse.controlplane.serving import Certificates
@@ -64,11 +64,7 @@ class InProcess:
 
 @asynccontextmanager
 async def in_process(folder: Path, *flags: str) -> AsyncIterator[InProcess]:
-    folder.mkdir(exist_ok=True)
-    tokens = folder / "tokens.csv"
-    tokens.write_text(f'{_ADMIN},admin,admin,"system:masters"\n{_USER},bench,bench\n')
-    flags = (*flags, f"--data-dir={folder}/data", f"--token-auth-file={tokens}", "--secure-port=0")
-    options = complete(Options.parse(flags)).validate()
+    options = _options(folder, flags)
     Certificates.ensure(options)
     store = await open_store(options)
     config = new_config(options, store)
@@ -86,6 +82,14 @@ async def in_process(folder: Path, *flags: str) -> AsyncIterator[InProcess]:
         stop.set()
         await running
         await store.close()
+
+
+def _options(folder: Path, flags: tuple[str, ...]) -> CompletedOptions:
+    folder.mkdir(exist_ok=True)
+    tokens = folder / "tokens.csv"
+    tokens.write_text(f'{_ADMIN},admin,admin,"system:masters"\n{_USER},bench,bench\n')
+    flags = (*flags, f"--data-dir={folder}/data", f"--token-auth-file={tokens}", "--secure-port=0")
+    return complete(Options.parse(flags)).validate()
 
 
 async def _bind(server: InProcess) -> None:

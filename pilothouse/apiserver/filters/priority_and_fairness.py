@@ -5,7 +5,6 @@ again. Watches take them only until they begin; other long-running requests take
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.filters.max_in_flight import READ_ONLY, InFlight
@@ -30,6 +29,7 @@ class FlowControl:
 
 def with_priority_and_fairness(control: FlowControl) -> Filter:
     controller, stats_of = control.controller, control.stats_of
+    pacer = controller.pacer
 
     def wrap(handler: Handler) -> Handler:
         reading, writing = InFlight("readOnly"), InFlight("mutating")
@@ -47,6 +47,8 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
             kind = reading if request.info.verb in READ_ONLY else writing
             kind.count += 1
             try:
+                if not flow.level.is_exempt and not pacer.begin():
+                    await pacer.wait(flow.level.line, flow.entropy, work.seats)
                 response = await handler(request)
             except BaseException:
                 seats.give_back()
@@ -56,7 +58,7 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
             if isinstance(response.body, bytes) or is_watch:
                 seats.give_back()
             else:
-                response.body = _until_read(response.body, seats)
+                response.body = _UntilRead(response.body, seats)
             return response
 
         return take_turns
@@ -65,7 +67,7 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
 
 
 async def _take_seats(flow: Flow, ticket: Ticket, wait_limit: float) -> None:
-    labels = (flow.level.name, flow.schema.name)
+    labels = flow.labels
     try:
         if not flow.level.queues.start(ticket):
             await flow.level.queues.wait(ticket, flow.entropy, timeout=wait_limit)
@@ -93,19 +95,34 @@ class _Seats:
         if ticket is None:
             return
         queues = self._flow.level.queues
-        EXECUTION.observe((self._flow.level.name, self._flow.schema.name), queues.now() - ticket.started)
+        EXECUTION.observe(self._flow.labels, queues.now() - ticket.started)
         if self._work.lingering:
             asyncio.get_running_loop().call_later(self._work.lingering, queues.finish, ticket)
         else:
             queues.finish(ticket)
 
 
-async def _until_read(body: Stream, seats: _Seats) -> AsyncIterator[bytes]:
-    try:
-        async for chunk in body:
-            yield chunk
-    finally:
-        seats.give_back()
-        close = getattr(body, "aclose", None)
+class _UntilRead:
+    """A stream that gives the seats back when it has ended or failed, or is closed, even before it began."""
+
+    __slots__ = ("_body", "_seats")
+
+    def __init__(self, body: Stream, seats: _Seats) -> None:
+        self._body = body
+        self._seats = seats
+
+    def __aiter__(self) -> _UntilRead:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            return await anext(self._body)
+        except BaseException:
+            self._seats.give_back()
+            raise
+
+    async def aclose(self) -> None:
+        self._seats.give_back()
+        close = getattr(self._body, "aclose", None)
         if close is not None:
             await close()

@@ -37,13 +37,18 @@ class Flow:
     entropy: int
     headers: tuple[tuple[bytes, bytes], ...]
 
+    @property
+    def labels(self) -> tuple[str, str]:
+        """Under which its requests are counted."""
+        return self.level.name, self.schema.name
+
 
 class FlowController:
     def __init__(self, limit: int, *, begin_at_once: int, now: Callable[[], float] = time.monotonic) -> None:
         """`limit` is how many seats there are, `begin_at_once` how many requests begin in one turn of the loop."""
         self._limit = limit
         self._now = now
-        self._pacer = Pacer(begin_at_once)
+        self.pacer = Pacer(begin_at_once)
         self._schemas: list[FlowSchema] = []
         self._flows: dict[object, Flow] = {}  # by all that decides about it; emptied when the configuration changes
         self.levels: dict[str, PriorityLevel] = {}
@@ -63,7 +68,7 @@ class FlowController:
         for name, config in wanted.items():
             level = self.levels.get(name)
             if level is None:
-                self.levels[name] = level = new_level(config, self._pacer, self._now)
+                self.levels[name] = level = new_level(config, self._now)
             level.uid, level.spec = (config.get("metadata") or {}).get("uid") or "", config["spec"]
             level.quiescing = False
         for name in [name for name in self.levels if name not in wanted]:

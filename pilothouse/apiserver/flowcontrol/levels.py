@@ -8,7 +8,7 @@ from math import ceil
 
 from pilothouse.apiserver.flowcontrol.allocation import Allocation, Claim, allocate
 from pilothouse.apiserver.flowcontrol.demand import DemandStats
-from pilothouse.apiserver.flowcontrol.pacing import Pacer
+from pilothouse.apiserver.flowcontrol.pacing import Line
 from pilothouse.apiserver.flowcontrol.queue_set import QueueSet, Queuing
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, uid_of
@@ -20,6 +20,8 @@ class PriorityLevel:
     uid: str
     spec: Json
     queues: QueueSet
+    line: Line = field(default_factory=Line)
+    """Those who have seats, and wait to begin."""
     stats: DemandStats = field(default_factory=DemandStats)
     nominal: int = 0
     minimum: int = 0
@@ -63,8 +65,8 @@ class PriorityLevel:
         self.maximum = self.nominal + extra
 
 
-def new_level(config: Json, pacer: Pacer, now: Callable[[], float]) -> PriorityLevel:
-    queues = QueueSet(Queuing(0), pacer=pacer, now=now)
+def new_level(config: Json, now: Callable[[], float]) -> PriorityLevel:
+    queues = QueueSet(Queuing(0), now=now)
     return PriorityLevel(name_of(config), uid_of(config), config["spec"], queues)
 
 

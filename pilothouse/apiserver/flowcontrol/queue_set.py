@@ -15,7 +15,6 @@ from dataclasses import field
 from operator import attrgetter
 
 from pilothouse.apiserver.flowcontrol.demand import SeatDemand
-from pilothouse.apiserver.flowcontrol.pacing import Pacer
 from pilothouse.apiserver.flowcontrol.shuffle_sharding import deal
 from pilothouse.machinery.dataclass import dataclass
 
@@ -75,7 +74,7 @@ class Queuing:
 
 
 class QueueSet:
-    def __init__(self, queuing: Queuing, *, pacer: Pacer, now: Callable[[], float]) -> None:
+    def __init__(self, queuing: Queuing, *, now: Callable[[], float]) -> None:
         self.limit = 0
         self.seats_in_use = 0
         self.seats_waiting = 0
@@ -85,7 +84,6 @@ class QueueSet:
         self.queues: list[Queue] = []
         self._busy: dict[Queue, None] = {}  # those of the queues that are not idle, mostly few of many
         self.demand = SeatDemand(now)
-        self._pacer = pacer
         self.now = now
         self._r = 0.0
         self._at = now()
@@ -111,7 +109,7 @@ class QueueSet:
         ticket.arrived = ticket.started = self.now()
         unlimited = self.queuing.queues < 0
         fits = unlimited or self._fits(ticket.seats)
-        if fits and not self.waiting and (self.queuing.queues <= 0 or self._pacer.begin()):
+        if fits and not self.waiting:
             self._run(ticket)
             return True
         if self.queuing.queues <= 0:
@@ -122,7 +120,6 @@ class QueueSet:
     async def wait(self, ticket: Ticket, entropy: int, *, timeout: float) -> None:
         """Returns when the request's turn has come, and it must be finished. Raises Rejected."""
         self._enqueue(ticket, entropy)
-        self._pacer.call_later(self._dispatch_one)
         self._dispatch_all()
         assert ticket.turn is not None
         limit = asyncio.get_running_loop().call_later(timeout, self._time_out, ticket, ticket.turn)
@@ -165,7 +162,6 @@ class QueueSet:
     def _enqueue(self, ticket: Ticket, entropy: int) -> None:
         self._sync()
         queue = self._choose(entropy)
-        # Those that wait for nothing but the next turn will have taken their seats by then.
         taken = self.seats_in_use + self.seats_waiting
         if taken >= self.limit and len(queue.waiting) >= self.queuing.length:
             self.rejected += 1
@@ -189,17 +185,8 @@ class QueueSet:
         return min((self.queues[card] for card in turned), key=_seats_waiting)
 
     def _dispatch_all(self) -> None:
-        while self.waiting and self.seats_in_use < self.limit and self._pacer.begin():
-            if not self._dispatch():
-                return
-        if self.waiting and self.seats_in_use < self.limit:
-            self._pacer.call_later(self._dispatch_one)
-
-    def _dispatch_one(self) -> bool:
-        """For the pacer: whether there is more to begin after this one."""
-        if not self.waiting or self.seats_in_use >= self.limit or not self._pacer.begin():
-            return bool(self.waiting) and self.seats_in_use < self.limit
-        return self._dispatch() and bool(self.waiting) and self.seats_in_use < self.limit
+        while self.waiting and self.seats_in_use < self.limit and self._dispatch():
+            pass
 
     def _dispatch(self) -> bool:
         """False when the one whose turn it is must wait for more seats."""

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from pilothouse.apiserver.flowcontrol.allocation import Claim, allocate
 from pilothouse.apiserver.flowcontrol.demand import DemandStats, SeatDemand
-from pilothouse.apiserver.flowcontrol.pacing import Pacer
 from pilothouse.apiserver.flowcontrol.queue_set import QueueSet, Queuing, Rejected, Ticket
 from pilothouse.apiserver.flowcontrol.shuffle_sharding import deal, flow_hash
 
@@ -28,7 +27,7 @@ class Clock:
 
 
 def queue_set(limit: int, queuing: Queuing = QUEUES, clock: Clock | None = None) -> QueueSet:
-    made = QueueSet(queuing, pacer=Pacer(1000), now=clock or Clock())
+    made = QueueSet(queuing, now=clock or Clock())
     made.configure(queuing, limit=limit)
     return made
 
@@ -177,23 +176,6 @@ async def test_seats_are_never_given_twice_and_nobody_is_forgotten(seed: int, li
         done = sum(1 for task in tasks if task.done()) if not running else 0
     await asyncio.gather(*tasks, return_exceptions=True)
     assert (queues.waiting, queues.seats_waiting, queues.seats_in_use) == (0, 0, 0)
-
-
-async def test_in_one_turn_of_the_loop_no_more_begin_than_are_let_and_the_rest_follow():
-    queues = QueueSet(QUEUES, pacer=Pacer(2), now=Clock())
-    queues.configure(QUEUES, limit=100)
-    begun: list[int] = []
-
-    async def one(number: int) -> None:
-        ticket = Ticket(1)
-        await begin(queues, ticket, "a")
-        begun.append(number)
-
-    tasks = [asyncio.ensure_future(one(number)) for number in range(10)]
-    await asyncio.sleep(0)
-    assert len(begun) == 2
-    await asyncio.gather(*tasks)
-    assert len(begun) == 10
 
 
 @given(
