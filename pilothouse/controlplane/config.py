@@ -20,7 +20,7 @@ from pilothouse.apiserver.server.resource_config import parse_runtime_config
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
-from pilothouse.controlplane.authentication import build_authenticator, build_token_authenticator
+from pilothouse.controlplane.authentication.setup import Authentication, set_up_authentication
 from pilothouse.controlplane.authorization.setup import Authorization, set_up_authorization
 from pilothouse.controlplane.front_proxy import FrontProxy, front_proxy
 from pilothouse.controlplane.options.admission import AdmissionOptions
@@ -64,10 +64,12 @@ def new_config(options: CompletedOptions, store: Store) -> Config:
     address = PublicAddress(_endpoint_ip(options), options.secure_serving.secure_port)
     proxy = front_proxy(options)
     authorization = set_up_authorization(options.authorization)
-    parts = _Parts(options, registries, authorization, service_account_config(options), address, proxy)
+    accounts = service_account_config(options)
+    authentication = set_up_authentication(options, accounts, registries, proxy)
+    parts = _Parts(options, registries, authentication, authorization, accounts, address, proxy)
     generic, audit = _generic(parts), _audit(options)
     chain = replace(_chain(parts, generic), auditing=audit.auditing if audit else None)
-    background = dict(authorization.background) | ({"audit": audit.run} if audit else {})
+    background = {**authentication.background, **authorization.background} | ({"audit": audit.run} if audit else {})
     return Config(options, generic, _kube(parts, generic), chain, proxy.client, background)
 
 
@@ -95,6 +97,7 @@ class _Parts:
 
     options: CompletedOptions
     registries: Registries
+    authentication: Authentication
     authorization: Authorization
     service_accounts: ServiceAccountConfig
     address: PublicAddress
@@ -107,7 +110,6 @@ class _Parts:
 
 def _generic(parts: _Parts) -> GenericConfig:
     options, store = parts.options, parts.registries.store
-    tokens = build_token_authenticator(options.authentication, parts.service_accounts, parts.registries)
     return GenericConfig(
         store=store,
         key_prefix=options.etcd.prefix,
@@ -117,8 +119,8 @@ def _generic(parts: _Parts) -> GenericConfig:
         ),
         resources=parse_runtime_config(options.api_enablement.runtime_config),
         features=FeatureGates(options.features.feature_gates),
-        authenticator=build_authenticator(parts.front_proxy, client_cas(options), tokens),
-        tokens=tokens,
+        authenticator=parts.authentication.authenticator,
+        tokens=parts.authentication.tokens,
         api_audiences=parts.service_accounts.audiences,
         flow_control=_flow_controller(options),
         authorizer=parts.authorization.authorizer,
@@ -189,7 +191,8 @@ def _chain(parts: _Parts, generic: GenericConfig) -> ChainConfig:
     return ChainConfig(
         authenticator=generic.authenticator,
         authorizer=generic.authorizer,
-        anonymous=options.authentication.anonymous_auth,
+        anonymous=parts.authentication.anonymous.enabled,
+        anonymous_paths=frozenset(parts.authentication.anonymous.paths),
         request_timeout=options.generic.request_timeout,
         max_requests_inflight=options.generic.max_requests_inflight,
         max_mutating_requests_inflight=options.generic.max_mutating_requests_inflight,

@@ -70,7 +70,7 @@ def test_positional_arguments_are_refused() -> None:
 
 PROBLEMS = [
     ("--tracing-config-file=/x", "--tracing-config-file is not supported by this version"),
-    ("--enable-bootstrap-token-auth", "--enable-bootstrap-token-auth is not supported by this version"),
+    ("--enable-logs-handler", "--enable-logs-handler is not supported by this version"),
     ("--request-timeout=-1s", "--request-timeout can not be negative value"),
     ("--max-requests-inflight=-1", "--max-requests-inflight can not be negative value"),
     ("--goaway-chance=0.5", "--goaway-chance can not be less than 0 or greater than 0.02"),
@@ -114,6 +114,27 @@ PROBLEMS = [
     (
         "--authorization-config=/x --authorization-mode=RBAC",
         "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags",
+    ),
+    ("--authentication-config=/no/such", "open /no/such: no such file or directory"),
+    (
+        "--authentication-config=/x --oidc-issuer-url=https://a --oidc-client-id=b",
+        "authentication-config file and oidc-* flags are mutually exclusive",
+    ),
+    (
+        "--oidc-issuer-url=https://a",
+        "oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set",
+    ),
+    (
+        "--oidc-issuer-url=https://a --oidc-client-id=b --oidc-signing-algs=HS256",
+        'oidc: unsupported signing alg: "HS256"',
+    ),
+    (
+        "--oidc-issuer-url=http://a --oidc-client-id=b",
+        'jwt[0].issuer.url: Invalid value: "http://a": URL scheme must be https',
+    ),
+    (
+        "--authentication-token-webhook-version=v2",
+        'unsupported authentication webhook version "v2", supported versions are "v1", "v1beta1"',
     ),
     ("--authorization-config=/no/such", "open /no/such: no such file or directory"),
     ("--token-auth-file=/no/such", "--token-auth-file: no such file: /no/such"),

@@ -15,9 +15,14 @@ _SUCCESS, _FAILURE = ("success",), ("failure",)
 
 
 def with_authentication(
-    authenticator: Authenticator, *, anonymous: bool = False, front_proxy: Sequence[RequestHeaders] = (STANDARD,)
+    authenticator: Authenticator,
+    *,
+    anonymous: bool = False,
+    anonymous_paths: frozenset[str] = frozenset(),
+    front_proxy: Sequence[RequestHeaders] = (STANDARD,),
 ) -> Filter:
-    """A request that shows no credentials anybody here reads is anonymous where that is allowed.
+    """A request that shows no credentials anybody here reads is anonymous where that is allowed; with `anonymous_paths`
+    only there.
 
     Wrong credentials of a kind that is read, such as an unknown bearer token, are refused by their authenticator.
     `front_proxy` are the headers in which proxies name users: they go no further, whoever sent them.
@@ -26,7 +31,7 @@ def with_authentication(
     def wrap(handler: Handler) -> Handler:
         async def authenticate(request: Request) -> Response:
             user = await authenticator.authenticate(request)
-            if user is None and anonymous:
+            if user is None and anonymous and (not anonymous_paths or request.path in anonymous_paths):
                 user = ANONYMOUS_USER
             if user is None:
                 AUTHENTICATION_ATTEMPTS.inc(_FAILURE)

@@ -37,6 +37,8 @@ class ChainConfig:
     authenticator: Authenticator
     authorizer: Authorizer
     anonymous: bool = True
+    anonymous_paths: frozenset[str] = frozenset()
+    """Where users may be anonymous; everywhere if there are none."""
     request_timeout: float = 60.0
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
@@ -55,7 +57,12 @@ def handler_chain(api: Handler, config: ChainConfig) -> Handler:
     filters: list[Filter] = [
         *_before_authentication(config),
         with_failed_authentication_audit(config.auditing),
-        with_authentication(config.authenticator, anonymous=config.anonymous, front_proxy=config.front_proxy),
+        with_authentication(
+            config.authenticator,
+            anonymous=config.anonymous,
+            anonymous_paths=config.anonymous_paths,
+            front_proxy=config.front_proxy,
+        ),
         with_audit(config.auditing),
         with_impersonation(config.authorizer),
         _limited(config),

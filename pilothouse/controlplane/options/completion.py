@@ -6,6 +6,7 @@ import logging
 import os
 from dataclasses import fields, replace
 
+from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.controlplane.options.authorization import ALWAYS_ALLOW, NOT_WITH_CONFIG, AuthorizationOptions
 from pilothouse.controlplane.options.misc import DEFAULT_SERVICE_CLUSTER_IP_RANGE
 from pilothouse.controlplane.options.options import Options
@@ -45,7 +46,8 @@ def complete(options: Options) -> CompletedOptions:
         completed,
         pilothouse=replace(options.pilothouse, data_dir=data_dir, kubeconfig_out=os.path.abspath(kubeconfig)),
         authorization=authorization,
-        authentication=replace(options.authentication, anonymous_auth=_anonymous(options, authorization.modes)),
+        authentication=_authentication(options, authorization.modes),
+        oidc=replace(options.oidc, given=any(name.startswith("oidc-") for name in options.given)),
         misc=replace(options.misc, service_cluster_ip_range=ranges),
         generic=replace(options.generic, advertise_address=_advertise_address(options)),
         controllers=replace(options.controllers, leader_elect=_leader_elect(options)),
@@ -57,6 +59,12 @@ def _authorization(options: Options) -> AuthorizationOptions:
     if given.config:
         return replace(given, given_beside_config=not NOT_WITH_CONFIG.isdisjoint(options.given))
     return replace(given, modes=given.modes or (ALWAYS_ALLOW,))
+
+
+def _authentication(options: Options, modes: tuple[str, ...]) -> AuthenticationOptions:
+    beside = frozenset(name for name in options.given if name == "anonymous-auth" or name.startswith("oidc-"))
+    anonymous = _anonymous(options, modes)
+    return replace(options.authentication, anonymous_auth=anonymous, given_beside_config=beside)
 
 
 def _anonymous(options: Options, modes: tuple[str, ...]) -> bool:

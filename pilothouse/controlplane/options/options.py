@@ -26,9 +26,11 @@ from pilothouse.controlplane.options.insecure_serving import InsecureServingOpti
 from pilothouse.controlplane.options.kubelet import KubeletOptions
 from pilothouse.controlplane.options.logs import LogsOptions
 from pilothouse.controlplane.options.misc import MiscOptions
+from pilothouse.controlplane.options.oidc import OIDCOptions
 from pilothouse.controlplane.options.pilothouse import PilothouseOptions
 from pilothouse.controlplane.options.request_header import RequestHeaderOptions
 from pilothouse.controlplane.options.secure_serving import SecureServingOptions
+from pilothouse.controlplane.options.token_webhook import TokenWebhookOptions
 from pilothouse.machinery.dataclass import dataclass
 
 SECTIONS: dict[str, type[Any]] = {
@@ -39,6 +41,8 @@ SECTIONS: dict[str, type[Any]] = {
     "audit": AuditOptions,
     "features": FeatureOptions,
     "authentication": AuthenticationOptions,
+    "oidc": OIDCOptions,
+    "token_webhook": TokenWebhookOptions,
     "authorization": AuthorizationOptions,
     "api_enablement": APIEnablementOptions,
     "admission": AdmissionOptions,
@@ -62,6 +66,8 @@ class Options:
     audit: AuditOptions = field(default_factory=AuditOptions)
     features: FeatureOptions = field(default_factory=FeatureOptions)
     authentication: AuthenticationOptions = field(default_factory=AuthenticationOptions)
+    oidc: OIDCOptions = field(default_factory=OIDCOptions)
+    token_webhook: TokenWebhookOptions = field(default_factory=TokenWebhookOptions)
     authorization: AuthorizationOptions = field(default_factory=AuthorizationOptions)
     api_enablement: APIEnablementOptions = field(default_factory=APIEnablementOptions)
     admission: AdmissionOptions = field(default_factory=AdmissionOptions)

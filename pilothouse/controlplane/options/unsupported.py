@@ -6,22 +6,20 @@ from pilothouse.controlplane.flags.declare import Flag
 from pilothouse.controlplane.flags.values import BOOL, STRING
 
 _BOOLEANS = """
-    emulation-forward-compatible enable-bootstrap-token-auth enable-logs-handler
+    emulation-forward-compatible enable-logs-handler
     log-json-split-stream log-text-split-stream
-    runtime-config-emulation-forward-compatible service-account-lookup
+    runtime-config-emulation-forward-compatible
 """
 
 _VALUES = """
     admission-control allow-metric-labels allow-metric-labels-manifest
-    authentication-config authentication-token-webhook-cache-ttl authentication-token-webhook-config-file
-    authentication-token-webhook-version cert-dir coordinated-leadership-lease-duration
+    cert-dir coordinated-leadership-lease-duration
     coordinated-leadership-renew-deadline coordinated-leadership-retry-period debug-socket-path
     disabled-metrics
     egress-selector-config-file emulated-version etcd-servers-overrides
     kubelet-read-only-port kubernetes-service-node-port
     log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec min-compatibility-version
-    oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url oidc-required-claim
-    oidc-signing-algs oidc-username-claim oidc-username-prefix peer-advertise-ip peer-advertise-port peer-ca-file
+    peer-advertise-ip peer-advertise-port peer-ca-file
     service-account-signing-endpoint
     strict-transport-security-directives tls-curve-preferences tracing-config-file vmodule
 """

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pilothouse.apiserver.authn.authorities import AuthorityFiles
-from pilothouse.apiserver.authn.bearer import BearerAuthenticator, UnionTokenAuthenticator
+from pilothouse.apiserver.authn.bearer import BearerAuthenticator
 from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticator
 from pilothouse.apiserver.authn.tokens import StaticTokens, read_token_file
 from pilothouse.apiserver.authn.union import UnionAuthenticator
@@ -15,6 +15,7 @@ from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
 from pilothouse.controlplane.front_proxy import FrontProxy
 from pilothouse.controlplane.options.authentication import AuthenticationOptions
+from pilothouse.kube.authentication.bootstrap_tokens import BootstrapTokens
 from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
@@ -24,20 +25,25 @@ from pilothouse.kube.serviceaccount.legacy import LegacyValidator, SecretUses
 from pilothouse.kube.serviceaccount.validator import Validator
 
 
-def build_token_authenticator(
+def built_in_tokens(
     options: AuthenticationOptions, service_accounts: ServiceAccountConfig, registries: Registries
-) -> TokenAuthenticator:
-    """Raises ValueError when the token file makes no sense, OSError when it can not be read."""
+) -> list[TokenAuthenticator]:
+    """For tokens that are known without asking anybody else, in their order.
+
+    Raises ValueError when the token file makes no sense, OSError when it can not be read.
+    """
     users = read_token_file(Path(options.token_auth_file)) if options.token_auth_file else {}
     objects = StoredObjects(registries)
-    legacy = LegacyValidator(objects, SecretUses(OwnAccess(registries.open(SECRETS))))
-    return UnionTokenAuthenticator(
-        [
-            StaticTokens(users, service_accounts.audiences),
-            ServiceAccountTokenAuthenticator(service_accounts, Validator(objects)),
-            ServiceAccountTokenAuthenticator(service_accounts, legacy, issuers=(LEGACY_ISSUER,)),
-        ]
-    )
+    uses = SecretUses(OwnAccess(registries.open(SECRETS)))
+    legacy = LegacyValidator(objects, uses, lookup=options.service_account_lookup)
+    tokens: list[TokenAuthenticator] = [
+        StaticTokens(users, service_accounts.audiences),
+        ServiceAccountTokenAuthenticator(service_accounts, Validator(objects)),
+        ServiceAccountTokenAuthenticator(service_accounts, legacy, issuers=(LEGACY_ISSUER,)),
+    ]
+    if options.bootstrap_tokens:
+        tokens.append(BootstrapTokens(objects.secret, service_accounts.audiences))
+    return tokens
 
 
 def build_authenticator(proxy: FrontProxy, client_cas: Iterable[Path], tokens: TokenAuthenticator) -> Authenticator:

@@ -1,0 +1,58 @@
+"""Authenticates the tokens of one issuer, or of several: each token is for the issuer that it names."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+
+from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity
+from pilothouse.apiserver.authn.jwt.claims import ClaimMapper
+from pilothouse.apiserver.authn.jwt.key_set import DEFAULT_PACE, Pace, RemoteKeySet
+from pilothouse.apiserver.authn.jwt.metrics import LATENCY
+from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
+from pilothouse.apiserver.authn.jwt.verification import Verifier, unverified_issuer
+from pilothouse.apiserver.authn.user import User
+
+
+class JWTAuthenticator:
+    """Knows tokens of its issuer only."""
+
+    def __init__(
+        self, settings: IssuerSettings, *, pace: Pace = DEFAULT_PACE, now: Callable[[], float] = time.time
+    ) -> None:
+        """Raises ValueError."""
+        self.issuer = settings.url
+        self.keys = RemoteKeySet(settings, pace=pace)
+        self._verifier = Verifier(settings, self.keys, now)
+        self._mapper = ClaimMapper(settings)
+        self._hash = "sha256:" + hashlib.sha256(settings.url.encode()).hexdigest()
+
+    async def authenticate(self, token: str) -> User:
+        """The token claims to be of this issuer. Raises InvalidToken."""
+        start, result = time.perf_counter(), "failure"
+        try:
+            if not self.keys.ready:
+                raise InvalidToken("oidc: authenticator not initialized")
+            user = await self._mapper.user_of(await self._verifier.verify(token))
+            result = "success"
+            return user
+        finally:
+            LATENCY.observe((result, self._hash), time.perf_counter() - start)
+
+
+class JWTAuthenticators:
+    """The tokens are meant for the server's own audiences, whatever their issuers call them."""
+
+    def __init__(self, authenticators: Sequence[JWTAuthenticator], audiences: Sequence[str] = ()) -> None:
+        self.authenticators = tuple(authenticators)
+        self._by_issuer = {each.issuer: each for each in authenticators}
+        self._audiences = tuple(audiences)
+
+    async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
+        wanted = self._audiences if audiences is None else tuple(audiences)
+        meant_for = tuple(audience for audience in wanted if audience in self._audiences)
+        if audiences is not None and not meant_for:
+            return None
+        authenticator = self._by_issuer.get(unverified_issuer(token) or "")
+        return None if authenticator is None else TokenIdentity(await authenticator.authenticate(token), meant_for)

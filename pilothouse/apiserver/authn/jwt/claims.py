@@ -1,0 +1,156 @@
+"""From the claims of a token that was verified to the user that they stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pilothouse.apiserver.authn.interface import InvalidToken
+from pilothouse.apiserver.authn.jwt.expressions import (
+    ClaimExpressions,
+    compiled_on_claims,
+    compiled_on_user,
+    user_fulfils,
+)
+from pilothouse.apiserver.authn.jwt.settings import IssuerSettings, Mapping
+from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
+from pilothouse.apiserver.cel.expression import Expression
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+
+_CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
+_STRINGS = "expression must return a string or a list of strings"
+
+
+class ClaimMapper:
+    def __init__(self, settings: IssuerSettings) -> None:
+        self._settings = settings
+        self._username, self._groups, self._uid = map(_compiled, (settings.username, settings.groups, settings.uid))
+        self._extra = [(key, compiled_on_claims(source)) for key, source in settings.extra]
+        self._claim_rules = [(rule, compiled_on_claims(rule.expression)) for rule in settings.claim_rules]
+        self._user_rules = [(rule, compiled_on_user(rule.expression)) for rule in settings.user_rules]
+
+    async def user_of(self, claims: Json) -> User:
+        """Raises InvalidToken."""
+        seen = ClaimExpressions(claims)
+        user = User(
+            await self._name(claims, seen),
+            groups=tuple(await self._groups_of(claims, seen)),
+            uid=await self._uid_of(claims, seen),
+            extra=await self._extra_of(claims, seen),
+        )
+        self._check_required(claims)
+        await self._check_rules(seen, user)
+        settled = ALL_AUTHENTICATED in user.groups
+        return user if settled else User(user.name, user.uid, (*user.groups, ALL_AUTHENTICATED), user.extra)
+
+    async def _name(self, claims: Json, seen: ClaimExpressions) -> str:
+        if self._username is not None:
+            found = await _value(seen, self._username, "username claim")
+            if not isinstance(found, str):
+                why = "username claim expression must return a string"
+                raise InvalidToken(f"oidc: error evaluating username claim expression: {why}")
+            if not found:
+                raise InvalidToken("oidc: empty username via CEL expression is not allowed")
+            return found
+        mapping = self._settings.username
+        name = _text(claims, mapping.claim, f"parse username claims {quote(mapping.claim)}")
+        if mapping.claim == "email" and claims.get("email_verified", True) is not True:
+            raise InvalidToken("oidc: email not verified")
+        return mapping.prefix + name
+
+    async def _groups_of(self, claims: Json, seen: ClaimExpressions) -> list[str]:
+        mapping = self._settings.groups
+        if self._groups is not None:
+            return _strings(await _value(seen, self._groups, "group claim"), "group claim expression")
+        if not mapping.claim:
+            return []
+        if mapping.claim not in claims:
+            _refuse_distributed(claims, mapping.claim)
+            return []
+        found = claims[mapping.claim]
+        groups = [found] if isinstance(found, str) else found
+        if groups is None:
+            return []
+        if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
+            raise InvalidToken(f"oidc: parse groups claim {quote(mapping.claim)}: {_STRINGS}")
+        return [mapping.prefix + group for group in groups]
+
+    async def _uid_of(self, claims: Json, seen: ClaimExpressions) -> str:
+        if self._uid is None:
+            claim = self._settings.uid.claim
+            return _text(claims, claim, f"parse uid claim {quote(claim)}") if claim else ""
+        found = await _value(seen, self._uid, "uid claim")
+        if not isinstance(found, str):
+            why = "uid claim expression must return a string"
+            raise InvalidToken(f"oidc: error evaluating uid claim expression: {why}")
+        return found
+
+    async def _extra_of(self, claims: Json, seen: ClaimExpressions) -> dict[str, tuple[str, ...]]:
+        extra: dict[str, tuple[str, ...]] = {}
+        if isinstance(claims.get("jti"), str):
+            extra[_CREDENTIAL_ID] = (f"JTI={claims['jti']}",)
+        for key, expression in self._extra:
+            what = f"extra claim expression: {expression.source}"
+            values = _strings(await seen.value(expression), what)
+            if values:
+                extra[key] = tuple(values)
+        return extra
+
+    def _check_required(self, claims: Json) -> None:
+        for claim, wanted in self._settings.required_claims:
+            if claim not in claims:
+                raise InvalidToken(f"oidc: required claim {claim} not present in ID token")
+            found = _text(claims, claim, f"parse claim {claim}")
+            if found != wanted:
+                raise InvalidToken(f"oidc: required claim {claim} value does not match. Got = {found}, want = {wanted}")
+
+    async def _check_rules(self, seen: ClaimExpressions, user: User) -> None:
+        for rule, expression in self._claim_rules:
+            if await _value(seen, expression, "claim validation", "") is not True:
+                failed = f"validation expression '{rule.expression}' failed: {rule.message}"
+                raise InvalidToken(f"oidc: error evaluating claim validation expression: {failed}")
+        for rule, expression in self._user_rules:
+            try:
+                fulfilled = await user_fulfils(expression, user)
+            except InvalidToken as error:
+                raise InvalidToken(f"oidc: error evaluating user info validation rule: {error}") from None
+            if not fulfilled:
+                failed = f"validation expression '{rule.expression}' failed: {rule.message}"
+                raise InvalidToken(f"oidc: error evaluating user info validation rule: {failed}")
+
+
+def _compiled(mapping: Mapping) -> Expression | None:
+    return compiled_on_claims(mapping.expression) if mapping.expression else None
+
+
+async def _value(seen: ClaimExpressions, expression: Expression, what: str, suffix: str = "") -> Any:
+    try:
+        return await seen.value(expression)
+    except InvalidToken as error:
+        raise InvalidToken(f"oidc: error evaluating {what} expression{suffix}: {error}") from None
+
+
+def _text(claims: Json, claim: str, doing: str) -> str:
+    if claim not in claims:
+        raise InvalidToken(f"oidc: {doing}: claim not present")
+    if not isinstance(claims[claim], str):
+        raise InvalidToken(f"oidc: {doing}: the claim is no string")
+    found: str = claims[claim]
+    return found
+
+
+def _strings(value: Any, what: str) -> list[str]:
+    if value is None:
+        return []
+    found = [value] if isinstance(value, str) else value
+    if not isinstance(found, list | tuple) or not all(isinstance(each, str) for each in found):
+        raise InvalidToken(f"oidc: error evaluating {what}: {_STRINGS}")
+    return [each for each in found if each]
+
+
+def _refuse_distributed(claims: Json, claim: str) -> None:
+    """A user without the groups that they have elsewhere would be somebody else."""
+    names = claims.get("_claim_names")
+    if isinstance(names, dict) and claim in names:
+        why = f"claim {quote(claim)} is kept elsewhere, and is not fetched from there"
+        raise InvalidToken(f"oidc: could not expand distributed claims: {why}")

@@ -1,0 +1,192 @@
+"""The keys of an issuer, as it publishes them.
+
+They are fetched in the background, again and again until that works. A token that was signed with a key that is not
+known makes them be fetched again: once for all who wait, and not more often than now and then, whoever asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from pilothouse.apiserver.authn.jwt.metrics import JWKS_FETCHES
+from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
+
+if TYPE_CHECKING:
+    import aiohttp
+
+_log = logging.getLogger(__name__)
+
+_TIMEOUT = 30.0
+_MAX_ANSWER = 1 << 20
+
+
+class KeysUnavailable(Exception):
+    """The issuer did not answer, or not with keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedKey:
+    id: str
+    key: Any
+    """As the verifying library wants it."""
+    algorithms: tuple[str, ...]
+    """Those that a key of this type can have been used with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    again_after_failure: float = 10.0
+    at_most_every: float = 1.0
+    wait_for_keys: float = 5.0
+    """How long a request waits for keys that it needs."""
+
+
+DEFAULT_PACE = Pace()
+
+
+class RemoteKeySet:
+    def __init__(self, settings: IssuerSettings, *, pace: Pace = DEFAULT_PACE) -> None:
+        """Raises ValueError for CAs that make no sense."""
+        self._settings = settings
+        self._pace = pace
+        self._tls = tls_context(settings.certificate_authority)
+        self._keys_url = ""
+        self._keys: tuple[PublishedKey, ...] = ()
+        self._fetched = float("-inf")
+        self._fetching: asyncio.Task[None] | None = None
+        self.problem = f'oidc: authenticator for issuer "{settings.url}" is not initialized'
+        """Why there are no keys; empty once there are."""
+
+    @property
+    def keys(self) -> Sequence[PublishedKey]:
+        return self._keys
+
+    @property
+    def ready(self) -> bool:
+        return not self.problem
+
+    async def run(self) -> None:
+        """Returns when there are keys."""
+        while True:
+            try:
+                return await self._initialize()
+            except KeysUnavailable as error:
+                self.problem = str(error)
+                _log.error("oidc authenticator: initializing plugin: %s", error)
+            await asyncio.sleep(self._pace.again_after_failure)
+
+    async def refresh(self) -> None:
+        """Fetches the keys once more, unless that was just done. What fails leaves the keys as they were."""
+        if self._fetching is None:
+            if time.monotonic() - self._fetched < self._pace.at_most_every:
+                return
+            self._fetching = asyncio.create_task(self._fetch_again())
+        try:
+            async with asyncio.timeout(self._pace.wait_for_keys):
+                await asyncio.shield(self._fetching)
+        except TimeoutError:
+            _log.warning("the keys of %s take long", self._settings.url)
+
+    async def _fetch_again(self) -> None:
+        try:
+            await self._fetch()
+        except KeysUnavailable as error:
+            _log.error("oidc authenticator: fetching keys: %s", error)
+        finally:
+            self._fetching = None
+
+    async def _initialize(self) -> None:
+        document = await self._get(self._settings.configuration_url)
+        if document.get("issuer") != self._settings.url:
+            said = document.get("issuer")
+            raise KeysUnavailable(f"oidc: issuer URL provided to client ({self._settings.url}) did not match {said!r}")
+        url = document.get("jwks_uri")
+        if not isinstance(url, str) or not url.startswith("https://"):
+            raise KeysUnavailable("provider did not return JWKS URL")
+        self._keys_url = url
+        await self._fetch()
+        self.problem = ""
+
+    async def _fetch(self) -> None:
+        self._fetched = time.monotonic()
+        try:
+            document = await self._get(self._keys_url)
+            listed = document.get("keys")
+            if not isinstance(listed, list):
+                raise KeysUnavailable("oidc: the answer has no keys")
+            self._keys = tuple(filter(None, map(_published, listed)))
+        except KeysUnavailable:
+            JWKS_FETCHES.inc(("failure", self._settings.url))
+            raise
+        JWKS_FETCHES.inc(("success", self._settings.url))
+
+    async def _get(self, url: str) -> Json:
+        import aiohttp
+
+        try:
+            async with asyncio.timeout(_TIMEOUT), aiohttp.ClientSession() as session:
+                return await self._exchange(session, url)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise KeysUnavailable(f"Get {url}: {error or type(error).__name__}") from None
+
+    async def _exchange(self, session: aiohttp.ClientSession, url: str) -> Json:
+        async with session.get(url, ssl=self._tls, allow_redirects=False) as response:
+            body = b""
+            async for chunk in response.content.iter_any():
+                body += chunk
+                if len(body) > _MAX_ANSWER:
+                    raise KeysUnavailable(f"Get {url}: the answer is too large")
+            if response.status != 200:
+                raise KeysUnavailable(f"Get {url}: {response.status} {response.reason}")
+        try:
+            found = orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            raise KeysUnavailable(f"Get {url}: {error}") from None
+        if not isinstance(found, dict):
+            raise KeysUnavailable(f"Get {url}: the answer is no object")
+        return found
+
+
+def tls_context(authorities: str) -> ssl.SSLContext:
+    """Raises ValueError."""
+    try:
+        return ssl.create_default_context(cadata=authorities or None)
+    except ssl.SSLError:
+        raise ValueError("data does not contain any valid RSA or ECDSA certificates") from None
+
+
+_ALGORITHMS = {
+    ("RSA", None): ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    ("EC", "P-256"): ("ES256",),
+    ("EC", "P-384"): ("ES384",),
+    ("EC", "P-521"): ("ES512",),
+}
+
+
+def _published(listed: Any) -> PublishedKey | None:
+    """None for keys that sign no tokens here, such as those for encryption or with a shared secret."""
+    import jwt
+
+    if not isinstance(listed, dict) or listed.get("use") not in (None, "sig"):
+        return None
+    kind = listed.get("kty")
+    algorithms = _ALGORITHMS.get((kind, listed.get("crv") if kind == "EC" else None))  # type: ignore[arg-type]
+    if algorithms is None:
+        return None
+    if isinstance(named := listed.get("alg"), str):
+        algorithms = tuple(each for each in algorithms if each == named)
+    try:
+        public = {name: value for name, value in listed.items() if name not in ("d", "p", "q", "dp", "dq", "qi", "alg")}
+        key = jwt.PyJWK.from_dict(public, algorithm=algorithms[0] if algorithms else None).key
+    except (jwt.PyJWTError, ValueError, TypeError, KeyError):
+        return None
+    return PublishedKey(str(listed.get("kid") or ""), key, algorithms)

@@ -1,0 +1,129 @@
+"""Whether a token is what it says: signed by a key of its issuer, for us, and good now. Nothing in it is believed
+before."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode
+from binascii import Error as Base64Error
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+
+from pilothouse.apiserver.authn.interface import InvalidToken
+from pilothouse.apiserver.authn.jwt.key_set import PublishedKey, RemoteKeySet
+from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+
+LONGEST_TOKEN = 1 << 17
+_NOT_BEFORE_LEEWAY = 300.0
+_GOOGLE = "accounts.google.com"
+
+
+class Verifier:
+    def __init__(self, settings: IssuerSettings, keys: RemoteKeySet, now: Callable[[], float]) -> None:
+        self._settings = settings
+        self._keys = keys
+        self._now = now
+
+    async def verify(self, token: str) -> Json:
+        """The claims. Raises InvalidToken."""
+        claims = claims_in(token)
+        header = _header_of(token)
+        if claims is None or header is None:
+            raise _wrong("oidc: malformed jwt")
+        self._check(claims)
+        algorithm = header.get("alg")
+        if algorithm not in self._settings.algorithms:
+            allowed = f"[{' '.join(map(quote, self._settings.algorithms))}]"
+            raise _wrong(
+                f"oidc: id token signed with unsupported algorithm, expected {allowed} got {quote(str(algorithm))}"
+            )
+        if header.get("crit") is not None or not await self._is_signed(token, header, algorithm):
+            raise _wrong("failed to verify signature: failed to verify id token signature")
+        return claims
+
+    def _check(self, claims: Json) -> None:
+        """What can be told without the signature, so that wrong tokens cost little."""
+        meant_for = _audiences(claims.get("aud"))
+        if not set(meant_for) & set(self._settings.audiences):
+            got = f"got [{' '.join(map(quote, meant_for))}]"
+            if len(self._settings.audiences) == 1:
+                raise _wrong(f"oidc: expected audience {quote(self._settings.audiences[0])} {got}")
+            wanted = f"[{' '.join(map(quote, sorted(self._settings.audiences)))}]"
+            raise _wrong(f"oidc: expected audience in {wanted} {got}")
+        expiry, not_before = _moment(claims, "exp"), _moment(claims, "nbf")
+        if expiry is None or self._now() > expiry:
+            raise _wrong(f"oidc: token is expired (Token Expiry: {expiry or 'none'})")
+        if not_before is not None and self._now() + _NOT_BEFORE_LEEWAY < not_before:
+            raise _wrong("oidc: current time before the nbf (not before) time")
+
+    async def _is_signed(self, token: str, header: Json, algorithm: str) -> bool:
+        if _signed_by(token, self._candidates(header), algorithm):
+            return True
+        before = self._keys.keys
+        await self._keys.refresh()
+        return self._keys.keys is not before and _signed_by(token, self._candidates(header), algorithm)
+
+    def _candidates(self, header: Json) -> list[PublishedKey]:
+        named = header.get("kid")
+        return [key for key in self._keys.keys if not named or key.id == named]
+
+
+def _signed_by(token: str, keys: Sequence[PublishedKey], algorithm: str) -> bool:
+    import jwt
+
+    for key in keys:
+        if algorithm not in key.algorithms:
+            continue
+        try:
+            jwt.PyJWS().decode(token, key.key, algorithms=[algorithm])
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
+            continue
+        return True
+    return False
+
+
+def _wrong(why: str) -> InvalidToken:
+    return InvalidToken(f"oidc: verify token: {why}")
+
+
+def unverified_issuer(token: str) -> str | None:
+    """Whose token this claims to be; None for what is no token."""
+    claims = claims_in(token)
+    issuer = claims.get("iss") if claims is not None else None
+    if not isinstance(issuer, str):
+        return None
+    return f"https://{_GOOGLE}" if issuer == _GOOGLE else issuer
+
+
+def claims_in(token: str) -> Json | None:
+    """Not verified."""
+    parts = token.split(".") if len(token) <= LONGEST_TOKEN else ()
+    return _part(parts[1]) if len(parts) == 3 else None
+
+
+def _header_of(token: str) -> Json | None:
+    return _part(token.partition(".")[0])
+
+
+def _part(encoded: str) -> Json | None:
+    if "=" in encoded or not encoded.isascii():
+        return None
+    try:
+        found = orjson.loads(urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
+    except (Base64Error, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _audiences(said: Any) -> list[str]:
+    if isinstance(said, str):
+        return [said]
+    return [each for each in said if isinstance(each, str)] if isinstance(said, list) else []
+
+
+def _moment(claims: Json, name: str) -> float | None:
+    said = claims.get(name)
+    return float(said) if isinstance(said, int | float) and not isinstance(said, bool) else None

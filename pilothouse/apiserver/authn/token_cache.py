@@ -1,0 +1,72 @@
+"""Remembers for a while whose token a token is, or that it is nobody's. Who asks meanwhile waits for the same answer.
+
+Tokens are known by a keyed digest, so that neither the memory nor the time of a look-up says anything about them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from collections.abc import Sequence
+
+from pilothouse.apiserver.authn.interface import InvalidToken, TokenAuthenticator, TokenIdentity
+from pilothouse.apiserver.expiring_cache import ExpiringCache
+from pilothouse.machinery.dataclass import dataclass
+
+_REMEMBERED = 4096
+_SHARED_TIMEOUT = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    identity: TokenIdentity | None = None
+    problems: tuple[str, ...] = ()
+
+
+class CachedTokens:
+    def __init__(
+        self, authenticator: TokenAuthenticator, *, success_ttl: float, failure_ttl: float, errors: bool = False
+    ) -> None:
+        """`errors`: whether it is remembered, too, what was wrong with a token."""
+        self._authenticator = authenticator
+        self._success_ttl = success_ttl
+        self._failure_ttl = failure_ttl
+        self._errors = errors
+        self._key = secrets.token_bytes(32)
+        self._outcomes: ExpiringCache[bytes, _Outcome] = ExpiringCache(_REMEMBERED)
+        self._asking: dict[bytes, asyncio.Task[_Outcome]] = {}
+
+    async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
+        key = self._digest(token, audiences)
+        outcome = self._outcomes.get(key) or await self._shared(key, token, audiences)
+        if outcome.problems:
+            raise InvalidToken(*outcome.problems)
+        return outcome.identity
+
+    async def _shared(self, key: bytes, token: str, audiences: Sequence[str] | None) -> _Outcome:
+        """A client that goes away does not take the answer from the others."""
+        task = self._asking.get(key)
+        if task is None:
+            task = self._asking[key] = asyncio.create_task(self._ask(key, token, audiences))
+            task.add_done_callback(lambda _: self._asking.pop(key, None))
+        return await asyncio.shield(task)
+
+    async def _ask(self, key: bytes, token: str, audiences: Sequence[str] | None) -> _Outcome:
+        try:
+            async with asyncio.timeout(_SHARED_TIMEOUT):
+                outcome = _Outcome(await self._authenticator.authenticate_token(token, audiences))
+        except InvalidToken as error:
+            outcome = _Outcome(problems=tuple(map(str, error.args)))
+        except TimeoutError:
+            return _Outcome(problems=("context deadline exceeded",))
+        if not outcome.problems or self._errors:
+            self._outcomes.put(key, outcome, ttl=self._success_ttl if outcome.identity else self._failure_ttl)
+        return outcome
+
+    def _digest(self, token: str, audiences: Sequence[str] | None) -> bytes:
+        parts = [token, *(("-",) if audiences is None else ("+", *audiences))]
+        framed = b"".join(
+            len(raw).to_bytes(4) + raw for raw in (each.encode("utf-8", "surrogateescape") for each in parts)
+        )
+        return hmac.digest(self._key, framed, "sha256")

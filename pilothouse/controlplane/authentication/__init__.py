@@ -1,0 +1,1 @@
+"""Who users are: the authenticators that flags and a configuration file ask for."""

@@ -1,0 +1,114 @@
+"""Authentication as the options ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pilothouse.apiserver.authn.bearer import UnionTokenAuthenticator
+from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticator
+from pilothouse.controlplane.authentication.build import build_authenticator, built_in_tokens
+from pilothouse.controlplane.authentication.settings import AnonymousSettings, AuthenticationSettings
+from pilothouse.controlplane.front_proxy import FrontProxy
+from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.controlplane.options.files import content
+from pilothouse.controlplane.options.oidc import OIDCOptions
+from pilothouse.controlplane.serving import client_cas
+from pilothouse.kube.served import Registries
+from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.machinery.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
+    from pilothouse.controlplane.authentication.reload import ConfiguredIssuers
+
+
+@dataclass(frozen=True, slots=True)
+class Authentication:
+    authenticator: Authenticator
+    tokens: TokenAuthenticator
+    """Those that `authenticator` reads."""
+    anonymous: AnonymousSettings
+    background: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
+
+
+def set_up_authentication(
+    options: CompletedOptions, service_accounts: ServiceAccountConfig, registries: Registries, proxy: FrontProxy
+) -> Authentication:
+    """Raises ValueError, OSError when a file that an option names makes no sense."""
+    data = content(options.authentication.config) if options.authentication.config else b""
+    settings = _settings(options, service_accounts, data)
+    tokens = built_in_tokens(options.authentication, service_accounts, registries)
+    background: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}
+    if settings.issuers or data:
+        issuers = _issuers(settings, service_accounts)
+        tokens.append(issuers)
+        background["keys of issuers"] = issuers.run
+        if data:
+            background["authentication configuration"] = _follow(options, issuers, settings, service_accounts, data)
+    if options.token_webhook.config_file:
+        tokens.append(_webhook(options, service_accounts))
+    union = UnionTokenAuthenticator(tokens)
+    anonymous = settings.anonymous or AnonymousSettings(options.authentication.anonymous_auth)
+    return Authentication(build_authenticator(proxy, client_cas(options), union), union, anonymous, background)
+
+
+def _settings(options: CompletedOptions, service_accounts: ServiceAccountConfig, data: bytes) -> AuthenticationSettings:
+    if data:
+        from pilothouse.controlplane.authentication.configuration import read_authentication_configuration
+
+        return read_authentication_configuration(data, disallowed_issuers=service_accounts.issuers)
+    return (
+        AuthenticationSettings((issuer_of_flags(options.oidc),)) if options.oidc.enabled else AuthenticationSettings()
+    )
+
+
+def issuer_of_flags(options: OIDCOptions) -> IssuerSettings:
+    from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
+    from pilothouse.apiserver.authn.jwt.settings import Mapping as ClaimMapping
+
+    prefix = options.username_prefix
+    if not prefix and options.username_claim != "email":
+        prefix = f"{options.issuer_url}#"
+    return IssuerSettings(
+        options.issuer_url,
+        (options.client_id,),
+        username=ClaimMapping(options.username_claim, "" if prefix == "-" else prefix),
+        groups=ClaimMapping(options.groups_claim, options.groups_prefix),
+        required_claims=tuple(options.required_claims.items()),
+        certificate_authority=content(options.ca_file).decode() if options.ca_file else "",
+        algorithms=options.signing_algs,
+    )
+
+
+def _issuers(settings: AuthenticationSettings, service_accounts: ServiceAccountConfig) -> ConfiguredIssuers:
+    # Verifying and expressions are much to load for servers that know no other issuer.
+    from pilothouse.controlplane.authentication.reload import ConfiguredIssuers
+
+    return ConfiguredIssuers(settings.issuers, service_accounts.audiences)
+
+
+def _follow(
+    options: CompletedOptions,
+    issuers: ConfiguredIssuers,
+    settings: AuthenticationSettings,
+    service_accounts: ServiceAccountConfig,
+    data: bytes,
+) -> Callable[[], Coroutine[Any, Any, None]]:
+    from pilothouse.controlplane.authentication.reload import ConfigurationFile
+
+    configuration = ConfigurationFile(issuers, settings.anonymous, service_accounts.issuers)
+    return configuration.follow(Path(options.authentication.config), data).run
+
+
+def _webhook(options: CompletedOptions, service_accounts: ServiceAccountConfig) -> TokenAuthenticator:
+    from pilothouse.apiserver.authn.token_cache import CachedTokens
+    from pilothouse.apiserver.authn.webhook_tokens import WebhookTokens
+    from pilothouse.controlplane.review_webhook import KubeconfigReviews
+
+    given = options.token_webhook
+    webhook = KubeconfigReviews(Path(given.config_file))
+    tokens = WebhookTokens(webhook, version=given.version, audiences=service_accounts.audiences)
+    return CachedTokens(tokens, success_ttl=given.cache_ttl, failure_ttl=given.cache_ttl)

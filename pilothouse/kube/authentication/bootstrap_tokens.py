@@ -1,0 +1,91 @@
+"""Bootstrap tokens: `id.secret`, kept in secrets of kube-system, with which nodes join a cluster."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import logging
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from pilothouse.apiserver.authn.interface import TokenIdentity
+from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
+from pilothouse.kube.parts import part, text
+from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.times import Clock, parse_time, system_clock
+
+_log = logging.getLogger(__name__)
+
+NAMESPACE = "kube-system"
+_TYPE = "bootstrap.kubernetes.io/token"
+_TOKEN = re.compile(r"([a-z0-9]{6})\.([a-z0-9]{16})", re.ASCII)
+_GROUP = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]", re.ASCII)
+_BOOTSTRAPPERS = "system:bootstrappers"
+
+GetSecret: TypeAlias = Callable[[str, str], Awaitable[Json | None]]
+"""By namespace and name."""
+
+
+class BootstrapTokens:
+    """The tokens are meant for the server's own audiences and for no others."""
+
+    def __init__(self, get: GetSecret, audiences: Sequence[str] = (), *, clock: Clock = system_clock) -> None:
+        self._get = get
+        self._audiences = tuple(audiences)
+        self._clock = clock
+
+    async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
+        found = _TOKEN.fullmatch(token)
+        wanted = self._audiences if audiences is None else tuple(audiences)
+        meant_for = tuple(audience for audience in wanted if audience in self._audiences)
+        if found is None or (audiences is not None and not meant_for):
+            return None
+        name = f"bootstrap-token-{found[1]}"
+        secret = await self._get(NAMESPACE, name)
+        if secret is None:
+            return None
+        if why := self._problem(secret, id=found[1], value=found[2]):
+            _log.info("bootstrap secret %s/%s matching bearer token %s", NAMESPACE, name, why)
+            return None
+        groups = (_BOOTSTRAPPERS, *_extra_groups(secret), ALL_AUTHENTICATED)
+        return TokenIdentity(User(f"system:bootstrap:{found[1]}", groups=tuple(dict.fromkeys(groups))), meant_for)
+
+    def _problem(self, secret: Json, *, id: str, value: str) -> str:
+        """Why a secret does not make the token good. Says nothing of its content."""
+        if metadata(secret).get("deletionTimestamp"):
+            return "is deleted and awaiting removal"
+        if text(secret, "type") != _TYPE:
+            return f"has invalid type, expected {_TYPE}"
+        if not hmac.compare_digest(_data(secret, "token-secret"), value.encode()):
+            return "has invalid value for key token-secret"
+        if _data(secret, "token-id") != id.encode():
+            return "has invalid value for key token-id"
+        if self._has_expired(_data(secret, "expiration")):
+            return "has expired"
+        if _data(secret, "usage-bootstrap-authentication") != b"true":
+            return "not marked usage-bootstrap-authentication=true"
+        wrong = next((group for group in _extra_groups(secret) if not _GROUP.fullmatch(group)), None)
+        return "has invalid value for key auth-extra-groups" if wrong is not None else ""
+
+    def _has_expired(self, said: bytes) -> bool:
+        if not said:
+            return False
+        try:
+            moment = parse_time(said.decode())
+        except ValueError:
+            return True  # nobody can say until when it was to be good
+        return moment is None or moment <= self._clock()
+
+
+def _extra_groups(secret: Json) -> list[str]:
+    said = _data(secret, "auth-extra-groups").decode("utf-8", "replace")
+    return sorted(set(said.split(","))) if said else []
+
+
+def _data(secret: Json, key: str) -> bytes:
+    try:
+        return base64.b64decode(part(secret, "data").get(key) or "", validate=True)
+    except binascii.Error:
+        return b""

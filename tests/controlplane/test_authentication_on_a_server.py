@@ -1,0 +1,139 @@
+"""A real server that knows users in every way: by an issuer, a webhook, and bootstrap tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from oidc_issuer import Issuer, oidc_issuer
+from review_webhooks import ReviewServer, review_server
+from serving_process import ServeProcess
+from test_authentication_configuration import jwt
+
+from pilothouse.machinery.objects import Json
+
+REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+SELF = json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
+
+
+def decide(review: Json) -> Json:
+    if review["spec"]["token"] == "from-webhook":
+        return {"authenticated": True, "user": {"username": "wanda", "groups": ["w"], "extra": {"k": ["v"]}}}
+    return {"authenticated": False}
+
+
+class Elsewhere:
+    """An issuer and a webhook, on an event loop of their own, because the server is another process."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._stack = AsyncExitStack()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self.issuer: Issuer = self._enter(oidc_issuer())
+        self.webhook: ReviewServer = self._enter(review_server(decide))
+
+    def _enter(self, context: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(self._stack.enter_async_context(context), self._loop).result(10)
+
+    def close(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._stack.aclose(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[Elsewhere]:
+    running = Elsewhere()
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="module")
+def server(elsewhere: Elsewhere, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
+    folder: Path = tmp_path_factory.mktemp("authentication")
+    config = folder / "authentication.yaml"
+    anonymous = "anonymous: {enabled: true, conditions: [{path: /livez}]}\n"
+    config.write_text(jwt(elsewhere.issuer.url, ca=elsewhere.issuer.ca) + anonymous)
+    running = ServeProcess(
+        folder / "data",
+        f"--authentication-config={config}",
+        f"--authentication-token-webhook-config-file={elsewhere.webhook.kubeconfig(folder)}",
+        "--authentication-token-webhook-version=v1",
+        "--enable-bootstrap-token-auth",
+        "--authorization-mode=RBAC",
+    )
+    yield running
+    running.close()
+
+
+def send(server: ServeProcess, method: str, path: str, body: str = "", token: str = "") -> tuple[int, Any]:
+    connection = server.connect(as_admin=token == "admin")
+    headers = {"content-type": "application/json"}
+    if token not in ("", "admin"):
+        headers["authorization"] = f"Bearer {token}"
+    connection.request(method, path, body=body or None, headers=headers)
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer.status, json.loads(content) if content.startswith(b"{") else content.decode()
+
+
+def who(server: ServeProcess, token: str) -> Json | int:
+    status, answer = send(server, "POST", REVIEWS, SELF, token)
+    return answer["status"]["userInfo"] if status == 201 else status
+
+
+def test_users_come_in_with_tokens_of_the_issuer(server: ServeProcess, elsewhere: Elsewhere) -> None:
+    token = elsewhere.issuer.token()
+    user = next(user for _ in range(100) if isinstance(user := who(server, token), dict))
+    assert (user["username"], user["groups"]) == ("jane", ["system:authenticated"])
+    status, refusal = send(server, "POST", REVIEWS, SELF, elsewhere.issuer.token(aud="other"))
+    assert (status, refusal["message"], refusal["reason"]) == (401, "Unauthorized", "Unauthorized")
+
+
+def test_the_webhook_is_asked_about_tokens_that_nobody_else_knows_and_once(
+    server: ServeProcess, elsewhere: Elsewhere
+) -> None:
+    for _ in range(3):
+        user = who(server, "from-webhook")
+        assert isinstance(user, dict)
+        assert (user["username"], user["groups"], user["extra"]) == (
+            "wanda",
+            ["w", "system:authenticated"],
+            {"k": ["v"]},
+        )
+    asked = [review for review in elsewhere.webhook.reviews if review["spec"]["token"] == "from-webhook"]
+    assert len(asked) == 1
+    assert asked[0]["spec"]["audiences"] == ["https://kubernetes.default.svc"]
+    assert who(server, "from-nowhere") == 401
+
+
+def test_a_bootstrap_token_is_good_while_its_secret_is_there(server: ServeProcess) -> None:
+    secret = {
+        "metadata": {"name": "bootstrap-token-abc123"},
+        "type": "bootstrap.kubernetes.io/token",
+        "stringData": {
+            "token-id": "abc123",
+            "token-secret": "0123456789abcdef",
+            "usage-bootstrap-authentication": "true",
+        },
+    }
+    secrets = "/api/v1/namespaces/kube-system/secrets"
+    status, made = send(server, "POST", secrets, json.dumps(secret), "admin")
+    assert status == 201, made
+    user = who(server, "abc123.0123456789abcdef")
+    assert isinstance(user, dict)
+    assert user["username"] == "system:bootstrap:abc123"
+    assert send(server, "DELETE", f"{secrets}/bootstrap-token-abc123", token="admin")[0] == 200
+    assert who(server, "abc123.0123456789abcdef") == 401
+
+
+def test_users_may_be_anonymous_only_where_the_file_says(server: ServeProcess) -> None:
+    assert send(server, "GET", "/livez")[0] == 200
+    status, refusal = send(server, "GET", "/readyz")
+    assert (status, refusal["reason"]) == (401, "Unauthorized")
