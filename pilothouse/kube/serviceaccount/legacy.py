@@ -10,7 +10,7 @@ import hmac
 import logging
 from datetime import timedelta
 
-from pilothouse.apiserver.authn.interface import InvalidToken, TokenRemarks
+from pilothouse.apiserver.authn.interface import NO_REMARKS, InvalidToken, TokenRemarks
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.controllers.serviceaccount.token_secrets import (
@@ -92,7 +92,7 @@ class LegacyValidator:
         """Raises InvalidToken."""
         LEGACY_TOKENS.inc()
         if not self.lookup:
-            return
+            return NO_REMARKS
         secret = await self._secret(claims, token)
         account = await self._account(claims)
         if labels_of(secret).get(INVALID_SINCE):
