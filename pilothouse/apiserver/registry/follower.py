@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TypeAlias
 
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -26,16 +25,19 @@ Put: TypeAlias = Callable[[Json], None]
 """Is told of an object that is new or has changed."""
 Drop: TypeAlias = Callable[[str, str], None]
 """Is told the namespace and the name of an object that is gone."""
+Settled: TypeAlias = Callable[[], None]
+"""Is told that what was put and dropped is what there was at one moment: after a whole list, or a change."""
 
 
 class RegistryFollower:
     _known: set[str]  # the keys of the objects that were put and not dropped
     _watcher: Watcher | None  # begins where the last list ended
 
-    def __init__(self, registry: RegistryStore, put: Put, drop: Drop) -> None:
+    def __init__(self, registry: RegistryStore, put: Put, drop: Drop, settled: Settled = lambda: None) -> None:
         self.registry = registry
         self._put = put
         self._drop = drop
+        self._settled = settled
         self._known = set()
         self._watcher = None
 
@@ -49,26 +51,34 @@ class RegistryFollower:
             self._remove(gone)
         for stored in page.objects:
             self._add(stored)
+        self._settled()
+
+    async def fill_in_the_end(self) -> None:
+        while True:
+            try:
+                return await self.fill()
+            except Exception as error:  # also of whoever is told: they are told again
+                _log.warning("%s are not watched for a moment: %s", self.registry.resource.names.plural, error)
+                await asyncio.sleep(_RETRY)
 
     async def follow(self) -> None:
         """For ever, from where `fill` ended."""
         while True:
-            with suppress(StorageError):  # why the cache broke off does not matter: it is listed again
+            try:
                 await self._watch()
-            await self._fill_again()
+            except StorageError:
+                pass  # why the cache broke off does not matter: it is listed again
+            except Exception:
+                _log.exception("a change of %s was not understood", self.registry.resource.names.plural)
+            await self.fill_in_the_end()
 
     async def _watch(self) -> None:
         assert self._watcher is not None, "filled before it is followed"
-        async for event in self._watcher:
-            self._apply(event)
-
-    async def _fill_again(self) -> None:
-        while True:
-            try:
-                return await self.fill()
-            except StorageError as error:
-                _log.warning("%s are not watched for a moment: %s", self.registry.resource.names.plural, error)
-                await asyncio.sleep(_RETRY)
+        try:
+            async for event in self._watcher:
+                self._apply(event)
+        finally:
+            self._watcher.abandon()
 
     async def catch_up(self) -> None:
         """A list that need not be complete waits for the cache all the same, and the cache has told the watcher."""
@@ -82,6 +92,7 @@ class RegistryFollower:
             self._remove(event.object.key)
         else:
             self._add(event.object)
+        self._settled()
 
     def _add(self, stored: StoredObject) -> None:
         self._known.add(stored.key)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from typing import TypeAlias
 
+from pilothouse.apiserver.registry.follower import RegistryFollower
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.storage.cacher.events import EventType
 from pilothouse.machinery.objects import Json, name_of, namespace_of
-
-_log = logging.getLogger(__name__)
-
-_RETRY = 0.5
 
 Changed: TypeAlias = Callable[[list[Json]], None]
 """Is told of objects that are new, have changed, or are gone; which of these is for it to find out."""
@@ -26,10 +21,12 @@ class RegistryInformer:
     """
 
     _objects: dict[tuple[str, str], Json]  # by namespace and name
+    _news: list[Json]  # what was heard of and is to be told
 
     def __init__(self, registry: RegistryStore) -> None:
-        self._registry = registry
+        self._follower = RegistryFollower(registry, self._put, self._drop, self._settled)
         self._objects = {}
+        self._news = []
         self._listeners: list[Changed] = []
         self.synced = asyncio.Event()
 
@@ -47,42 +44,22 @@ class RegistryInformer:
 
     async def run(self) -> None:
         """For ever. Starts over when the watch ends, as it does when the store is lost."""
-        while True:
-            try:
-                await self._follow()
-            except Exception as error:
-                _log.warning("cannot watch %s: %s", self._registry.resource.names.plural, error)
-            await asyncio.sleep(_RETRY)
-
-    async def _follow(self) -> None:
-        cacher, prefix = self._registry.cacher, self._registry.keys.prefix
-        page = await cacher.list(prefix)
-        self._replace([stored.parse() for stored in page.objects])
+        await self._follower.fill_in_the_end()
         self.synced.set()
-        watcher = await cacher.watch(prefix, after=page.revision)
-        try:
-            async for event in watcher:
-                self._apply(event.object.parse(), gone=event.type is EventType.DELETED)
-        finally:
-            watcher.abandon()
+        await self._follower.follow()
 
-    def _apply(self, obj: Json, *, gone: bool) -> None:
-        if gone:
-            self._objects.pop(_key(obj), None)
-        else:
-            self._objects[_key(obj)] = obj
-        self._tell([obj])
+    def _put(self, obj: Json) -> None:
+        self._objects[namespace_of(obj), name_of(obj)] = obj
+        self._news.append(obj)
 
-    def _replace(self, objects: list[Json]) -> None:
-        before = self._objects
-        self._objects = {_key(each): each for each in objects}
-        missing = [each for key, each in before.items() if key not in self._objects]
-        self._tell([*missing, *objects])
+    def _drop(self, namespace: str, name: str) -> None:
+        if (gone := self._objects.pop((namespace, name), None)) is not None:
+            self._news.append(gone)
+
+    def _settled(self) -> None:
+        news, self._news = self._news, []
+        self._tell(news)
 
     def _tell(self, objects: list[Json]) -> None:
         for changed in self._listeners:
             changed(objects)
-
-
-def _key(obj: Json) -> tuple[str, str]:
-    return namespace_of(obj), name_of(obj)

@@ -12,7 +12,7 @@ import pytest
 
 from pilothouse.aggregator.api_services_to_register import Priority, make_api_service
 from pilothouse.aggregator.apiservice.storage import APIServiceStore
-from pilothouse.apiserver.registry import informer as module
+from pilothouse.apiserver.registry import follower as module
 from pilothouse.apiserver.registry.informer import RegistryInformer
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
