@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_ESCAPES = {
+ESCAPES = {
     "\a": "\\a",
     "\b": "\\b",
     "\f": "\\f",
@@ -21,8 +21,8 @@ def quote(text: str) -> str:
 
 
 def _escape(char: str) -> str:
-    if char in _ESCAPES:
-        return _ESCAPES[char]
+    if char in ESCAPES:
+        return ESCAPES[char]
     if char.isprintable():
         return char
     code = ord(char)

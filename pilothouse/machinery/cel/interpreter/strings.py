@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from pilothouse.machinery import gofmt
 from pilothouse.machinery.cel.interpreter.conversions import text_of
 from pilothouse.machinery.cel.interpreter.dispatch import Overload
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
@@ -17,19 +18,7 @@ _SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680"
     + "\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
-_ESCAPES = str.maketrans(
-    {
-        "\a": "\\a",
-        "\b": "\\b",
-        "\f": "\\f",
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-        "\v": "\\v",
-        "\\": "\\\\",
-        '"': '\\"',
-    }
-)
+_ESCAPES = str.maketrans(gofmt.ESCAPES)
 
 
 def string_functions() -> Iterator[Overload]:
