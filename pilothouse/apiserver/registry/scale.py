@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest
-from pilothouse.apiserver.registry.options import GetOptions
+from pilothouse.apiserver.registry.options import GetOptions, Preconditions
+from pilothouse.apiserver.registry.preconditions import failed_precondition
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.storage.object import StoredObject
@@ -106,8 +107,7 @@ class ScaleStore:
     def _with_scale(self, ctx: RequestContext, obj: Json, scale: Json) -> Json:
         if errors := list(_validate(scale)):
             raise Invalid.of(SCALE.group_kind, name_of(obj), errors)
-        if uid_of(scale) and uid_of(scale) != uid_of(obj):
-            why = f"Precondition failed: UID in precondition: {uid_of(scale)}, UID in object meta: {uid_of(obj)}"
+        if why := failed_precondition(obj, Preconditions(uid_of(scale) or None)):
             resource = GroupResource(ctx.resource.group, f"{ctx.resource.resource}/scale")
             raise Conflict.of(resource, name_of(obj), why)
         self._scaling.set_replicas(obj, _spec_replicas(scale))

@@ -14,6 +14,8 @@ from pilothouse.apiserver.registry.errors import MODIFIED, object_resource_versi
 from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest
 from pilothouse.apiserver.registry.long_checks import in_time
 from pilothouse.apiserver.registry.metadata import fill_system_fields
+from pilothouse.apiserver.registry.options import Preconditions
+from pilothouse.apiserver.registry.preconditions import failed_precondition, invalid_object
 from pilothouse.apiserver.registry.timestamps import revert_lone_timestamps
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject
@@ -21,7 +23,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, Invalid, NotFound
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.names import GroupKind
-from pilothouse.machinery.objects import Json, metadata, uid_of
+from pilothouse.machinery.objects import Json, metadata
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.registry.store import RegistryStore
@@ -95,13 +97,8 @@ class Update:
         return await self.registry.storage.update(current, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
 
     def _check_uid(self, current: StoredObject, old: Json) -> None:
-        wanted = self.asked.uid
-        if wanted and wanted != uid_of(old):
-            why = (
-                f"StorageError: invalid object, Code: 4, Key: {current.key}, ResourceVersion: 0, AdditionalErrorMsg: "
-                f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid_of(old)}"
-            )
-            raise Conflict.of(self.ctx.resource, self.name, why)
+        if why := failed_precondition(old, Preconditions(self.asked.uid or None)):
+            raise Conflict.of(self.ctx.resource, self.name, invalid_object(current.key, why))
 
     def _check_resource_version(self, obj: Json, current: StoredObject) -> None:
         """No version on the object means: whatever is there, where the strategy allows that."""

@@ -9,6 +9,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.interface import Deleted, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions
+from pilothouse.apiserver.registry.preconditions import failed_precondition
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.storage.errors import RevisionConflict
@@ -22,7 +23,7 @@ from pilothouse.extensions.customresourcedefinitions.strategy import (
 from pilothouse.machinery.codec.scheme import EXTENSIONS
 from pilothouse.machinery.conditions import Condition, set_condition
 from pilothouse.machinery.errors import Conflict, NotFound
-from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of, uid_of
+from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.times import now
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
@@ -79,13 +80,8 @@ def _empty() -> Json:
 
 
 def _check_preconditions(ctx: RequestContext, definition: Json, options: DeleteOptions) -> None:
-    for what, wanted, found in (
-        ("UID", options.preconditions.uid, uid_of(definition)),
-        ("ResourceVersion", options.preconditions.resource_version, resource_version_of(definition)),
-    ):
-        if wanted is not None and wanted != found:
-            why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
-            raise Conflict.of(ctx.resource, name_of(definition), why)
+    if why := failed_precondition(definition, options.preconditions):
+        raise Conflict.of(ctx.resource, name_of(definition), why)
 
 
 def served_definitions(registry: DefinitionStore) -> list[ServedResource]:

@@ -9,6 +9,7 @@ from pilothouse.apiserver.registry.deletion import FOREGROUND, ORPHAN
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.interface import Deleted, ListResult, Result, Updated, UpdateRequest, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
+from pilothouse.apiserver.registry.preconditions import failed_precondition
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
@@ -19,7 +20,7 @@ from pilothouse.kube.strategy import KUBERNETES_FINALIZER, KubeStrategy, validat
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.field import Errors, Path, invalid, root
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of, uid_of
+from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
 from pilothouse.machinery.times import now
 from pilothouse.machinery.validation.names import name_is_dns_label
 from pilothouse.machinery.validation.object_meta import validate_finalizer_name
@@ -163,13 +164,8 @@ class NamespaceStorage:
 
 
 def _check_preconditions(namespace: Json, options: DeleteOptions) -> None:
-    for what, wanted, found in (
-        ("UID", options.preconditions.uid, uid_of(namespace)),
-        ("ResourceVersion", options.preconditions.resource_version, resource_version_of(namespace)),
-    ):
-        if wanted is not None and wanted != found:
-            why = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
-            raise Conflict.of(_NAMESPACES, name_of(namespace), why)
+    if why := failed_precondition(namespace, options.preconditions):
+        raise Conflict.of(_NAMESPACES, name_of(namespace), why)
 
 
 def _set_finalizers(namespace: Json, options: DeleteOptions) -> None:

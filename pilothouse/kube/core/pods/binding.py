@@ -5,7 +5,8 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.interface import Result, Validate
-from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.apiserver.registry.options import Preconditions, WriteOptions
+from pilothouse.apiserver.registry.preconditions import failed_precondition, invalid_object
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject
@@ -85,16 +86,9 @@ def validate_binding(binding: Json) -> Errors:
 
 
 def _check_preconditions(binding: Json, pod: Json, current: StoredObject) -> None:
-    for what, wanted, found in (
-        ("UID", uid_of(binding), uid_of(pod)),
-        ("ResourceVersion", resource_version_of(binding), resource_version_of(pod)),
-    ):
-        if wanted and wanted != found:
-            why = (
-                f"StorageError: invalid object, Code: 4, Key: {current.key}, ResourceVersion: 0, AdditionalErrorMsg: "
-                f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
-            )
-            raise Conflict.of(PODS, name_of(pod), why)
+    conditions = Preconditions(uid_of(binding) or None, resource_version_of(binding) or None)
+    if why := failed_precondition(pod, conditions):
+        raise Conflict.of(PODS, name_of(pod), invalid_object(current.key, why))
 
 
 def _bind(pod: Json, binding: Json) -> None:
