@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, FrozenInstanceError, fields
+from functools import partial
 from reprlib import recursive_repr
 from types import FunctionType, MemberDescriptorType
 from typing import Any
 
 _Class = type[Any]
+_EQUALITY = {"__eq__": "=="}
+_ORDER = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
 _FACTORY = object()  # the argument of a field with a default factory that was not given
 
 
-def add_methods(cls: _Class, *, frozen: bool, eq: bool) -> None:
+def add_methods(
+    cls: _Class, *, frozen: bool = False, eq: bool = True, order: bool = False, unsafe_hash: bool = False
+) -> None:
     """A method that the class itself defines stays."""
     _add(cls, "__init__", _Compiled(cls, _frozen_init if frozen else _plain_init))
     _add(cls, "__repr__", _repr)
-    if eq:
-        _add(cls, "__eq__", _Compiled(cls, _eq))
-        if cls.__dict__.get("__hash__") is None:  # Python puts None there for a class that defines __eq__
-            cls.__hash__ = _Compiled(cls, _hash) if frozen else None  # type: ignore[assignment]
+    for name, symbol in ((_EQUALITY if eq else {}) | (_ORDER if order else {})).items():
+        _add(cls, name, _Compiled(cls, partial(_comparison, name, symbol)))
+    if eq and cls.__dict__.get("__hash__") is None:  # Python puts None there for a class that defines __eq__
+        cls.__hash__ = _Compiled(cls, _hash) if frozen or unsafe_hash else None  # type: ignore[assignment]
     if frozen:
         _freeze(cls)
 
@@ -98,14 +103,14 @@ def _default(each: Field[Any]) -> object:
     return each.default if each.default_factory is MISSING else each.default_factory
 
 
-def _eq(cls: _Class) -> FunctionType:
+def _comparison(name: str, symbol: str, cls: _Class) -> FunctionType:
     names = [each.name for each in fields(cls) if each.compare]
     body = [
         "if other.__class__ is self.__class__:",
-        f" return {_values('self', names)} == {_values('other', names)}",
+        f" return {_values('self', names)} {symbol} {_values('other', names)}",
         "return NotImplemented",
     ]
-    return _compile("__eq__(self, other)", body, {})
+    return _compile(f"{name}(self, other)", body, {})
 
 
 def _hash(cls: _Class) -> FunctionType:

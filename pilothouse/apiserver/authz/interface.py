@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Request
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, StatusError, details_of
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource

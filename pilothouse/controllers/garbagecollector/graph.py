@@ -6,9 +6,10 @@ under which name, the API server has to confirm.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 

@@ -5,10 +5,10 @@ Values of Kubernetes' types are maps with one marked key, such as `@ip`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pilothouse.machinery.cel.functions.marks import TYPES
+from pilothouse.machinery.dataclass import dataclass
 
 
 class UInt(int):
