@@ -37,7 +37,7 @@ from pilothouse.kube.admission.deny_service_external_ips import DenyServiceExter
 from pilothouse.kube.admission.event_rate_limit import EventRateLimit
 from pilothouse.kube.admission.extended_resource_toleration import ExtendedResourceToleration
 from pilothouse.kube.admission.image_policy import ImagePolicyConfig, ImagePolicyWebhook
-from pilothouse.kube.admission.limit_ranger import LimitRanger
+from pilothouse.kube.admission.limit_ranger.plugin import LimitRanger
 from pilothouse.kube.admission.mapped_resources import mapped_resources
 from pilothouse.kube.admission.namespace_existence import NamespaceAutoProvision, NamespaceExists
 from pilothouse.kube.admission.node_restriction.plugin import NodeRestriction
@@ -54,14 +54,14 @@ from pilothouse.kube.admission.pod_topology_labels import PodTopologyLabels
 from pilothouse.kube.admission.podsecurity.configuration import Configuration as PodSecurityConfiguration
 from pilothouse.kube.admission.podsecurity.plugin import PodSecurity
 from pilothouse.kube.admission.policy_params import PolicyParams
-from pilothouse.kube.admission.priority import Priority
-from pilothouse.kube.admission.priority_classes import StoredPriorityClasses
-from pilothouse.kube.admission.resource_quota import ResourceQuota
+from pilothouse.kube.admission.priority.classes import StoredPriorityClasses
+from pilothouse.kube.admission.priority.plugin import Priority
+from pilothouse.kube.admission.quota.plugin import ResourceQuota
+from pilothouse.kube.admission.quota.stored import StoredQuotas
 from pilothouse.kube.admission.runtime_class import RuntimeClass
-from pilothouse.kube.admission.service_account import GetServiceAccount, ServiceAccount
+from pilothouse.kube.admission.service_account.plugin import GetServiceAccount, ServiceAccount
 from pilothouse.kube.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from pilothouse.kube.admission.stored_objects import StoredObjects
-from pilothouse.kube.admission.stored_quotas import StoredQuotas
 from pilothouse.kube.admissionregistration.mutating_policies import MUTATING_ADMISSION_POLICIES
 from pilothouse.kube.admissionregistration.policy_bindings import (
     MUTATING_ADMISSION_POLICY_BINDINGS,

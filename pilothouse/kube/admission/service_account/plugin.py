@@ -9,13 +9,13 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
-from pilothouse.kube.admission.secret_references import (
+from pilothouse.kube.admission.service_account.secret_references import (
     has_secret_references,
     is_limited_to_its_secrets,
     unreferenced_secret,
     unreferenced_secret_of_ephemeral_containers,
 )
-from pilothouse.kube.admission.token_volume import mount_token
+from pilothouse.kube.admission.service_account.token_volume import mount_token
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource

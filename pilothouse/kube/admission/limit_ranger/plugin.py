@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
-from pilothouse.kube.admission.limit_constraints import Asked, claim_complaints, complaints
+from pilothouse.kube.admission.limit_ranger.constraints import Asked, claim_complaints, complaints
 from pilothouse.kube.core.limitranges import CLAIM, CONTAINER, POD
 from pilothouse.kube.core.pods.defaults.resources import is_pod_level
 from pilothouse.kube.core.pods.resource_totals import (

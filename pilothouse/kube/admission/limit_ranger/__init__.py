@@ -1,0 +1,1 @@
+"""LimitRanger: pods and claims stay inside the bounds of the limit ranges in their namespace."""

@@ -1,0 +1,1 @@
+"""Priority: pods have the priority of their class."""

@@ -1,0 +1,1 @@
+"""ServiceAccount: every pod runs as a service account that exists."""
