@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.admission.interface import Plugin
@@ -31,14 +32,15 @@ from pilothouse.kube.core.pods.storage import PodConnections
 from pilothouse.kube.core.services.storage import ServiceNetwork
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTStorageProvider
 from pilothouse.kube.enabled import only_enabled
-from pilothouse.kube.node_authorizer.feed import NodeGraphFeed
-from pilothouse.kube.node_authorizer.graph import NodeGraph
 from pilothouse.kube.rbac.authorizer.policy import Policy
 from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.openid import install_openid
 from pilothouse.kube.storage_providers import storage_providers
 from pilothouse.machinery.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from pilothouse.kube.node_authorizer.graph import NodeGraph
 
 _CACHES_FILL_WITHIN = 60.0
 
@@ -163,8 +165,13 @@ class KubeServer:
             async with asyncio.timeout(_CACHES_FILL_WITHIN):
                 for registry in self.registries.opened:
                     await registry.cacher.wait_ready()
-                if self.config.node_graph is not None:
-                    await NodeGraphFeed(self.config.node_graph, self.registries).start(context)
+                await self._follow_nodes(context)
+
+    async def _follow_nodes(self, context: HookContext) -> None:
+        if self.config.node_graph is not None:
+            from pilothouse.kube.node_authorizer.feed import NodeGraphFeed  # few servers have nodes
+
+            await NodeGraphFeed(self.config.node_graph, self.registries).start(context)
 
     async def _stop_caches(self) -> None:
         for registry in self.registries.opened:

@@ -59,11 +59,11 @@ class BearerAuthenticator:
         if found is None:
             raise Unauthorized
         if found.remarks is not NO_REMARKS:
-            _pass_on(found.remarks, request)
+            pass_on(found.remarks, request)
         return found.user
 
 
-def _pass_on(remarks: TokenRemarks, request: Request) -> None:
+def pass_on(remarks: TokenRemarks, request: Request) -> None:
     request.warnings.extend(remarks.warnings)
     for key, value in remarks.annotations:
         request.annotate(key, value)

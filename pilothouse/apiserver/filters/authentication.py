@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter
 
 from pilothouse.apiserver.authn.anonymous import ANONYMOUS_USER
 from pilothouse.apiserver.authn.interface import Authenticator
 from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
-from pilothouse.apiserver.filters.metrics import AUTHENTICATION_ATTEMPTS
+from pilothouse.apiserver.filters.metrics import (
+    AUTHENTICATED_USER_REQUESTS,
+    AUTHENTICATION_ATTEMPTS,
+    AUTHENTICATION_DURATION,
+)
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.machinery.errors import Unauthorized
 
-_SUCCESS, _FAILURE = ("success",), ("failure",)
+_SUCCESS, _FAILURE, _ERROR = ("success",), ("failure",), ("error",)
+_NAMED = {
+    name: (name,) for name in ("admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default")
+}
+_EMAIL, _OTHER = ("email_id",), ("other",)
 
 
 def with_authentication(
@@ -30,13 +39,19 @@ def with_authentication(
 
     def wrap(handler: Handler) -> Handler:
         async def authenticate(request: Request) -> Response:
-            user = await authenticator.authenticate(request)
+            start = perf_counter()
+            try:
+                user = await authenticator.authenticate(request)
+            except Unauthorized:
+                _note(_ERROR, start)
+                raise
             if user is None and anonymous and (not anonymous_paths or request.path in anonymous_paths):
                 user = ANONYMOUS_USER
             if user is None:
-                AUTHENTICATION_ATTEMPTS.inc(_FAILURE)
+                _note(_FAILURE, start)
                 raise Unauthorized
-            AUTHENTICATION_ATTEMPTS.inc(_SUCCESS)
+            _note(_SUCCESS, start)
+            AUTHENTICATED_USER_REQUESTS.inc(_kind_of(user.name))
             request.user = user
             for headers in front_proxy:
                 headers.strip(request)
@@ -45,3 +60,13 @@ def with_authentication(
         return authenticate
 
     return wrap
+
+
+def _note(result: tuple[str], start: float) -> None:
+    AUTHENTICATION_ATTEMPTS.inc(result)
+    AUTHENTICATION_DURATION.observe(result, perf_counter() - start)
+
+
+def _kind_of(username: str) -> tuple[str]:
+    """Names of users do not go into metrics."""
+    return _NAMED.get(username) or (_EMAIL if "@" in username else _OTHER)

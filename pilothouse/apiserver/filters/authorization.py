@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+from time import perf_counter
 
 from pilothouse.apiserver.authz.interface import Answer, Authorizer, Decision, attributes_of, forbidden, sanitized
-from pilothouse.apiserver.filters.metrics import AUTHORIZATION_ATTEMPTS
+from pilothouse.apiserver.filters.metrics import AUTHORIZATION_ATTEMPTS, AUTHORIZATION_DURATION
 from pilothouse.apiserver.http import Filter, Handler, Request, Response, text
 from pilothouse.machinery.gofmt import quote
 
@@ -18,10 +19,13 @@ def with_authorization(authorizer: Authorizer) -> Filter:
     def wrap(handler: Handler) -> Handler:
         async def authorize(request: Request) -> Response:
             attributes = attributes_of(request)
+            start = perf_counter()
             answer = await authorizer.authorize(attributes)
-            allowed = answer.decision is Decision.ALLOW
+            taken, allowed = perf_counter() - start, answer.decision is Decision.ALLOW
             if answer.error and not allowed:
+                AUTHORIZATION_DURATION.observe(_ERROR, taken)
                 return _failed(request, answer)
+            AUTHORIZATION_DURATION.observe(_ALLOWED if allowed else _DENIED, taken)
             if request.audit is not None:
                 request.annotate("authorization.k8s.io/decision", _DECISIONS[answer.decision])
                 request.annotate("authorization.k8s.io/reason", answer.reason)

@@ -9,6 +9,7 @@ from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 
 _LABELS = ("verb", "group", "version", "resource", "subresource", "scope", "component")
 _DURATIONS = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)
+_AUTH_DURATIONS = tuple(0.001 * 2**power for power in range(15))
 _SIZES = (1000, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9)
 
 REQUESTS = CounterTally(
@@ -36,6 +37,23 @@ DROPPED = Counter(
 )
 AUTHENTICATION_ATTEMPTS = CounterTally(
     "authentication_attempts", "Attempts to authenticate, by result.", ("result",), registry=REGISTRY
+)
+AUTHENTICATION_DURATION = HistogramTally(
+    "authentication_duration_seconds",
+    "Seconds that it took to find out who asks, by result.",
+    ("result",),
+    bounds=_AUTH_DURATIONS,
+    registry=REGISTRY,
+)
+AUTHENTICATED_USER_REQUESTS = CounterTally(
+    "authenticated_user_requests", "Requests of users, by a few kinds of users.", ("username",), registry=REGISTRY
+)
+AUTHORIZATION_DURATION = HistogramTally(
+    "authorization_duration_seconds",
+    "Seconds that it took to decide whether a request may be made, by result.",
+    ("result",),
+    bounds=_AUTH_DURATIONS,
+    registry=REGISTRY,
 )
 AUTHORIZATION_ATTEMPTS = CounterTally(
     "authorization_attempts", "Decisions of the authorizers.", ("result",), registry=REGISTRY

@@ -10,6 +10,7 @@ from pilothouse.apiserver.authn.bearer import BearerAuthenticator
 from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticator
 from pilothouse.apiserver.authn.tokens import StaticTokens, read_token_file
 from pilothouse.apiserver.authn.union import UnionAuthenticator
+from pilothouse.apiserver.authn.websocket_token import WebSocketTokenAuthenticator
 from pilothouse.apiserver.authn.x509 import X509Authenticator
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
@@ -49,4 +50,6 @@ def built_in_tokens(
 def build_authenticator(proxy: FrontProxy, client_cas: Iterable[Path], tokens: TokenAuthenticator) -> Authenticator:
     """Raises OSError, ValueError when a CA file makes no sense."""
     users = X509Authenticator(AuthorityFiles(client_cas))
-    return UnionAuthenticator([proxy.authenticator, users, BearerAuthenticator(tokens)])
+    return UnionAuthenticator(
+        [proxy.authenticator, users, BearerAuthenticator(tokens), WebSocketTokenAuthenticator(tokens)]
+    )

@@ -52,10 +52,13 @@ class ConfiguredIssuers:
         """Raises ValueError where the keys of one do not come in time: all stays as it was."""
         new = [JWTAuthenticator(each) for each in issuers]
         fetching = _fetch(new)
-        _, late = await asyncio.wait(fetching, timeout=_KEYS_WITHIN) if fetching else ((), ())
-        if late:
+        try:
+            async with asyncio.timeout(_KEYS_WITHIN):
+                for each in new:
+                    await each.keys.initialized.wait()
+        except TimeoutError:
             _cancel(fetching)
-            raise ValueError(next(each.keys.problem for each in new if not each.keys.ready))
+            raise ValueError(next(each.keys.problem for each in new if not each.keys.ready)) from None
         _cancel(self._fetching)
         self._jwt, self._fetching, self._tokens = new, fetching, self._cached(new)
 

@@ -20,7 +20,6 @@ from pilothouse.controlplane.options.authorization import (
     WEBHOOK,
     AuthorizationOptions,
 )
-from pilothouse.kube.node_authorizer.authorizer import NodeAuthorizer
 from pilothouse.kube.node_authorizer.graph import NodeGraph
 from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
 from pilothouse.kube.rbac.authorizer.policy import Policy
@@ -53,7 +52,7 @@ class ChainBuilder:
             ALWAYS_ALLOW: AlwaysAllow,
             ALWAYS_DENY: AlwaysDeny,
             RBAC: lambda: RBACAuthorizer(sources.policy),
-            NODE: lambda: NodeAuthorizer(sources.graph),
+            NODE: lambda: _nodes(sources.graph),
             ABAC: lambda: _abac(policy_file),
         }
         wanted = {ALWAYS_ALLOW, ALWAYS_DENY, *types} - {WEBHOOK}
@@ -89,6 +88,12 @@ class ChainBuilder:
             conditions=ReviewConditions([compiled_condition(each) for each in settings.conditions]),
         )
         return WebhookAuthorizer(webhook, config)
+
+
+def _nodes(graph: NodeGraph) -> Authorizer:
+    from pilothouse.kube.node_authorizer.authorizer import NodeAuthorizer
+
+    return NodeAuthorizer(graph)
 
 
 def _abac(file: str) -> Authorizer:

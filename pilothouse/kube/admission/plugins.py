@@ -40,9 +40,6 @@ from pilothouse.kube.admission.image_policy import ImagePolicyConfig, ImagePolic
 from pilothouse.kube.admission.limit_ranger.plugin import LimitRanger
 from pilothouse.kube.admission.mapped_resources import mapped_resources
 from pilothouse.kube.admission.namespace_existence import NamespaceAutoProvision, NamespaceExists
-from pilothouse.kube.admission.node_restriction.plugin import NodeRestriction
-from pilothouse.kube.admission.node_restriction.pods import NodePods
-from pilothouse.kube.admission.node_restriction.tokens import NodeTokens
 from pilothouse.kube.admission.node_taints import TaintNodesByCondition
 from pilothouse.kube.admission.own_webhooks import OwnWebhooks
 from pilothouse.kube.admission.owner_references import OwnerReferencesPermissionEnforcement
@@ -153,6 +150,10 @@ def _image_policy(configuration: Json) -> Plugin:
 
 
 def _node_restriction(parts: PluginParts) -> Plugin:
+    from pilothouse.kube.admission.node_restriction.plugin import NodeRestriction  # runs for few servers
+    from pilothouse.kube.admission.node_restriction.pods import NodePods
+    from pilothouse.kube.admission.node_restriction.tokens import NodeTokens
+
     pods, claims = parts.stored(PODS).get, parts.stored(PERSISTENT_VOLUME_CLAIMS).get
     volumes, drivers = parts.stored(PERSISTENT_VOLUMES).get, parts.stored(CSI_DRIVERS).get
     tokens = NodeTokens(parts.authorizer, pods, claims, volumes, drivers)

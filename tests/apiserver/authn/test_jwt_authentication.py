@@ -37,7 +37,7 @@ async def issuer() -> AsyncIterator[Issuer]:
 async def authenticator(issuer: Issuer, pace: Pace = QUICK, **changed: Any) -> JWTAuthenticator:
     configured = IssuerSettings(issuer.url, ("me",), username=SUB, certificate_authority=issuer.ca)
     found = JWTAuthenticator(replace(configured, **changed), pace=pace)
-    await found.keys.run()
+    await found.keys.initialize()
     return found
 
 
@@ -169,6 +169,17 @@ async def test_a_new_key_is_fetched_when_a_token_names_it(issuer: Issuer) -> Non
     assert "failed to verify" in await refusal(known, issuer.token()), "the old key is gone"
 
 
+async def test_keys_that_the_issuer_takes_back_are_not_believed_for_long(issuer: Issuer) -> None:
+    known = await authenticator(issuer, pace=replace(QUICK, refresh_every=0.0))
+    running = asyncio.create_task(known.keys.run())
+    issuer.keys = []
+    async with asyncio.timeout(5):
+        while known.keys.keys:  # noqa: ASYNC110  # there is no event for it
+            await asyncio.sleep(0)
+    running.cancel()
+    assert "failed to verify" in await refusal(known, issuer.token())
+
+
 async def test_strangers_do_not_make_keys_be_fetched_all_the_time(issuer: Issuer) -> None:
     known = await authenticator(issuer, pace=replace(QUICK, at_most_every=3600.0))
     for number in range(20):
@@ -187,7 +198,7 @@ async def test_an_issuer_that_comes_late_is_waited_for_in_the_background(issuer:
     issuer.broken = True
     configured = IssuerSettings(issuer.url, ("me",), username=SUB, certificate_authority=issuer.ca)
     known = JWTAuthenticator(configured, pace=QUICK)
-    fetching = asyncio.create_task(known.keys.run())
+    fetching = asyncio.create_task(known.keys.initialize())
     assert await refusal(known, issuer.token()) == "oidc: authenticator not initialized"
     issuer.broken = False
     await asyncio.wait_for(fetching, 5)
@@ -199,7 +210,7 @@ async def test_an_issuer_with_a_certificate_of_another_ca_is_not_believed(issuer
         configured = IssuerSettings(issuer.url, ("me",), username=SUB, certificate_authority=other.ca)
         known = JWTAuthenticator(configured, pace=QUICK)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(known.keys.run(), 0.3)
+            await asyncio.wait_for(known.keys.initialize(), 0.3)
     assert not known.keys.ready
     assert issuer.fetches == 0
 

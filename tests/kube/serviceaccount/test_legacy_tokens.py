@@ -121,6 +121,18 @@ async def test_a_token_dies_with_its_secret(tokens: Tokens):
     assert await until_refused(tokens, token) == "Token has been invalidated"
 
 
+async def test_without_lookup_a_token_is_good_while_its_key_is(tokens: Tokens, tmp_path: Path):
+    token = await tokens.issue()
+    await tokens.secrets.delete("token", namespace="ns")
+    await until_refused(tokens, token)
+    validator = LegacyValidator(tokens.authenticator._validator.getter, SecretUses(tokens.secrets), lookup=False)
+    config = ServiceAccountConfig(signing_key_file=tmp_path / "key")
+    lax = ServiceAccountTokenAuthenticator(config, validator, issuers=(LEGACY_ISSUER,))
+    found = await lax.authenticate_token(token)
+    assert found is not None
+    assert found.user.name == "system:serviceaccount:ns:robot"
+
+
 async def test_a_token_dies_with_its_account(tokens: Tokens):
     token = await tokens.issue()
     await tokens.accounts.delete("robot", namespace="ns")

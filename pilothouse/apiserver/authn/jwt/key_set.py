@@ -1,7 +1,8 @@
 """The keys of an issuer, as it publishes them.
 
-They are fetched in the background, again and again until that works. A token that was signed with a key that is not
-known makes them be fetched again: once for all who wait, and not more often than now and then, whoever asks.
+They are fetched in the background: again and again until that works, and from time to time from then on. A token that
+was signed with a key that is not known makes them be fetched again: once for all who wait, and not more often than now
+and then, whoever asks.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class PublishedKey:
 class Pace:
     again_after_failure: float = 10.0
     at_most_every: float = 1.0
+    refresh_every: float = 300.0
     wait_for_keys: float = 5.0
     """How long a request waits for keys that it needs."""
 
@@ -63,6 +65,7 @@ class RemoteKeySet:
         self._keys: tuple[PublishedKey, ...] = ()
         self._fetched = float("-inf")
         self._fetching: asyncio.Task[None] | None = None
+        self.initialized = asyncio.Event()
         self.problem = f'oidc: authenticator for issuer "{settings.url}" is not initialized'
         """Why there are no keys; empty once there are."""
 
@@ -75,6 +78,13 @@ class RemoteKeySet:
         return not self.problem
 
     async def run(self) -> None:
+        """For ever: until there are keys, and then so that those which are taken back are not believed for long."""
+        await self.initialize()
+        while True:
+            await asyncio.sleep(self._pace.refresh_every)
+            await self.refresh()
+
+    async def initialize(self) -> None:
         """Returns when there are keys."""
         while True:
             try:
@@ -115,6 +125,7 @@ class RemoteKeySet:
         self._keys_url = url
         await self._fetch()
         self.problem = ""
+        self.initialized.set()
 
     async def _fetch(self) -> None:
         self._fetched = time.monotonic()

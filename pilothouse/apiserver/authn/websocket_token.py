@@ -1,0 +1,63 @@
+"""Bearer tokens of browsers, which can set no header but the list of subprotocols when they open a WebSocket."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode
+from binascii import Error as Base64Error
+
+from pilothouse.apiserver.authn.bearer import pass_on
+from pilothouse.apiserver.authn.interface import InvalidToken, TokenAuthenticator
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.http import Request
+from pilothouse.machinery.errors import Unauthorized
+
+_PREFIX = "base64url.bearer.authorization.k8s.io."
+_HEADER = b"sec-websocket-protocol"
+
+
+class WebSocketTokenAuthenticator:
+    def __init__(self, tokens: TokenAuthenticator) -> None:
+        self._tokens = tokens
+
+    async def authenticate(self, request: Request) -> User | None:
+        if request.header(b"upgrade").lower() != "websocket":
+            return None
+        protocols = _protocols(request)
+        tokens = [each.removeprefix(_PREFIX) for each in protocols if each.startswith(_PREFIX)]
+        others = [each for each in protocols if not each.startswith(_PREFIX)]
+        if not any(tokens):
+            return None
+        if len(tokens) > 1 or not others:
+            raise Unauthorized  # of others, one is needed to be echoed back
+        user = await self._user(_decoded(tokens[0]), request)
+        # What is echoed back to the client, or logged, has no token in it.
+        request.headers = [(name, value) for name, value in request.headers if name != _HEADER]
+        request.headers.append((_HEADER, ",".join(others).encode("latin-1")))
+        request._headers = None
+        return user
+
+    async def _user(self, token: str, request: Request) -> User:
+        try:
+            found = await self._tokens.authenticate_token(token)
+        except InvalidToken:
+            raise Unauthorized from None
+        if found is None:
+            raise Unauthorized
+        pass_on(found.remarks, request)
+        return found.user
+
+
+def _protocols(request: Request) -> list[str]:
+    """The header may be there several times."""
+    values = [value.decode("latin-1") for name, value in request.headers if name == _HEADER]
+    return [protocol.strip() for value in values for protocol in value.split(",")]
+
+
+def _decoded(encoded: str) -> str:
+    """Raises Unauthorized."""
+    if "=" in encoded:
+        raise Unauthorized
+    try:
+        return urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
+    except (Base64Error, ValueError):
+        raise Unauthorized from None
