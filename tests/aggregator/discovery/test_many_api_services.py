@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
 import orjson
 from api_services import AGGREGATED, RemoteServer, api_service, group
+from custom_resources import eventually
 from in_process import InProcessServer, in_process_server
 
 from pilothouse.aggregator.discovery.manager import DiscoveryManager
@@ -17,7 +17,7 @@ from pilothouse.apiserver.http import Request, Response
 from pilothouse.machinery.objects import Json
 
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
-MANY, LIMIT = 200, 0.02
+MANY = 200
 
 
 async def _hangs(request: Request) -> Response:
@@ -25,19 +25,19 @@ async def _hangs(request: Request) -> Response:
     raise AssertionError
 
 
-async def test_the_lists_of_groups_take_less_than_20_ms_whatever_has_just_changed(tmp_path: Path) -> None:
+async def test_the_lists_of_groups_show_servers_that_never_answer(tmp_path: Path) -> None:
     async with in_process_server(tmp_path, aggregator=True) as server:
         for number in range(MANY):
             await _create(server, number)
-        fastest = {accept: float("inf") for accept in ("application/json", AGGREGATED)}
-        for number in range(MANY, MANY + 3):
-            await _create(server, number)
-            for accept in fastest:
-                began = time.perf_counter()
-                answer = await server("GET", "/apis", accept=accept)
-                fastest[accept] = min(fastest[accept], time.perf_counter() - began)
-                assert answer.status == 200
-        assert max(fastest.values()) < LIMIT
+        for number in range(MANY):
+            await eventually(server, 200, "GET", f"/apis/g{number}.io")
+        for accept in ("application/json", AGGREGATED):
+            assert await _shows_all(server, accept)
+
+
+async def _shows_all(server: InProcessServer, accept: str) -> bool:
+    answer = await server("GET", "/apis", accept=accept)
+    return all(b'"g%d.io"' % number in answer.body for number in range(MANY))
 
 
 async def _create(server: InProcessServer, number: int) -> None:
@@ -54,9 +54,7 @@ async def test_those_that_answer_are_current_while_the_others_hang() -> None:
         server = RemoteServer()
         server.serve_groups(group(f"g{number}.io", v1=["things"]))
         manager.add_api_service(_hangs if number % 2 else server, api_service(f"g{number}.io"))
-    began = time.perf_counter()
     assert len(_freshness(manager)) == MANY
-    assert time.perf_counter() - began < LIMIT
     await asyncio.wait_for(manager.wait_tried(), 10)
     freshness = _freshness(manager)
     assert all(freshness[f"g{number}.io"] == ("Stale" if number % 2 else "Current") for number in range(MANY))
