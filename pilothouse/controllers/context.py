@@ -15,6 +15,7 @@ from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.client import RESTClient
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.controllers.endpointslice.config import EndpointConfig
 from pilothouse.controllers.resourcequota.evaluator import Evaluators
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
@@ -49,6 +50,7 @@ class ControllerConfig:
     concurrent_resource_quota_syncs: int = 5
     resource_quota_sync_period: float = 300.0
     """How often all quotas are added up anew; 0 for never."""
+    endpoints: EndpointConfig = field(default_factory=EndpointConfig)
     quota_evaluators: Evaluators | None = None
     """What quotas know of each resource. With none, they are left alone."""
     root_ca: bytes = b""

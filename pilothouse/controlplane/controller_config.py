@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 from pilothouse.controllers.context import ControllerConfig, SignToken
+from pilothouse.controllers.endpointslice.config import EndpointConfig
 from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.options.completion import CompletedOptions
@@ -28,6 +30,7 @@ def controller_config(options: CompletedOptions) -> ControllerConfig:
         concurrent_resource_quota_syncs=given.concurrent_resource_quota_syncs,
         resource_quota_sync_period=given.resource_quota_sync_period,
         quota_evaluators=evaluator_of,
+        endpoints=EndpointConfig(**asdict(options.endpoint_controllers)),
         root_ca=_root_ca(options),
         sign_token=_sign_token(options),
         legacy_service_account_token_clean_up_period=given.legacy_service_account_token_clean_up_period,

@@ -75,3 +75,16 @@ def test_times_that_make_no_sense_are_refused():
     line = ["--leader-elect", "--leader-elect-lease-duration=5s"]
     with pytest.raises(InvalidOptions, match="lease_duration must be greater than renew_deadline"):
         complete(Options.parse(line)).validate()
+
+
+def test_the_bounds_of_the_endpoint_controllers_are_kept():
+    line = (
+        "--max-endpoints-per-slice=0 --concurrent-service-endpoint-syncs=51 --mirroring-max-endpoints-per-subset=1001"
+    )
+    with pytest.raises(InvalidOptions) as refused:
+        complete(Options.parse(line.split())).validate()
+    assert str(refused.value) == (
+        "[concurrent-service-endpoint-syncs must not be more than 50, but got 51,"
+        " max-endpoints-per-slice must not be less than 1, but got 0,"
+        " mirroring-max-endpoints-per-subset must not be more than 1000, but got 1001]"
+    )

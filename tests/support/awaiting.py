@@ -37,3 +37,20 @@ async def _watched(objects: ResourceClient, name: str, holds: Callable[[Json | N
             if holds(last):
                 return last
     raise AssertionError(f"{name} never came to be as it should: {last}")
+
+
+async def until_all(objects: ResourceClient, holds: Callable[[list[Json]], object]) -> list[Json]:
+    """All objects, once something holds of them together."""
+    listing = await objects.list()
+    found = {name_of(item): item for item in listing["items"]}
+    if holds([*found.values()]):
+        return [*found.values()]
+    options = ListOptions(resource_version=listing["metadata"]["resourceVersion"], timeout_seconds=_PATIENCE)
+    async with await objects.watch(options) as watch:
+        async for event in watch:
+            found.pop(name_of(event.object), None)
+            if event.type != "DELETED":
+                found[name_of(event.object)] = event.object
+            if holds([*found.values()]):
+                return [*found.values()]
+    raise AssertionError(f"they never came to be as they should: {[*found.values()]}")

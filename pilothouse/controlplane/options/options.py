@@ -19,6 +19,7 @@ from pilothouse.controlplane.options.audit import AuditOptions
 from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.controlplane.options.authorization import AuthorizationOptions
 from pilothouse.controlplane.options.controllers import ControllerOptions
+from pilothouse.controlplane.options.endpoint_controllers import EndpointControllerOptions
 from pilothouse.controlplane.options.etcd import EtcdOptions
 from pilothouse.controlplane.options.features import FeatureOptions
 from pilothouse.controlplane.options.generic import GenericOptions
@@ -52,6 +53,7 @@ SECTIONS: dict[str, type[Any]] = {
     "aggregator": AggregatorOptions,
     "request_header": RequestHeaderOptions,
     "controllers": ControllerOptions,
+    "endpoint_controllers": EndpointControllerOptions,
     "pilothouse": PilothouseOptions,
 }
 """By their name in Options, in the order of the help."""
@@ -77,6 +79,7 @@ class Options:
     aggregator: AggregatorOptions = field(default_factory=AggregatorOptions)
     request_header: RequestHeaderOptions = field(default_factory=RequestHeaderOptions)
     controllers: ControllerOptions = field(default_factory=ControllerOptions)
+    endpoint_controllers: EndpointControllerOptions = field(default_factory=EndpointControllerOptions)
     pilothouse: PilothouseOptions = field(default_factory=PilothouseOptions)
     given: frozenset[str] = frozenset()
     """The names of the flags that the command line has."""

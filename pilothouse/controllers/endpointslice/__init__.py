@@ -1,0 +1,1 @@
+"""Endpoint slices of services that select pods."""

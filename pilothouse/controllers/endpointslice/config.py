@@ -1,0 +1,19 @@
+"""What the options say about the controllers of endpoints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointConfig:
+    """A batch period is how long a change of a pod waits for others, so that they are written together."""
+
+    concurrent_endpoint_syncs: int = 5
+    endpoint_updates_batch_period: float = 0.0
+    concurrent_service_endpoint_syncs: int = 5
+    endpointslice_updates_batch_period: float = 0.0
+    max_endpoints_per_slice: int = 100
+    mirroring_concurrent_service_endpoint_syncs: int = 5
+    mirroring_endpointslice_updates_batch_period: float = 0.0
+    mirroring_max_endpoints_per_subset: int = 1000

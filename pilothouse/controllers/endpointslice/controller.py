@@ -1,0 +1,158 @@
+"""endpointslice-controller: services that select pods have slices with the pods' addresses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
+from pilothouse.client.controller.enqueue import enqueue_keys
+from pilothouse.client.controller.runner import Controller, Requeue, Synced
+from pilothouse.client.events.event import WARNING, EventSource
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.workqueue.rate_limiters import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    MaxOfRateLimiter,
+)
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.endpointslice.endpoint import ZONE_LABEL
+from pilothouse.controllers.endpointslice.metrics import ServiceSliceMetrics
+from pilothouse.controllers.endpointslice.pace import Pace
+from pilothouse.controllers.endpointslice.reconciler import CONTROLLER, ReconcileFailed, Reconciler
+from pilothouse.controllers.endpointslice.selecting_services import SelectingServices, selected_pods, selector_of
+from pilothouse.controllers.endpointslice.slice_events import SliceEvents
+from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker
+from pilothouse.controllers.endpointslice.topology_cache import HintEvent, is_node_ready
+from pilothouse.controllers.endpointslice.trigger_times import TriggerTimeTracker
+from pilothouse.controllers.endpointslice.writer import SliceWriter
+from pilothouse.controllers.metrics import metrics_in
+from pilothouse.controllers.resources import ENDPOINT_SLICES, NODES, PODS, SERVICES
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
+
+NAME = "endpoint_slice"
+_MAX_RETRIES = 15
+_AFTER_FOREIGN_CHANGE = 1.0
+_STALE = 0.05
+"""Seconds after which a cache that lags behind is looked at again."""
+
+
+async def run(context: ControllerContext) -> None:
+    await _EndpointSlices(context).run()
+
+
+class _EndpointSlices:
+    _waiting_for: dict[str, set[str]]  # services that left pods out, by the missing node
+
+    def __init__(self, context: ControllerContext) -> None:
+        config, clock = context.config.endpoints, context.clock
+        self._config, self._clock = config, clock
+        limiter = MaxOfRateLimiter(ItemExponentialFailureRateLimiter(1.0, 1000.0), BucketRateLimiter(10, 100, clock))
+        self._queue: RateLimitingQueue[str] = RateLimitingQueue(
+            NAME, rate_limiter=limiter, registry=context.registry, clock=clock
+        )
+        self._services, self._pods = context.informer(SERVICES), context.informer(PODS)
+        self._slices, self._nodes = context.informer(ENDPOINT_SLICES), context.informer(NODES)
+        self._recorder = EventRecorder(context.client, EventSource("endpoint-slice-controller"), clock=clock)
+        self._metrics = metrics_in(context.registry, ServiceSliceMetrics)
+        self._tracker, self._trigger_times = EndpointSliceTracker(), TriggerTimeTracker()
+        self._pace = Pace(config.endpointslice_updates_batch_period)
+        self._events = SliceEvents(CONTROLLER, self._slices, self._tracker)
+        self._waiting_for = {}
+        self._reconciler = Reconciler(
+            SliceWriter(context.client, self._tracker, self._metrics.changes, "Service"),
+            self._nodes.indexer,
+            self._metrics,
+            limit=config.max_endpoints_per_slice,
+            emit=self._emit,
+        )
+
+    async def run(self) -> None:
+        self._services.add_event_handler(enqueue_keys(self._queue))
+        self._pods.add_event_handler(SelectingServices(self._services).handler(self._pod_changed))
+        self._slices.add_event_handler(self._events.handler(self._slice_changed))
+        nodes = self._nodes.add_event_handler(
+            ResourceEventHandlerFuncs(
+                add=self._node_added, update=self._node_changed, delete=lambda node: self._check_topology()
+            )
+        )
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._recorder.run())
+            tasks.create_task(self._controller(nodes).run())
+
+    def _controller(self, nodes: Synced) -> Controller[str]:
+        return Controller(
+            NAME,
+            self._sync,
+            caches=(self._pods, self._services, self._slices, nodes),
+            workers=self._config.concurrent_service_endpoint_syncs,
+            queue=self._queue,
+            max_retries=_MAX_RETRIES,
+            clock=self._clock,
+        )
+
+    def _pod_changed(self, services: Iterable[str]) -> None:
+        for key in services:
+            self._queue.add_after(key, self._pace.delay(key))
+
+    def _slice_changed(self, service: str) -> None:
+        self._queue.add_after(service, max(_AFTER_FOREIGN_CHANGE, self._pace.delay(service)))
+
+    def _node_added(self, node: Json) -> None:
+        for key in self._waiting_for.pop(name_of(node), ()):
+            self._queue.add(key)
+        self._check_topology()
+
+    def _node_changed(self, old: Json, new: Json) -> None:
+        zones = labels_of(old).get(ZONE_LABEL), labels_of(new).get(ZONE_LABEL)
+        if is_node_ready(old) != is_node_ready(new) or zones[0] != zones[1]:
+            self._check_topology()
+
+    def _check_topology(self) -> None:
+        topology = self._reconciler.topology
+        topology.set_nodes(self._nodes.indexer.list())
+        for key in topology.overloaded_services():
+            self._queue.add(key)
+
+    async def _sync(self, key: str) -> Requeue | None:
+        service = self._services.indexer.get_by_key(key)
+        if service is None:
+            self._forget(key)
+            return None
+        if (service.get("spec") or {}).get("type") == "ExternalName" or not selector_of(service):
+            return None
+        found = self._events.slices_of(key)
+        if self._tracker.is_stale(key, found):
+            self._metrics.syncs.labels("stale").inc()
+            return Requeue(_STALE)
+        existing = [each for each in found if not metadata(each).get("deletionTimestamp")]
+        started = self._clock.now()
+        await self._reconcile(key, service, existing)
+        self._pace.took(key, self._clock.now() - started)
+        return None
+
+    async def _reconcile(self, key: str, service: Json, existing: list[Json]) -> None:
+        selected = selected_pods(service, self._pods.indexer)
+        trigger_time = self._trigger_times.compute(service, selected)
+        try:
+            await self._reconciler.reconcile(service, selected, existing, trigger_time)
+        except ReconcileFailed as error:
+            self._metrics.syncs.labels("error").inc()
+            for node in error.missing_nodes:
+                self._waiting_for.setdefault(node, set()).add(key)
+            about = f"Error updating Endpoint Slices for Service {namespace_of(service)}/{name_of(service)}: {error}"
+            self._recorder.event(service, WARNING, "FailedToUpdateEndpointSlices", about)
+            raise
+        self._metrics.syncs.labels("success").inc()
+
+    def _forget(self, key: str) -> None:
+        self._trigger_times.forget(key)
+        self._reconciler.forget(key)
+        self._tracker.forget(key)
+        self._pace.forget(key)
+        for waiting in self._waiting_for.values():
+            waiting.discard(key)
+
+    def _emit(self, service: Json, event: HintEvent) -> None:
+        self._recorder.event(service, event.type, event.reason, event.message)

@@ -1,0 +1,64 @@
+"""The endpoints that a service should have, by the set of ports that they offer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pilothouse.client.cache.indexer import Indexer
+from pilothouse.controllers.endpointslice import pods
+from pilothouse.controllers.endpointslice.endpoint import (
+    EndpointKey,
+    PortsKey,
+    endpoint_key,
+    endpoint_ports,
+    pod_endpoint,
+    ports_key,
+    publishes_not_ready,
+)
+from pilothouse.controllers.endpointslice.pods import IPV4, IPV6
+from pilothouse.machinery.objects import Json
+
+_PODS_PER_TURN = 200  # then the event loop gets its turn
+
+
+@dataclass(slots=True)
+class Desired:
+    groups: dict[PortsKey, dict[EndpointKey, Json]] = field(default_factory=dict)
+    """Pods that can name a port have different numbers for it, or none; those of one group agree."""
+    ports: dict[PortsKey, list[Json]] = field(default_factory=dict)
+
+
+def address_types(service: Json) -> tuple[str, ...]:
+    """Services of old have no families: theirs is that of their address, and headless ones have both."""
+    spec = service.get("spec") or {}
+    if families := tuple(family for family in spec.get("ipFamilies") or () if family in (IPV4, IPV6)):
+        return families
+    address = spec.get("clusterIP")
+    return (pods.family_of_text(address),) if address and address != "None" else (IPV4, IPV6)
+
+
+def countable_pods(selected: Iterable[Json]) -> list[Json]:
+    return [pod for pod in selected if pods.should_be_in_endpoints(pod, include_terminating=True)]
+
+
+def missing_nodes(service: Json, counted: Iterable[Json], nodes: Indexer) -> set[str]:
+    """Nodes that pods are said to run on, though there are none of that name. Some services do not mind."""
+    if publishes_not_ready(service):
+        return set()
+    return {name for name in map(pods.node_of, counted) if name not in nodes}
+
+
+async def desired_endpoints(service: Json, counted: Sequence[Json], nodes: Indexer, family: str) -> Desired:
+    desired = Desired()
+    for number, pod in enumerate(counted, start=1):
+        ports = endpoint_ports(service, pod)
+        group = desired.groups.setdefault(ports_key(ports), {})
+        desired.ports.setdefault(ports_key(ports), ports)
+        endpoint = pod_endpoint(pod, node=nodes.get_by_key(pods.node_of(pod)), service=service, family=family)
+        if endpoint["addresses"]:
+            group[endpoint_key(endpoint)] = endpoint
+        if number % _PODS_PER_TURN == 0:
+            await asyncio.sleep(0)
+    return desired

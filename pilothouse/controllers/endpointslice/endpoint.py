@@ -1,0 +1,74 @@
+"""Endpoints of slices: how pods become them, and when two of them are the same."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from pilothouse.controllers.endpointslice import pods
+from pilothouse.machinery.objects import Json, labels_of
+
+EndpointKey: TypeAlias = tuple[Any, ...]
+PortsKey: TypeAlias = tuple[tuple[Any, ...], ...]
+ZONE_LABEL = "topology.kubernetes.io/zone"
+_CONDITIONS = ("ready", "serving", "terminating")
+
+
+def endpoint_key(endpoint: Json) -> EndpointKey:
+    """What makes an endpoint itself; the rest of it can change."""
+    target = endpoint.get("targetRef") or {}
+    addresses = tuple(sorted(endpoint.get("addresses") or ()))
+    return addresses, endpoint.get("hostname") or "", target.get("namespace") or "", target.get("name") or ""
+
+
+def is_same_beyond_key(one: Json, other: Json) -> bool:
+    """The version of what is referred to plays no part: it changes with every heartbeat. Hints are put on later."""
+    return _beyond_key(one) == _beyond_key(other)
+
+
+def is_endpoint_ready(endpoint: Json) -> bool:
+    return (endpoint.get("conditions") or {}).get("ready") is True
+
+
+def ports_key(ports: list[Json]) -> PortsKey:
+    """Equal for the same ports in whatever order."""
+    return tuple(sorted(_port_key(port) for port in ports))
+
+
+def pod_endpoint(pod: Json, *, node: Json | None, service: Json, family: str) -> Json:
+    """Without addresses if the pod has none of the family."""
+    serving, terminating = pods.is_ready(pod), pods.is_terminating(pod)
+    ready = publishes_not_ready(service) or (serving and not terminating)
+    endpoint: Json = {
+        "addresses": pods.addresses(pod, family),
+        "conditions": {"ready": ready, "serving": serving, "terminating": terminating},
+        "targetRef": pods.reference_to_pod(pod),
+    }
+    zone = labels_of(node or {}).get(ZONE_LABEL)
+    named = {"nodeName": pods.node_of(pod), "zone": zone, "hostname": pods.hostname_in(pod, service)}
+    return endpoint | {name: value for name, value in named.items() if value}
+
+
+def endpoint_ports(service: Json, pod: Json) -> list[Json]:
+    """Ports whose number can not be found are left out."""
+    found = []
+    for port in (service.get("spec") or {}).get("ports") or ():
+        number = pods.find_port(pod, port)
+        if number is not None:
+            made = {"name": port.get("name") or "", "port": number, "protocol": port.get("protocol") or "TCP"}
+            protocol = port.get("appProtocol")
+            found.append(made | ({} if protocol is None else {"appProtocol": protocol}))
+    return sorted(found, key=_port_key)
+
+
+def publishes_not_ready(service: Json) -> bool:
+    return bool((service.get("spec") or {}).get("publishNotReadyAddresses"))
+
+
+def _beyond_key(endpoint: Json) -> tuple[Any, ...]:
+    conditions = endpoint.get("conditions") or {}
+    target = {name: value for name, value in (endpoint.get("targetRef") or {}).items() if name != "resourceVersion"}
+    return endpoint.get("nodeName"), endpoint.get("zone"), [conditions.get(name) for name in _CONDITIONS], target
+
+
+def _port_key(port: Json) -> tuple[Any, ...]:
+    return port.get("name") or "", port.get("port") or 0, port.get("protocol") or "TCP", port.get("appProtocol") or ""

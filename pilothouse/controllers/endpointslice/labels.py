@@ -1,0 +1,34 @@
+"""The labels by which slices are found, and those that services hand on to them."""
+
+from __future__ import annotations
+
+from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of
+
+SERVICE_NAME = "kubernetes.io/service-name"
+MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
+HEADLESS = "service.kubernetes.io/headless"
+_RESERVED = frozenset({SERVICE_NAME, MANAGED_BY, HEADLESS})
+"""Services can not hand these on."""
+
+
+def manager_of(endpoint_slice: Json) -> str:
+    return labels_of(endpoint_slice).get(MANAGED_BY, "")
+
+
+def service_key(endpoint_slice: Json) -> str:
+    """The key of the service that the slice is of; empty if it does not say."""
+    name = labels_of(endpoint_slice).get(SERVICE_NAME)
+    return f"{namespace_of(endpoint_slice)}/{name}" if name else ""
+
+
+def is_headless(service: Json) -> bool:
+    return (service.get("spec") or {}).get("clusterIP") in (None, "", "None")
+
+
+def slice_labels(service: Json, controller: str) -> dict[str, str]:
+    own = {HEADLESS: ""} if is_headless(service) else {}
+    return handed_on(labels_of(service)) | own | {SERVICE_NAME: name_of(service), MANAGED_BY: controller}
+
+
+def handed_on(labels: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in labels.items() if name not in _RESERVED}

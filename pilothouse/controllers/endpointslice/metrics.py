@@ -1,0 +1,126 @@
+"""The metrics of the controllers that write slices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from pilothouse.controllers.endpointslice.endpoint import PortsKey
+
+_BUCKETS = [2.0 * 2**step for step in range(15)]
+_LATENCIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """How many slices some endpoints take."""
+
+    endpoints: int
+    slices: int
+
+
+class SliceMetrics:
+    """What the controllers for pods and for mirrored Endpoints have in common."""
+
+    def __init__(self, registry: CollectorRegistry, subsystem: str, synced: str) -> None:
+        self._registry, self._subsystem = registry, subsystem
+        self.added = self.histogram("endpoints_added_per_sync", f"Number of endpoints added on each {synced} sync")
+        self.removed = self.histogram(
+            "endpoints_removed_per_sync", f"Number of endpoints removed on each {synced} sync"
+        )
+        self._desired = self._gauge("endpoints_desired", "Number of endpoints desired")
+        self._slices = self._gauge("num_endpoint_slices", "Number of EndpointSlices")
+        self._desired_slices = self._gauge(
+            "desired_endpoint_slices", "Number of EndpointSlices that would exist with perfect endpoint allocation"
+        )
+        self.changes = Counter(
+            "changes", "Number of EndpointSlice changes", ["operation"], subsystem=subsystem, registry=registry
+        )
+
+    def per_sync(self, done: str, synced: str) -> Histogram:
+        return self.histogram(f"endpoints_{done}_per_sync", f"Number of endpoints {done} on each {synced} sync")
+
+    def histogram(self, name: str, told: str, buckets: list[float] = _BUCKETS) -> Histogram:
+        return Histogram(name, told, subsystem=self._subsystem, buckets=buckets, registry=self._registry)
+
+    def show(self, totals: Totals) -> None:
+        self._desired.set(totals.endpoints)
+        self._slices.set(totals.slices)
+        self._desired_slices.set(totals.desired_slices)
+
+    def _gauge(self, name: str, told: str) -> Gauge:
+        return Gauge(name, told, subsystem=self._subsystem, registry=self._registry)
+
+
+class ServiceSliceMetrics(SliceMetrics):
+    def __init__(self, registry: CollectorRegistry) -> None:
+        subsystem = "endpoint_slice_controller"
+        super().__init__(registry, subsystem, "Service")
+        self.changed_per_sync = Histogram(
+            "endpointslices_changed_per_sync",
+            "Number of EndpointSlices changed on each Service sync",
+            ["topology", "traffic_distribution"],
+            subsystem=subsystem,
+            buckets=_LATENCIES,
+            registry=registry,
+        )
+        self.syncs = Counter(
+            "syncs", "Number of EndpointSlice syncs", ["result"], subsystem=subsystem, registry=registry
+        )
+        self.distributions = Distributions(registry, subsystem)
+
+
+class Distributions:
+    """How many services use each traffic distribution."""
+
+    _of: dict[str, str]  # by the key of the service
+
+    def __init__(self, registry: CollectorRegistry, subsystem: str) -> None:
+        self._of = {}
+        self._gauge = Gauge(
+            "services_count_by_traffic_distribution",
+            "Number of Services using some specific trafficDistribution",
+            ["traffic_distribution"],
+            subsystem=subsystem,
+            registry=registry,
+        )
+
+    def set(self, service: str, distribution: str) -> None:
+        if before := self._of.pop(service, ""):
+            self._gauge.labels(before).dec()
+        if distribution:
+            self._of[service] = distribution
+            self._gauge.labels(distribution).inc()
+
+
+class Totals:
+    """Sums over all services."""
+
+    _groups: dict[str, dict[str, Mapping[PortsKey, Efficiency]]]  # by the key of the service and the address type
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._groups = {}
+        self.endpoints = self.slices = self.desired_slices = 0
+
+    def set(self, service: str, address_type: str, groups: Mapping[PortsKey, Efficiency]) -> None:
+        by_type = self._groups.setdefault(service, {})
+        self._count(by_type.get(address_type), -1)
+        by_type[address_type] = groups
+        self._count(groups, 1)
+
+    def forget(self, service: str) -> None:
+        for groups in self._groups.pop(service, {}).values():
+            self._count(groups, -1)
+
+    def _count(self, groups: Mapping[PortsKey, Efficiency] | None, sign: int) -> None:
+        if groups is None:
+            return
+        self.endpoints += sign * sum(each.endpoints for each in groups.values())
+        self.slices += sign * sum(each.slices for each in groups.values())
+        # A service without endpoints has an empty slice.
+        needed = sum(ceil(each.endpoints / self._limit) for each in groups.values())
+        self.desired_slices += sign * (needed or 1)

@@ -1,0 +1,36 @@
+"""New slices, owned by what they are made from."""
+
+from __future__ import annotations
+
+from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
+
+_MAX_NAME = 253
+
+
+def new_slice(owner: Json, kind: str, *, address_type: str, ports: list[Json], labels: dict[str, str]) -> Json:
+    """Without endpoints. The server completes its name."""
+    reference = {
+        "apiVersion": "v1",
+        "kind": kind,
+        "name": name_of(owner),
+        "uid": uid_of(owner),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "generateName": _prefix(name_of(owner)),
+            "namespace": namespace_of(owner),
+            "labels": labels,
+            "ownerReferences": [reference],
+        },
+        "addressType": address_type,
+        "ports": ports,
+        "endpoints": [],
+    }
+
+
+def _prefix(name: str) -> str:
+    return f"{name}-" if len(name) < _MAX_NAME else name

@@ -1,0 +1,95 @@
+"""How the slices of one set of ports must change to hold the desired endpoints, with as few writes as can be.
+
+1. Slices keep the endpoints that are still desired; those left empty are deleted.
+2. Slices that change anyway are filled up, the fullest first.
+3. The rest goes into one unchanged slice if it fits there, and else into new ones.
+
+    limit 3, slices [a b c] [d e], desired a b d e f g:
+    c goes, so f takes its place; g is left over and fits into [d e] → [a b f] [d e g]
+
+Nothing is ever moved from one slice to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pilothouse.controllers.endpointslice.endpoint import EndpointKey, endpoint_key, is_same_beyond_key
+from pilothouse.machinery.objects import Json, metadata, name_of
+
+
+@dataclass(slots=True)
+class Plan:
+    """Slices to create have no name yet. Those to update are copies; what is in the cache is never changed."""
+
+    create: list[Json] = field(default_factory=list)
+    update: list[Json] = field(default_factory=list)
+    delete: list[Json] = field(default_factory=list)
+    added: int = 0
+    removed: int = 0
+
+    def extend(self, other: Plan) -> None:
+        self.create += other.create
+        self.update += other.update
+        self.delete += other.delete
+        self.added += other.added
+        self.removed += other.removed
+
+    def unchanged(self, existing: list[Json]) -> list[Json]:
+        changed = {name_of(each) for each in (*self.update, *self.delete)}
+        return [each for each in existing if name_of(each) not in changed]
+
+
+class GroupPlanner:
+    """Plans for slices that all have the same ports and type of addresses."""
+
+    def __init__(self, *, limit: int, labels: dict[str, str], new_slice: Callable[[], Json]) -> None:
+        self._limit = limit
+        self._labels = labels
+        self._new_slice = new_slice
+
+    def plan(self, existing: list[Json], desired: Mapping[EndpointKey, Json]) -> Plan:
+        plan, unchanged, remaining = Plan(), dict[str, Json](), dict(desired)
+        for each in existing:
+            self._keep(each, remaining, plan, unchanged)
+        plan.added = len(remaining)
+        for each in sorted(plan.update, key=lambda each: -len(each["endpoints"])):
+            self._fill(each, remaining)
+        while remaining:
+            self._place(remaining, plan, unchanged)
+        return plan
+
+    def _keep(self, each: Json, remaining: dict[EndpointKey, Json], plan: Plan, unchanged: dict[str, Json]) -> None:
+        old = each.get("endpoints") or []
+        found = [(endpoint, remaining.pop(endpoint_key(endpoint), None)) for endpoint in old]
+        kept = [endpoint for _, endpoint in found if endpoint is not None]
+        plan.removed += len(old) - len(kept)
+        same = len(kept) == len(old) and all(new and is_same_beyond_key(new, before) for before, new in found)
+        if not same and not kept:
+            plan.delete.append(each)
+        elif same and (metadata(each).get("labels") or {}) == self._labels:
+            unchanged[name_of(each)] = each
+        else:
+            plan.update.append(self._changed(each, old if same else kept))
+
+    def _changed(self, each: Json, endpoints: list[Json]) -> Json:
+        return {**each, "metadata": metadata(each) | {"labels": self._labels}, "endpoints": [*endpoints]}
+
+    def _fill(self, each: Json, remaining: dict[EndpointKey, Json]) -> None:
+        while remaining and len(each["endpoints"]) < self._limit:
+            each["endpoints"].append(remaining.pop(next(iter(remaining))))
+
+    def _place(self, remaining: dict[EndpointKey, Json], plan: Plan, unchanged: dict[str, Json]) -> None:
+        fitting = self._fullest_with_room_for(len(remaining), unchanged)
+        if fitting is None:
+            plan.create.append(self._new_slice())
+            self._fill(plan.create[-1], remaining)
+        else:
+            chosen = unchanged.pop(name_of(fitting))
+            plan.update.append(self._changed(chosen, chosen.get("endpoints") or []))
+            self._fill(plan.update[-1], remaining)
+
+    def _fullest_with_room_for(self, number: int, unchanged: dict[str, Json]) -> Json | None:
+        fitting = [each for each in unchanged.values() if len(each.get("endpoints") or ()) + number <= self._limit]
+        return max(fitting, key=lambda each: len(each.get("endpoints") or ()), default=None)

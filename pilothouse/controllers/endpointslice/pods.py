@@ -1,0 +1,103 @@
+"""What of a pod matters to the endpoints of services."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv6Address
+from typing import Any
+
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+from pilothouse.machinery.validation.addresses import Address, format_ip, parse_ip_sloppy
+
+IPV4, IPV6 = "IPv4", "IPv6"
+_ENDED = ("Failed", "Succeeded")
+
+
+def ready_condition(pod: Json) -> Json:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return next((each for each in conditions if each.get("type") == "Ready"), {})
+
+
+def is_ready(pod: Json) -> bool:
+    return bool(ready_condition(pod).get("status") == "True")
+
+
+def is_terminating(pod: Json) -> bool:
+    return bool(metadata(pod).get("deletionTimestamp"))
+
+
+def should_be_in_endpoints(pod: Json, *, include_terminating: bool) -> bool:
+    status = pod.get("status") or {}
+    if status.get("phase") in _ENDED or not (status.get("podIP") or status.get("podIPs")):
+        return False
+    return include_terminating or not is_terminating(pod)
+
+
+def addresses(pod: Json, family: str) -> list[str]:
+    """Of one IP family, in canonical form."""
+    return [format_ip(address) for address in _ips(pod) if family_of(address) == family]
+
+
+def family_of(address: Address) -> str:
+    return IPV6 if isinstance(address, IPv6Address) and address.ipv4_mapped is None else IPV4
+
+
+def family_of_text(address: str) -> str:
+    """IPv4 also for what is no address."""
+    parsed = parse_ip_sloppy(address)
+    return IPV4 if parsed is None else family_of(parsed)
+
+
+def hostname_in(pod: Json, service: Json) -> str:
+    """The name that the pod has within the service's domain, or nothing."""
+    spec = pod.get("spec") or {}
+    if spec.get("subdomain") == name_of(service) and namespace_of(service) == namespace_of(pod):
+        return str(spec.get("hostname") or "")
+    return ""
+
+
+def node_of(pod: Json) -> str:
+    return str((pod.get("spec") or {}).get("nodeName") or "")
+
+
+def find_port(pod: Json, service_port: Json) -> int | None:
+    """The number of the port, which the pod knows if the service has only its name."""
+    target = service_port.get("targetPort") or service_port.get("port") or 0
+    if isinstance(target, int):
+        return target
+    for port in _ports(pod):
+        if port.get("name") == target and _protocol(port) == _protocol(service_port):
+            return int(port["containerPort"])
+    return None
+
+
+def reference_to_pod(pod: Json) -> Json:
+    return {"kind": "Pod", "namespace": namespace_of(pod), "name": name_of(pod), "uid": metadata(pod).get("uid")}
+
+
+def state(pod: Json) -> tuple[Any, ...]:
+    """Changes when endpoints that the pod is behind may change."""
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    ips = [each.get("ip") for each in status.get("podIPs") or ()]
+    names = node_of(pod), spec.get("hostname"), spec.get("subdomain")
+    return is_terminating(pod), is_ready(pod), ips, status.get("phase") in _ENDED, names
+
+
+def _ips(pod: Json) -> Iterator[Address]:
+    for each in (pod.get("status") or {}).get("podIPs") or ():
+        if (address := parse_ip_sloppy(each.get("ip") or "")) is not None:
+            yield address
+
+
+def _ports(pod: Json) -> Iterator[Json]:
+    """Of containers, and of init containers that go on running."""
+    spec = pod.get("spec") or {}
+    for container in spec.get("containers") or ():
+        yield from container.get("ports") or ()
+    for container in spec.get("initContainers") or ():
+        if container.get("restartPolicy") == "Always":
+            yield from container.get("ports") or ()
+
+
+def _protocol(port: Json) -> str:
+    return port.get("protocol") or "TCP"

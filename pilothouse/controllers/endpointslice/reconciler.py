@@ -1,0 +1,184 @@
+"""Makes the slices of one service hold exactly the endpoints of its pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from pilothouse.client.cache.indexer import Indexer
+from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.events.event import WARNING
+from pilothouse.controllers.endpointslice import pods
+from pilothouse.controllers.endpointslice.desired import (
+    Desired,
+    address_types,
+    countable_pods,
+    desired_endpoints,
+    missing_nodes,
+)
+from pilothouse.controllers.endpointslice.endpoint import PortsKey, ports_key
+from pilothouse.controllers.endpointslice.labels import slice_labels
+from pilothouse.controllers.endpointslice.metrics import Efficiency, ServiceSliceMetrics, Totals
+from pilothouse.controllers.endpointslice.new_slice import new_slice
+from pilothouse.controllers.endpointslice.plan import GroupPlanner, Plan
+from pilothouse.controllers.endpointslice.topology_cache import DISABLED, HintEvent, TopologyCache, with_address_type
+from pilothouse.controllers.endpointslice.traffic_distribution import (
+    put_close_hints,
+    remove_hints,
+    traffic_distribution,
+    wants_topology_hints,
+)
+from pilothouse.controllers.endpointslice.trigger_times import with_trigger_time
+from pilothouse.controllers.endpointslice.writer import SliceWriter, WriteFailed, is_owned_by
+from pilothouse.machinery.errors import aggregate
+from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, namespace_of
+
+CONTROLLER = "endpointslice-controller.k8s.io"
+
+
+class ReconcileFailed(Exception):
+    """Not everything could be done; what could is. `missing_nodes` are those for which pods were left out."""
+
+    def __init__(self, message: str, missing_nodes: set[str]) -> None:
+        super().__init__(message)
+        self.missing_nodes = missing_nodes
+
+
+class Reconciler:
+    def __init__(
+        self,
+        writer: SliceWriter,
+        nodes: Indexer,
+        metrics: ServiceSliceMetrics,
+        *,
+        limit: int,
+        emit: Callable[[Json, HintEvent], None],
+    ) -> None:
+        """`limit` is how many endpoints a slice may have. `emit` records an event about a service."""
+        self.topology = TopologyCache()
+        self._writer = writer
+        self._nodes = nodes
+        self._metrics = metrics
+        self._limit = limit
+        self._emit = emit
+        self._totals = Totals(limit)
+
+    def forget(self, service: str) -> None:
+        for family in (pods.IPV4, pods.IPV6):
+            self.topology.forget(service, family)
+        self._totals.forget(service)
+        self._metrics.show(self._totals)
+        self._metrics.distributions.set(service, "")
+
+    async def reconcile(self, service: Json, selected: Sequence[Json], existing: list[Json], trigger_time: str) -> None:
+        """Raises ReconcileFailed."""
+        counted = countable_pods(selected)
+        missing = missing_nodes(service, counted, self._nodes)
+        present = [pod for pod in counted if pods.node_of(pod) not in missing]
+        failures = [_skipped(pod, service) for pod in counted if pods.node_of(pod) in missing]
+        for family in address_types(service):
+            own = [each for each in existing if each.get("addressType") == family]
+            desired = await desired_endpoints(service, present, self._nodes, family)
+            plan = self._plan(service, desired, own, family)
+            self._put_hints(service, plan, plan.unchanged(own), family)
+            failures += await self._carry_out(service, plan, trigger_time)
+        failures += await self._delete_of_other_types(service, existing)
+        if failures:
+            raise ReconcileFailed(aggregate(failures), missing)
+
+    def _plan(self, service: Json, desired: Desired, existing: list[Json], family: str) -> Plan:
+        groups: dict[PortsKey, list[Json]] = {}
+        for each in existing:
+            if is_owned_by(each, service):
+                groups.setdefault(ports_key(each.get("ports") or []), []).append(each)
+        plan, efficiency = Plan(delete=[each for each in existing if not is_owned_by(each, service)]), {}
+        for key, endpoints in desired.groups.items():
+            slices = groups.pop(key, [])
+            part = self._planner(service, family, desired.ports[key]).plan(slices, endpoints)
+            efficiency[key] = Efficiency(len(endpoints), len(slices) + len(part.create) - len(part.delete))
+            plan.extend(part)
+        plan.delete += [each for slices in groups.values() for each in slices]
+        if len(plan.delete) == len(existing) and not plan.create:
+            _keep_a_placeholder(plan, self._empty_slice(service, family, []), service)
+            efficiency[()] = Efficiency(0, 1)
+        self._count(service, plan, family, efficiency)
+        return plan
+
+    def _planner(self, service: Json, family: str, ports: list[Json]) -> GroupPlanner:
+        return GroupPlanner(
+            limit=self._limit,
+            labels=slice_labels(service, CONTROLLER),
+            new_slice=lambda: self._empty_slice(service, family, ports),
+        )
+
+    def _empty_slice(self, service: Json, family: str, ports: list[Json]) -> Json:
+        labels = slice_labels(service, CONTROLLER)
+        return new_slice(service, "Service", address_type=family, ports=ports, labels=labels)
+
+    def _put_hints(self, service: Json, plan: Plan, unchanged: list[Json], family: str) -> None:
+        for event in self._hint_events(service, plan, unchanged, family):
+            self._emit(service, event)
+        distribution = traffic_distribution(service)
+        self._metrics.distributions.set(meta_namespace_key(service), distribution)
+        if distribution:
+            put_close_hints(plan, unchanged, distribution)
+
+    def _hint_events(self, service: Json, plan: Plan, unchanged: list[Json], family: str) -> Iterator[HintEvent]:
+        key = meta_namespace_key(service)
+        if wants_topology_hints(service):
+            yield from self.topology.put_hints(key, family, plan, unchanged)
+            return
+        if self.topology.has_hints(key):
+            message = with_address_type("Topology Aware Hints has been disabled", family)
+            yield HintEvent(WARNING, DISABLED, message)
+            self.topology.forget(key, family)
+        if not traffic_distribution(service):
+            remove_hints(plan, unchanged)
+
+    async def _carry_out(self, service: Json, plan: Plan, trigger_time: str) -> list[str]:
+        """What could not be done."""
+        for each in (*plan.create, *plan.update):
+            annotations = with_trigger_time(annotations_of(each), trigger_time)
+            each["metadata"] = metadata(each) | {"annotations": annotations}
+        try:
+            await self._writer.carry_out(plan, service)
+        except WriteFailed as error:
+            return [str(error)]
+        topology = "Auto" if wants_topology_hints(service) else "Disabled"
+        changed = len(plan.create) + len(plan.update) + len(plan.delete)
+        self._metrics.changed_per_sync.labels(topology, traffic_distribution(service)).observe(changed)
+        return []
+
+    async def _delete_of_other_types(self, service: Json, existing: list[Json]) -> list[str]:
+        families, failures = address_types(service), []
+        for each in existing:
+            if each.get("addressType") not in families:
+                self.topology.forget(meta_namespace_key(service), each.get("addressType") or "")
+                try:
+                    await self._writer.delete(each, service)
+                except WriteFailed as error:
+                    failures.append(str(error))
+        return failures
+
+    def _count(self, service: Json, plan: Plan, family: str, efficiency: dict[PortsKey, Efficiency]) -> None:
+        self._metrics.added.observe(plan.added)
+        self._metrics.removed.observe(plan.removed)
+        self._totals.set(meta_namespace_key(service), family, efficiency)
+        self._metrics.show(self._totals)
+
+
+def _keep_a_placeholder(plan: Plan, placeholder: Json, service: Json) -> None:
+    """A service without endpoints has one empty slice, so that it shows that somebody cares for it."""
+    if len(plan.delete) == 1 and _is_like(plan.delete[0], placeholder, service):
+        plan.delete.clear()
+    else:
+        plan.create.append(placeholder)
+
+
+def _is_like(existing: Json, placeholder: Json, service: Json) -> bool:
+    is_empty = not existing.get("ports") and not existing.get("endpoints")
+    return is_empty and is_owned_by(existing, service) and labels_of(existing) == labels_of(placeholder)
+
+
+def _skipped(pod: Json, service: Json) -> str:
+    about = f"{namespace_of(service)}/{name_of(service)}"
+    return f"skipping Pod {name_of(pod)} for Service {about}: Node {pods.node_of(pod)} Not Found"

@@ -1,0 +1,180 @@
+"""Topology aware hints: endpoints are for zones in proportion to the CPU of the zones' nodes.
+
+Hints are given out for each type of address by itself, and remembered, so that it shows when nodes have changed so
+much that a service must be done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from pilothouse.client.events.event import NORMAL, WARNING
+from pilothouse.controllers.endpointslice.endpoint import ZONE_LABEL, is_endpoint_ready
+from pilothouse.controllers.endpointslice.plan import Plan
+from pilothouse.controllers.endpointslice.traffic_distribution import remove_hints
+from pilothouse.controllers.endpointslice.zone_allocation import (
+    Allocation,
+    NoAllocation,
+    Zones,
+    allocations,
+    is_overloaded,
+    redistribution,
+)
+from pilothouse.machinery.objects import Json, labels_of
+from pilothouse.machinery.quantity import parse_quantity
+
+DISABLED, ENABLED = "TopologyAwareHintsDisabled", "TopologyAwareHintsEnabled"
+_CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+
+
+@dataclass(frozen=True, slots=True)
+class HintEvent:
+    type: str
+    reason: str
+    message: str
+
+
+class TopologyCache:
+    _ratios: dict[str, float] | None  # each zone's share of the CPU; None when it can not be told
+    _hints: dict[str, dict[str, Zones]]  # by the key of the service and the type of its addresses
+
+    def __init__(self) -> None:
+        self._ratios = None
+        self._hints = {}
+
+    def set_nodes(self, nodes: Iterable[Json]) -> None:
+        cpu: dict[str, int] | None = {}
+        for node in nodes:
+            if not is_node_ready(node) or any(label in labels_of(node) for label in _CONTROL_PLANE):
+                continue
+            zone = labels_of(node).get(ZONE_LABEL)
+            amount = parse_quantity(str(_allocatable(node).get("cpu") or "0")).milli_value()
+            if not zone or not amount:
+                cpu = None
+                break
+            cpu = (cpu or {}) | {zone: (cpu or {}).get(zone, 0) + amount}
+        total = sum((cpu or {}).values())
+        self._ratios = {zone: amount / total for zone, amount in cpu.items()} if cpu and len(cpu) > 1 else None
+
+    def overloaded_services(self) -> list[str]:
+        return [
+            service
+            for service, by_type in self._hints.items()
+            if any(is_overloaded(hints, self._ratios or {}) for hints in by_type.values())
+        ]
+
+    def has_hints(self, service: str) -> bool:
+        return service in self._hints
+
+    def forget(self, service: str, address_type: str) -> None:
+        by_type = self._hints.get(service, {})
+        by_type.pop(address_type, None)
+        if not by_type:
+            self._hints.pop(service, None)
+
+    def put_hints(self, service: str, address_type: str, plan: Plan, unchanged: list[Json]) -> Iterator[HintEvent]:
+        """Puts hints on the slices of the plan, or takes all away and says why. Iterate over what there is to say."""
+        had = self.has_hints(service)
+        try:
+            hints = self._put(plan, unchanged)
+        except NoAllocation as error:
+            self.forget(service, address_type)
+            remove_hints(plan, plan.unchanged(unchanged))
+            yield HintEvent(WARNING, DISABLED, with_address_type(str(error), address_type))
+            return
+        self._hints.setdefault(service, {})[address_type] = hints
+        if not had:
+            yield HintEvent(NORMAL, ENABLED, with_address_type("Topology Aware Hints has been enabled", address_type))
+
+    def _put(self, plan: Plan, unchanged: list[Json]) -> Zones:
+        if self._ratios is None:
+            raise NoAllocation(
+                "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes"
+            )
+        slices = [*plan.create, *plan.update, *unchanged]
+        allocated = allocations(self._ratios, sum(1 for each in slices for _ in _ready(each)))
+        hints = Zones()
+        for each in unchanged:
+            kept = _kept_hints(each, hints, allocated)
+            if kept is None:
+                plan.update.append({**each, "endpoints": [dict(endpoint) for endpoint in each["endpoints"]]})
+            else:
+                _add(hints, kept)
+        _add(hints, _hint_own_zones([*plan.create, *plan.update]))
+        if not hints:
+            raise NoAllocation("No hints allocated for zones")
+        _add(hints, _move_hints([*plan.create, *plan.update], allocated, hints))
+        return hints
+
+
+def with_address_type(message: str, address_type: str) -> str:
+    return f"{message}, addressType: {address_type}"
+
+
+def is_node_ready(node: Json) -> bool:
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions)
+
+
+def _allocatable(node: Json) -> Json:
+    return (node.get("status") or {}).get("allocatable") or {}
+
+
+def _ready(endpoint_slice: Json) -> Iterator[Json]:
+    return (endpoint for endpoint in endpoint_slice.get("endpoints") or () if is_endpoint_ready(endpoint))
+
+
+def _kept_hints(endpoint_slice: Json, hints: Zones, allocated: dict[str, Allocation]) -> Zones | None:
+    """The hints of a slice that need not change; None when they must."""
+    found = Zones()
+    for endpoint in _ready(endpoint_slice):
+        zones = [zone["name"] for zone in (endpoint.get("hints") or {}).get("forZones") or ()]
+        if not zones:
+            return None
+        _add(found, dict.fromkeys(zones, 1))
+    fits = all(
+        zone in allocated and number + hints.get(zone, 0) <= allocated[zone].maximum for zone, number in found.items()
+    )
+    return found if fits else None
+
+
+def _hint_own_zones(slices: list[Json]) -> Zones:
+    """Raises NoAllocation on an endpoint that has no zone."""
+    hints = Zones()
+    for each in slices:
+        each["endpoints"] = [dict(endpoint) for endpoint in each["endpoints"]]
+        for endpoint in each["endpoints"]:
+            endpoint.pop("hints", None)
+        for endpoint in _ready(each):
+            if not (zone := endpoint.get("zone")):
+                raise NoAllocation("One or more endpoints do not have a zone specified")
+            endpoint["hints"] = {"forZones": [{"name": zone}]}
+            _add(hints, {zone: 1})
+    return hints
+
+
+def _move_hints(slices: list[Json], allocated: dict[str, Allocation], hints: Zones) -> Zones:
+    """How many hints each zone has gained or lost."""
+    due, moved = redistribution(allocated, hints), Zones()
+    for endpoint in (endpoint for each in slices for endpoint in _ready(each)):
+        zone, taker = endpoint["zone"], next(iter(due.receiving), None)
+        if taker is None or zone not in due.giving:
+            continue
+        endpoint["hints"] = {"forZones": [{"name": taker}]}
+        _take_one(due.giving, zone)
+        _take_one(due.receiving, taker)
+        _add(moved, {zone: -1})
+        _add(moved, {taker: 1})
+    return moved
+
+
+def _take_one(zones: Zones, zone: str) -> None:
+    zones[zone] -= 1
+    if not zones[zone]:
+        del zones[zone]
+
+
+def _add(zones: Zones, more: Zones) -> None:
+    for zone, number in more.items():
+        zones[zone] = zones.get(zone, 0) + number

@@ -1,0 +1,94 @@
+"""Carries out plans: slices that would be deleted are reused for those that would be created, then each is written."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter
+
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.controllers.endpointslice.plan import Plan
+from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker
+from pilothouse.controllers.namespace_state import is_terminating
+from pilothouse.controllers.resources import ENDPOINT_SLICES
+from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+
+
+class WriteFailed(Exception):
+    """A slice could not be written; the message says which."""
+
+
+class SliceWriter:
+    def __init__(self, client: RESTClient, tracker: EndpointSliceTracker, changes: Counter, of: str) -> None:
+        """`of` is the kind of what the slices are made from, for messages."""
+        self._slices = client.for_resource(ENDPOINT_SLICES)
+        self._tracker = tracker
+        self._changes = changes
+        self._of = of
+
+    async def carry_out(self, plan: Plan, owner: Json) -> None:
+        """Nothing is created for an owner that is being deleted: the garbage collector is about to take it all.
+
+        Raises WriteFailed; what is written is not taken back.
+        """
+        reuse(plan, owner)
+        if not metadata(owner).get("deletionTimestamp"):
+            for each in plan.create:
+                if not await self._create(each, owner):
+                    return
+        for each in plan.update:
+            await self._update(each, owner)
+        for each in plan.delete:
+            await self.delete(each, owner)
+
+    async def delete(self, each: Json, owner: Json) -> None:
+        try:
+            await self._slices.namespace(namespace_of(owner)).delete(name_of(each))
+        except NotFound:
+            return
+        except StatusError as error:
+            raise self._failed(f"delete {name_of(each)}", owner, error) from None
+        self._tracker.expect_deletion(each)
+        self._changes.labels("delete").inc()
+
+    async def _create(self, each: Json, owner: Json) -> bool:
+        """False if nothing can be created, because the namespace is about to go."""
+        try:
+            created = await self._slices.namespace(namespace_of(owner)).create(each)
+        except StatusError as error:
+            if is_terminating(error):
+                return False
+            raise self._failed("create", owner, error) from None
+        self._tracker.update(created)
+        self._changes.labels("create").inc()
+        return True
+
+    async def _update(self, each: Json, owner: Json) -> None:
+        try:
+            updated = await self._slices.namespace(namespace_of(owner)).update(each)
+        except StatusError as error:
+            raise self._failed(f"update {name_of(each)}", owner, error) from None
+        self._tracker.update(updated)
+        self._changes.labels("update").inc()
+
+    def _failed(self, what: str, owner: Json, error: StatusError) -> WriteFailed:
+        about = f"{self._of} {namespace_of(owner)}/{name_of(owner)}"
+        return WriteFailed(f"failed to {what} EndpointSlice for {about}: {error}")
+
+
+def reuse(plan: Plan, owner: Json) -> None:
+    """A slice of another owner with the same name is left to the garbage collector; addressType can not be changed."""
+    kept = []
+    for old in plan.delete:
+        fitting = next((new for new in plan.create if new["addressType"] == old.get("addressType")), None)
+        if fitting is None or not is_owned_by(old, owner):
+            kept.append(old)
+            continue
+        plan.create.remove(fitting)
+        named = {name: value for name, value in metadata(fitting).items() if name != "generateName"}
+        plan.update.append({**fitting, "metadata": named | {"name": name_of(old)}})
+    plan.delete[:] = kept
+
+
+def is_owned_by(endpoint_slice: Json, owner: Json) -> bool:
+    uid = metadata(owner).get("uid")
+    return any(each.get("uid") == uid for each in metadata(endpoint_slice).get("ownerReferences") or ())

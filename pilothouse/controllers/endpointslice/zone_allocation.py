@@ -1,0 +1,78 @@
+"""How many endpoints each zone should get, by the share of CPU that its nodes have, and how hints move to get there.
+
+A zone may have less than its share as long as no zone is overloaded by more than a fifth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import TypeAlias
+
+OVERLOAD_THRESHOLD = 0.2
+
+Zones: TypeAlias = dict[str, int]
+"""Numbers of endpoints by zone."""
+
+
+class NoAllocation(Exception):
+    """The endpoints can not be divided so that no zone is overloaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    minimum: int
+    maximum: int
+    desired: float
+
+
+def allocations(ratios: Mapping[str, float], endpoints: int) -> dict[str, Allocation]:
+    """Raises NoAllocation."""
+    if len(ratios) < 2:
+        raise NoAllocation("Nodes only ready in one zone")
+    if len(ratios) > endpoints:
+        raise NoAllocation(f"Insufficient number of endpoints ({endpoints} endpoints, {len(ratios)} zones)")
+    least = {zone: _least(ratio * endpoints) for zone, ratio in ratios.items()}
+    spare = endpoints - sum(least.values())
+    if spare < 0:
+        raise NoAllocation(
+            "Unable to allocate minimum required endpoints to each zone without exceeding overload threshold"
+            f" ({endpoints} endpoints, {len(ratios)} zones)"
+        )
+    return {
+        zone: Allocation(minimum, minimum + spare, max(ratios[zone] * endpoints, minimum))
+        for zone, minimum in least.items()
+    }
+
+
+def is_overloaded(hints: Zones, ratios: Mapping[str, float]) -> bool:
+    """Whether hints that were given out earlier no longer fit the zones."""
+    if not hints or not ratios:
+        return bool(hints)
+    total = sum(hints.values())
+    return any(zone not in hints or hints[zone] < _least(total * ratio) for zone, ratio in ratios.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Redistribution:
+    giving: Zones
+    receiving: Zones
+
+
+def redistribution(allocated: Mapping[str, Allocation], hints: Zones) -> Redistribution:
+    """How many endpoints each zone must give or take to come near what is desired, the neediest first."""
+    surplus = {zone: hints.get(zone, 0) - allocation.desired for zone, allocation in allocated.items()}
+    giving, receiving = Zones(), Zones()
+    while True:
+        giver, taker = max(surplus, key=surplus.__getitem__), min(surplus, key=surplus.__getitem__)
+        give, take = surplus[giver], -surplus[taker]
+        if min(give, take) < 0.5 or max(give, take) < 1:
+            return Redistribution(giving, receiving)
+        giving[giver], receiving[taker] = giving.get(giver, 0) + 1, receiving.get(taker, 0) + 1
+        surplus[giver] -= 1
+        surplus[taker] += 1
+
+
+def _least(share: float) -> int:
+    return ceil(share / (1 + OVERLOAD_THRESHOLD))
