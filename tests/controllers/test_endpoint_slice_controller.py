@@ -216,7 +216,7 @@ def nodes(each: Json) -> list[str]:
 
 
 def _hints(each: Json, kind: str) -> list[str]:
-    hints = [one.get("hints") or {} for one in each["endpoints"]]
+    hints = [one.get("hints") or {} for one in each["endpoints"] or ()]
     return sorted(hint["name"] for found in hints for hint in found.get(kind, ()))
 
 
@@ -230,7 +230,7 @@ async def test_traffic_that_shall_stay_close_has_hints(there: ServicesAndPods):
 
     await until_one(there, lambda each: nodes(each) == ["m", "n"])
     await there.services.patch("web", {"spec": {"trafficDistribution": None}})
-    await until_one(there, lambda each: not any("hints" in one for one in each["endpoints"]))
+    await until_one(there, lambda each: not any("hints" in one for one in each["endpoints"] or ()))
 
 
 async def test_topology_aware_hints_divide_endpoints_by_the_cpu_of_zones(there: ServicesAndPods):
@@ -240,7 +240,7 @@ async def test_topology_aware_hints_divide_endpoints_by_the_cpu_of_zones(there: 
 
     await until_one(there, lambda each: zones(each) == ["a", "b"])  # both pods are in zone a, and half the CPU in b
     await there.pods.delete("b", NOW)
-    await until_one(there, lambda each: len(each["endpoints"]) == 1 and not zones(each))
+    await until_one(there, lambda each: len(each["endpoints"] or ()) == 1 and not zones(each))
 
 
 async def test_services_without_selector_and_external_names_are_left_alone(there: ServicesAndPods):
