@@ -38,6 +38,7 @@ CONTROLLERS = (
         "clusterrole-aggregation-controller", "clusterroleaggregation.controller", "clusterrole-aggregation"
     ),
     ControllerDescriptor("disruption-controller", "disruption.controller", "disruption"),
+    ControllerDescriptor("endpoints-controller", "endpoint.controller", "endpoint"),
     ControllerDescriptor("endpointslice-controller", "endpointslice.controller", "endpointslice"),
     ControllerDescriptor("garbage-collector-controller", "garbagecollector.controller", "garbagecollector"),
     ControllerDescriptor(

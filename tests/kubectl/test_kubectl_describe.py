@@ -134,7 +134,7 @@ IP:                       ADDRESS
 IPs:                      ADDRESS
 Port:                     80-8080  80/TCP
 TargetPort:               8080/TCP
-Endpoints:                <none>
+Endpoints:
 Session Affinity:         None
 Internal Traffic Policy:  Cluster
 Events:                   <none>"""
@@ -182,6 +182,8 @@ def test_a_deployment(kubectl: Kubectl, namespace: str) -> None:
 
 def test_a_service(kubectl: Kubectl, namespace: str) -> None:
     kubectl("create", "service", "clusterip", "web", "--tcp=80:8080", "-n", namespace)
+    selected = ("endpointslice", "-l", "kubernetes.io/service-name=web", "-n", namespace)
+    kubectl("wait", "--for=create", "--timeout=20s", *selected)
     address = kubectl.json("get", "svc", "web", "-n", namespace)["spec"]["clusterIP"]
     shown = described(kubectl("describe", "svc", "web", "-n", namespace))
     assert shown == DESCRIBED_SERVICE.replace("NAMESPACE", namespace).replace("ADDRESS", address)

@@ -1,0 +1,94 @@
+"""The Endpoints that a service should have."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+from pilothouse.controllers.endpoint.subsets import MAX_CAPACITY, is_same, number_of_addresses, repack, truncated
+from pilothouse.controllers.endpointslice import pods
+from pilothouse.controllers.endpointslice.endpoint import publishes_not_ready
+from pilothouse.controllers.endpointslice.labels import HEADLESS, is_headless
+from pilothouse.controllers.endpointslice.trigger_times import with_trigger_time
+from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of
+
+CONTROLLER = "endpoint-controller"
+MANAGED_BY = "endpoints.kubernetes.io/managed-by"
+OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity"
+_PODS_PER_TURN = 200  # then the event loop gets its turn
+
+
+async def desired_subsets(service: Json, selected: Sequence[Json]) -> list[Json]:
+    found: list[Json] = []
+    for number, pod in enumerate(selected, start=1):
+        if pods.should_be_in_endpoints(pod, include_terminating=publishes_not_ready(service)):
+            found += _subsets_of(pod, service)
+        if number % _PODS_PER_TURN == 0:
+            await asyncio.sleep(0)
+    return repack(found)
+
+
+def needs_update(current: Json, subsets: list[Json], service: Json) -> bool:
+    old = current.get("subsets") or []
+    annotations = annotations_of(current)
+    return not (
+        (is_same(old, subsets) or is_same(repack(old), subsets))
+        and _has_labels_of(current, service)
+        and number_of_addresses(old) <= MAX_CAPACITY
+        and OVER_CAPACITY not in annotations
+    )
+
+
+def endpoints_with(current: Json | None, subsets: list[Json], service: Json, trigger_time: str) -> Json:
+    """The Endpoints to write; without a version if there are none yet."""
+    base: Json = current or {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": name_of(service)}}
+    annotations = with_trigger_time(annotations_of(base), trigger_time)
+    annotations.pop(OVER_CAPACITY, None)
+    if number_of_addresses(subsets) > MAX_CAPACITY:
+        subsets, annotations = truncated(subsets), annotations | {OVER_CAPACITY: "truncated"}
+    meta = metadata(base) | {"labels": _labels(service), "annotations": annotations}
+    return {**base, "metadata": meta, "subsets": subsets}
+
+
+def _labels(service: Json) -> dict[str, str]:
+    handed_on = {name: value for name, value in labels_of(service).items() if name != HEADLESS}
+    return handed_on | ({HEADLESS: ""} if is_headless(service) else {}) | {MANAGED_BY: CONTROLLER}
+
+
+def _has_labels_of(current: Json, service: Json) -> bool:
+    own = (HEADLESS, MANAGED_BY)
+    found = {name: value for name, value in labels_of(current).items() if name not in own}
+    wanted = {name: value for name, value in labels_of(service).items() if name not in own}
+    return found == wanted and labels_of(current).get(MANAGED_BY) == CONTROLLER
+
+
+def _subsets_of(pod: Json, service: Json) -> Iterator[Json]:
+    """One for each port; a headless service need not have any."""
+    ips = pods.addresses(pod, _family(service, pod))
+    if not ips:
+        return
+    address: Json = {"ip": ips[0], "targetRef": pods.reference_to_pod(pod)}
+    named = {"nodeName": pods.node_of(pod), "hostname": pods.hostname_in(pod, service)}
+    address |= {name: value for name, value in named.items() if value}
+    kind = "addresses" if publishes_not_ready(service) or pods.is_ready(pod) else "notReadyAddresses"
+    ports = (service.get("spec") or {}).get("ports") or ()
+    if not ports and is_headless(service):
+        yield {kind: [address]}
+    for port in ports:
+        if (number := pods.find_port(pod, port)) is not None:
+            yield {kind: [address], "ports": [_port(port, number)]}
+
+
+def _family(service: Json, pod: Json) -> str:
+    """The first of the service; services of old have that of their address, or of the pod's."""
+    spec = service.get("spec") or {}
+    if families := spec.get("ipFamilies"):
+        return str(families[0])
+    own = (pod.get("status") or {}).get("podIP") if is_headless(service) else spec.get("clusterIP")
+    return pods.family_of_text(own or "")
+
+
+def _port(port: Json, number: int) -> Json:
+    made = {"name": port.get("name"), "port": number, "protocol": port.get("protocol") or "TCP"}
+    made["appProtocol"] = port.get("appProtocol")
+    return {name: value for name, value in made.items() if value}
