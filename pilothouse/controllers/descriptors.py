@@ -40,6 +40,9 @@ CONTROLLERS = (
     ControllerDescriptor("disruption-controller", "disruption.controller", "disruption"),
     ControllerDescriptor("endpoints-controller", "endpoint.controller", "endpoint"),
     ControllerDescriptor("endpointslice-controller", "endpointslice.controller", "endpointslice"),
+    ControllerDescriptor(
+        "endpointslice-mirroring-controller", "endpointslicemirroring.controller", "endpointslicemirroring"
+    ),
     ControllerDescriptor("garbage-collector-controller", "garbagecollector.controller", "garbagecollector"),
     ControllerDescriptor(
         "legacy-serviceaccount-token-cleaner-controller",

@@ -8,10 +8,10 @@ Addresses that offer the same ports are one subset; so the same endpoints always
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from math import ceil
 from typing import Any, TypeAlias
 
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 MAX_CAPACITY = 1000

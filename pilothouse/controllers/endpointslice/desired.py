@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.client.cache.indexer import Indexer
 from pilothouse.controllers.endpointslice import pods
@@ -18,6 +18,7 @@ from pilothouse.controllers.endpointslice.endpoint import (
     publishes_not_ready,
 )
 from pilothouse.controllers.endpointslice.pods import IPV4, IPV6
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _PODS_PER_TURN = 200  # then the event loop gets its turn

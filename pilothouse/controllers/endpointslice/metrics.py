@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import ceil
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from pilothouse.controllers.endpointslice.endpoint import PortsKey
+from pilothouse.machinery.dataclass import dataclass
 
 _BUCKETS = [2.0 * 2**step for step in range(15)]
 _LATENCIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)

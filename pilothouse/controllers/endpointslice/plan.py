@@ -13,9 +13,10 @@ Nothing is ever moved from one slice to another.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pilothouse.controllers.endpointslice.endpoint import EndpointKey, endpoint_key, is_same_beyond_key
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, name_of
 
 

@@ -154,7 +154,7 @@ class Reconciler:
             if each.get("addressType") not in families:
                 self.topology.forget(meta_namespace_key(service), each.get("addressType") or "")
                 try:
-                    await self._writer.delete(each, service)
+                    await self._writer.delete(each, meta_namespace_key(service))
                 except WriteFailed as error:
                     failures.append(str(error))
         return failures

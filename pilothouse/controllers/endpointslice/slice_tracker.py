@@ -42,7 +42,11 @@ class EndpointSliceTracker:
 
     def handle_deletion(self, endpoint_slice: Json) -> bool:
         """Whether the deletion was this process's own."""
-        return self._of(endpoint_slice).pop(uid_of(endpoint_slice), _DELETED) == _DELETED
+        known = self._of(endpoint_slice)
+        was_expected = known.pop(uid_of(endpoint_slice), _DELETED) == _DELETED
+        if not known:
+            self.forget(service_key(endpoint_slice))
+        return was_expected
 
     def forget(self, service: str) -> None:
         self._generations.pop(service, None)

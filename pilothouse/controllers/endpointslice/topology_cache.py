@@ -7,7 +7,6 @@ much that a service must be done again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from pilothouse.client.events.event import NORMAL, WARNING
 from pilothouse.controllers.endpointslice.endpoint import ZONE_LABEL, is_endpoint_ready
@@ -21,6 +20,7 @@ from pilothouse.controllers.endpointslice.zone_allocation import (
     is_overloaded,
     redistribution,
 )
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, labels_of
 from pilothouse.machinery.quantity import parse_quantity
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import Counter
 
+from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.rest.client import RESTClient
 from pilothouse.controllers.endpointslice.plan import Plan
 from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker
@@ -38,11 +39,12 @@ class SliceWriter:
         for each in plan.update:
             await self._update(each, owner)
         for each in plan.delete:
-            await self.delete(each, owner)
+            await self.delete(each, meta_namespace_key(owner))
 
-    async def delete(self, each: Json, owner: Json) -> None:
+    async def delete(self, each: Json, owner: str) -> None:
+        """Of the owner with that key. Raises WriteFailed."""
         try:
-            await self._slices.namespace(namespace_of(owner)).delete(name_of(each))
+            await self._slices.namespace(namespace_of(each)).delete(name_of(each))
         except NotFound:
             return
         except StatusError as error:
@@ -57,7 +59,7 @@ class SliceWriter:
         except StatusError as error:
             if is_terminating(error):
                 return False
-            raise self._failed("create", owner, error) from None
+            raise self._failed("create", meta_namespace_key(owner), error) from None
         self._tracker.update(created)
         self._changes.labels("create").inc()
         return True
@@ -66,13 +68,12 @@ class SliceWriter:
         try:
             updated = await self._slices.namespace(namespace_of(owner)).update(each)
         except StatusError as error:
-            raise self._failed(f"update {name_of(each)}", owner, error) from None
+            raise self._failed(f"update {name_of(each)}", meta_namespace_key(owner), error) from None
         self._tracker.update(updated)
         self._changes.labels("update").inc()
 
-    def _failed(self, what: str, owner: Json, error: StatusError) -> WriteFailed:
-        about = f"{self._of} {namespace_of(owner)}/{name_of(owner)}"
-        return WriteFailed(f"failed to {what} EndpointSlice for {about}: {error}")
+    def _failed(self, what: str, owner: str, error: StatusError) -> WriteFailed:
+        return WriteFailed(f"failed to {what} EndpointSlice for {self._of} {owner}: {error}")
 
 
 def reuse(plan: Plan, owner: Json) -> None:

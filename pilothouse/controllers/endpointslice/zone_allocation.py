@@ -6,9 +6,10 @@ A zone may have less than its share as long as no zone is overloaded by more tha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import ceil
 from typing import TypeAlias
+
+from pilothouse.machinery.dataclass import dataclass
 
 OVERLOAD_THRESHOLD = 0.2
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from pilothouse.controlplane.flags.declare import flag
 from pilothouse.controlplane.flags.values import DURATION, INT
+from pilothouse.machinery.dataclass import dataclass
 
 _SYNCS, _PER_SLICE = 50, 1000
 

@@ -1,0 +1,1 @@
+"""Endpoint slices that mirror Endpoints which users made."""

@@ -1,0 +1,131 @@
+"""endpointslicemirroring-controller: Endpoints of services that select no pods are mirrored to slices.
+
+Endpoints can say that they are not to be mirrored; those that are somebody's lock are not, either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
+from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
+from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.events.event import WARNING, EventSource
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.workqueue.rate_limiters import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    MaxOfRateLimiter,
+)
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.endpoint.controller import LEADER_ANNOTATION
+from pilothouse.controllers.endpointslice.selecting_services import selector_of
+from pilothouse.controllers.endpointslice.slice_events import SliceEvents
+from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker
+from pilothouse.controllers.endpointslice.writer import SliceWriter
+from pilothouse.controllers.endpointslicemirroring.metrics import MirroringMetrics
+from pilothouse.controllers.endpointslicemirroring.reconciler import CONTROLLER, MirroringReconciler
+from pilothouse.controllers.metrics import metrics_in
+from pilothouse.controllers.resources import ENDPOINT_SLICES, ENDPOINTS, SERVICES
+from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata
+
+NAME = "endpoint_slice_mirroring"
+SKIP_MIRROR = "endpointslice.kubernetes.io/skip-mirror"
+_MAX_RETRIES = 15
+_STALE = 0.05
+"""Seconds after which a cache that lags behind is looked at again."""
+
+
+async def run(context: ControllerContext) -> None:
+    await _Mirroring(context).run()
+
+
+class _Mirroring:
+    def __init__(self, context: ControllerContext) -> None:
+        self._config, self._clock = context.config.endpoints, context.clock
+        limiter = MaxOfRateLimiter(
+            ItemExponentialFailureRateLimiter(1.0, 100.0), BucketRateLimiter(10, 100, context.clock)
+        )
+        self._queue: RateLimitingQueue[str] = RateLimitingQueue(
+            NAME, rate_limiter=limiter, registry=context.registry, clock=context.clock
+        )
+        self._endpoints, self._services = context.informer(ENDPOINTS), context.informer(SERVICES)
+        self._slices = context.informer(ENDPOINT_SLICES)
+        source = EventSource("endpoint-slice-mirroring-controller")
+        self._recorder = EventRecorder(context.client, source, clock=context.clock)
+        self._metrics = metrics_in(context.registry, MirroringMetrics)
+        self._tracker = EndpointSliceTracker()
+        self._events = SliceEvents(CONTROLLER, self._slices, self._tracker)
+        self._reconciler = MirroringReconciler(
+            SliceWriter(context.client, self._tracker, self._metrics.changes, "Endpoints"),
+            self._metrics,
+            limit=self._config.mirroring_max_endpoints_per_subset,
+            warn=lambda endpoints, reason, message: self._recorder.event(endpoints, WARNING, reason, message),
+        )
+
+    async def run(self) -> None:
+        self._endpoints.add_event_handler(_on_change_of(should_mirror, self._enqueue))
+        self._services.add_event_handler(_on_change_of(lambda service: not selector_of(service), self._enqueue))
+        self._slices.add_event_handler(self._events.handler(self._slice_changed))
+        controller = Controller(
+            NAME,
+            self._sync,
+            caches=(self._endpoints, self._slices, self._services),
+            workers=self._config.mirroring_concurrent_service_endpoint_syncs,
+            queue=self._queue,
+            max_retries=_MAX_RETRIES,
+            clock=self._clock,
+        )
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._recorder.run())
+            tasks.create_task(controller.run())
+
+    def _enqueue(self, obj: Json) -> None:
+        self._queue.add(meta_namespace_key(obj))
+
+    def _slice_changed(self, key: str) -> None:
+        self._queue.add_after(key, self._config.mirroring_endpointslice_updates_batch_period)
+
+    async def _sync(self, key: str) -> Requeue | None:
+        started = self._clock.now()
+        try:
+            return await self._mirror(key)
+        finally:
+            self._metrics.duration.observe(self._clock.now() - started)
+
+    async def _mirror(self, key: str) -> Requeue | None:
+        endpoints, service = self._endpoints.indexer.get_by_key(key), self._services.indexer.get_by_key(key)
+        existing = self._events.slices_of(key)
+        if endpoints is None or not should_mirror(endpoints) or service is None or selector_of(service):
+            self._tracker.forget(key)
+            await self._reconciler.delete(key, existing)
+            return None
+        if self._tracker.is_stale(key, existing):
+            return Requeue(_STALE)
+        present = [each for each in existing if not metadata(each).get("deletionTimestamp")]
+        await self._reconciler.reconcile(endpoints, present)
+        return None
+
+
+def should_mirror(endpoints: Json) -> bool:
+    return labels_of(endpoints).get(SKIP_MIRROR) != "true" and LEADER_ANNOTATION not in annotations_of(endpoints)
+
+
+def _on_change_of(counts: Callable[[Json], bool], enqueue: Callable[[Json], None]) -> ResourceEventHandlerFuncs:
+    """Hands on what counts, or did until it changed."""
+
+    def on_add(obj: Json) -> None:
+        if counts(obj):
+            enqueue(obj)
+
+    def on_update(old: Json, new: Json) -> None:
+        if counts(old) or counts(new):
+            enqueue(new)
+
+    def on_delete(obj: Deleted) -> None:
+        if (last := last_known_state(obj)) is not None:
+            on_add(last)
+
+    return ResourceEventHandlerFuncs(add=on_add, update=on_update, delete=on_delete)

@@ -1,0 +1,120 @@
+"""Makes slices mirror Endpoints: their addresses, labels and annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.controllers.endpointslice.endpoint import EndpointKey, endpoint_key, is_same_beyond_key, ports_key
+from pilothouse.controllers.endpointslice.labels import MANAGED_BY, SERVICE_NAME
+from pilothouse.controllers.endpointslice.metrics import Efficiency, Totals
+from pilothouse.controllers.endpointslice.new_slice import new_slice
+from pilothouse.controllers.endpointslice.plan import Plan
+from pilothouse.controllers.endpointslice.pods import IPV4, IPV6
+from pilothouse.controllers.endpointslice.trigger_times import ANNOTATION as TRIGGER_TIME
+from pilothouse.controllers.endpointslice.writer import SliceWriter, is_owned_by
+from pilothouse.controllers.endpointslicemirroring.desired import Desired, GroupKey, desired_endpoints
+from pilothouse.controllers.endpointslicemirroring.metrics import MirroringMetrics
+from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of
+
+CONTROLLER = "endpointslicemirroring-controller.k8s.io"
+_NOT_MIRRORED = (TRIGGER_TIME, "kubectl.kubernetes.io/last-applied-configuration")
+
+
+class MirroringReconciler:
+    def __init__(
+        self,
+        writer: SliceWriter,
+        metrics: MirroringMetrics,
+        *,
+        limit: int,
+        warn: Callable[[Json, str, str], None],
+    ) -> None:
+        """`warn` records an event about Endpoints, with its reason and message."""
+        self._writer = writer
+        self._metrics = metrics
+        self._limit = limit
+        self._warn = warn
+        self._totals = Totals(limit)
+
+    async def reconcile(self, endpoints: Json, existing: list[Json]) -> None:
+        """Raises WriteFailed."""
+        desired = desired_endpoints(endpoints, self._limit)
+        self._tell_skipped(endpoints, desired)
+        slices: dict[GroupKey, list[Json]] = {}
+        for each in existing:
+            key = GroupKey(each.get("addressType") or "", ports_key(each.get("ports") or []))
+            slices.setdefault(key, []).append(each)
+        plan = Plan()
+        for key, wanted in desired.groups.items():
+            wholly_new = _mirror(endpoints, key.address_type, desired.ports[key])
+            plan.extend(self._plan(slices.pop(key, []), wanted, wholly_new, endpoints))
+        plan.delete += [each for unwanted in slices.values() for each in unwanted]
+        self._count(endpoints, desired, plan)
+        await self._writer.carry_out(plan, endpoints)
+
+    async def delete(self, key: str, existing: list[Json]) -> None:
+        """All slices of what is no longer mirrored. Raises WriteFailed."""
+        self._totals.forget(key)
+        self._metrics.show(self._totals)
+        for each in existing:
+            await self._writer.delete(each, key)
+
+    def _plan(
+        self, existing: list[Json], wanted: Mapping[EndpointKey, Json], wholly_new: Json, endpoints: Json
+    ) -> Plan:
+        """One slice is enough, for a subset has no more addresses than go into one."""
+        if not wanted:
+            return Plan(delete=existing, removed=sum(len(each.get("endpoints") or ()) for each in existing))
+        plan = Plan(delete=existing[1:])
+        wholly_new["endpoints"] = [*wanted.values()][: self._limit]
+        if not existing:
+            plan.create, plan.added = [wholly_new], len(wanted)
+        elif self._has_changed(existing[0], wanted, plan) or not _is_like(existing[0], wholly_new, endpoints):
+            named = {name: value for name, value in metadata(wholly_new).items() if name != "generateName"}
+            plan.update = [{**wholly_new, "metadata": named | {"name": name_of(existing[0])}}]
+        return plan
+
+    def _has_changed(self, existing: Json, wanted: Mapping[EndpointKey, Json], plan: Plan) -> bool:
+        found = [(each, wanted.get(endpoint_key(each))) for each in existing.get("endpoints") or ()]
+        updated = sum(1 for old, new in found if new is not None and not is_same_beyond_key(new, old))
+        plan.removed = sum(1 for _, new in found if new is None)
+        plan.added = len(wanted) - (len(found) - plan.removed)
+        self._metrics.updated.observe(updated)
+        return bool(updated or plan.removed or plan.added)
+
+    def _tell_skipped(self, endpoints: Json, desired: Desired) -> None:
+        self._metrics.skipped.observe(desired.skipped)
+        if desired.invalid:
+            message = f"Skipped {desired.invalid} invalid IP addresses when mirroring to EndpointSlices"
+            self._warn(endpoints, "InvalidIPAddress", message)
+        if desired.skipped > desired.invalid:
+            message = (
+                f"A max of {self._limit} addresses can be mirrored to EndpointSlices per Endpoints subset."
+                f" {desired.skipped} addresses were skipped"
+            )
+            self._warn(endpoints, "TooManyAddressesToMirror", message)
+
+    def _count(self, endpoints: Json, desired: Desired, plan: Plan) -> None:
+        self._metrics.added.observe(plan.added)
+        self._metrics.removed.observe(plan.removed)
+        for family in (IPV4, IPV6):
+            groups = {
+                key.ports: Efficiency(len(wanted), 1 if wanted else 0)
+                for key, wanted in desired.groups.items()
+                if key.address_type == family
+            }
+            self._totals.set(meta_namespace_key(endpoints), family, groups)
+        self._metrics.show(self._totals)
+
+
+def _mirror(endpoints: Json, address_type: str, ports: list[Json]) -> Json:
+    labels = labels_of(endpoints) | {SERVICE_NAME: name_of(endpoints), MANAGED_BY: CONTROLLER}
+    made = new_slice(endpoints, "Endpoints", address_type=address_type, ports=ports, labels=labels)
+    annotations = {name: value for name, value in annotations_of(endpoints).items() if name not in _NOT_MIRRORED}
+    return {**made, "metadata": metadata(made) | {"annotations": annotations}}
+
+
+def _is_like(existing: Json, mirror: Json, endpoints: Json) -> bool:
+    same = labels_of(existing) == labels_of(mirror) and annotations_of(existing) == annotations_of(mirror)
+    return same and is_owned_by(existing, endpoints)
