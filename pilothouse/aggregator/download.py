@@ -6,11 +6,11 @@ A download ends within its timeout and holds no more than its limit, whatever th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Handler, Request, Stream
 from pilothouse.apiserver.request_info import request_info
+from pilothouse.apiserver.streams import close_stream
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
 
@@ -80,8 +80,7 @@ async def _read(stream: Stream) -> bytes:
             if len(parts) > LIMIT:
                 raise DownloadFailed(f"the answer is longer than {LIMIT} bytes")
     finally:
-        if isinstance(stream, AsyncGenerator):
-            await stream.aclose()
+        await close_stream(stream)
     return bytes(parts)
 
 

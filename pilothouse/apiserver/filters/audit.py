@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
 
 from pilothouse.apiserver.audit.context import AuditContext, Sink
 from pilothouse.apiserver.audit.event import event_of
@@ -13,7 +12,8 @@ from pilothouse.apiserver.audit.policy import AuditPolicy, Level
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import attributes_of
 from pilothouse.apiserver.filters.long_running import is_long_running
-from pilothouse.apiserver.http import Filter, Handler, Request, Response, Stream, Upgrade
+from pilothouse.apiserver.http import Filter, Handler, Request, Response, Upgrade
+from pilothouse.apiserver.streams import UntilEnd
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import InternalError, StatusError, Unauthorized
 
@@ -127,18 +127,8 @@ def _logged(request: Request, context: AuditContext, response: Response) -> Resp
     elif isinstance(response.body, bytes):
         _stage(request, context, "ResponseComplete")
     else:
-        response.body = _until_ended(request, context, response.body)
+        response.body = UntilEnd(response.body, lambda: _stage(request, context, "ResponseComplete"))
     return response
-
-
-async def _until_ended(request: Request, context: AuditContext, body: Stream) -> AsyncIterator[bytes]:
-    try:
-        async for chunk in body:
-            yield chunk
-    finally:
-        if isinstance(body, AsyncGenerator):
-            await body.aclose()
-        _stage(request, context, "ResponseComplete")
 
 
 def _until_closed(request: Request, context: AuditContext, upgrade: Upgrade) -> Upgrade:

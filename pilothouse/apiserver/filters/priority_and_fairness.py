@@ -12,7 +12,8 @@ from pilothouse.apiserver.flowcontrol.controller import Flow, FlowController
 from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, StatsOf, Work, estimate
 from pilothouse.apiserver.flowcontrol.metrics import DISPATCHED, EXECUTION, REJECTED, WAIT
 from pilothouse.apiserver.flowcontrol.queue_set import Rejected, Ticket
-from pilothouse.apiserver.http import Filter, Handler, Request, Response, Stream
+from pilothouse.apiserver.http import Filter, Handler, Request, Response
+from pilothouse.apiserver.streams import UntilEnd
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import TooManyRequests
 
@@ -58,7 +59,7 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
             if isinstance(response.body, bytes) or is_watch:
                 seats.give_back()
             else:
-                response.body = _UntilRead(response.body, seats)
+                response.body = UntilEnd(response.body, seats.give_back)
             return response
 
         return take_turns
@@ -100,29 +101,3 @@ class _Seats:
             asyncio.get_running_loop().call_later(self._work.lingering, queues.finish, ticket)
         else:
             queues.finish(ticket)
-
-
-class _UntilRead:
-    """A stream that gives the seats back when it has ended or failed, or is closed, even before it began."""
-
-    __slots__ = ("_body", "_seats")
-
-    def __init__(self, body: Stream, seats: _Seats) -> None:
-        self._body = body
-        self._seats = seats
-
-    def __aiter__(self) -> _UntilRead:
-        return self
-
-    async def __anext__(self) -> bytes:
-        try:
-            return await anext(self._body)
-        except BaseException:
-            self._seats.give_back()
-            raise
-
-    async def aclose(self) -> None:
-        self._seats.give_back()
-        close = getattr(self._body, "aclose", None)
-        if close is not None:
-            await close()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
 
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.filters.metrics import DURATION, LONG_RUNNING, REQUESTS, RESPONSE_SIZES
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.request_info import RequestInfo
+from pilothouse.apiserver.streams import UntilEnd
 from pilothouse.apiserver.tallies import Labels
 from pilothouse.machinery.errors import StatusError
 
@@ -41,24 +41,13 @@ def with_request_metrics(handler: Handler) -> Handler:
         if isinstance(response.body, bytes):
             RESPONSE_SIZES.observe(labels, len(response.body))
         elif is_long_running(request.info):
-            response.body = _counted(response.body, labels)
+            # A long-running request lasts as long as its stream.
+            gauge = LONG_RUNNING.labels(*labels)
+            gauge.inc()
+            response.body = UntilEnd(response.body, gauge.dec)
         return response
 
     return measure
-
-
-async def _counted(stream: AsyncIterator[bytes], labels: Labels) -> AsyncIterator[bytes]:
-    """A long-running request lasts as long as its stream."""
-    gauge = LONG_RUNNING.labels(*labels)
-    gauge.inc()
-    try:
-        async for chunk in stream:
-            yield chunk
-    finally:
-        gauge.dec()
-        close = getattr(stream, "aclose", None)
-        if close is not None:
-            await close()
 
 
 def _labels(info: RequestInfo) -> Labels:

@@ -12,9 +12,9 @@ import contextlib
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
-from typing import Any
 
 from pilothouse.apiserver.http import Handler, Headers, Request, Response, Stream, StreamBroken
+from pilothouse.apiserver.streams import close_stream
 from pilothouse.machinery.errors import RequestEntityTooLarge
 
 log = logging.getLogger(__name__)
@@ -135,7 +135,7 @@ class Exchange(ABC):
             await self.finish()
         finally:
             self.streaming = False
-            await _close(body)
+            await close_stream(body)
 
     async def _fail(self) -> None:
         if self.started or self.gone:
@@ -216,9 +216,3 @@ class Exchange(ABC):
             self._left.set_result(None)
         if self.streaming:
             self.task.cancel()
-
-
-async def _close(body: Any) -> None:
-    close = getattr(body, "aclose", None)
-    if close is not None:
-        await close()

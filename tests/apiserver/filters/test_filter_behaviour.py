@@ -9,11 +9,13 @@ import pytest
 from filter_requests import MakeRequest, answer_ok, body_of, header
 from filter_requests import make_request as build_request
 
+from pilothouse.apiserver.audit.policy import AuditPolicy
 from pilothouse.apiserver.authn.bearer import BearerAuthenticator
 from pilothouse.apiserver.authn.tokens import StaticTokens
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.always import AlwaysAllow, AlwaysDeny, PrivilegedGroup
 from pilothouse.apiserver.authz.union import UnionAuthorizer
+from pilothouse.apiserver.filters.audit import Auditing, with_audit
 from pilothouse.apiserver.filters.audit_id import with_audit_id
 from pilothouse.apiserver.filters.authentication import with_authentication
 from pilothouse.apiserver.filters.authorization import with_authorization
@@ -27,8 +29,10 @@ from pilothouse.apiserver.filters.timeout import with_timeout
 from pilothouse.apiserver.filters.wait_group import WaitGroup, with_wait_group
 from pilothouse.apiserver.filters.warnings import warning_headers, with_warnings
 from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.streams import close_stream
 from pilothouse.machinery.errors import Forbidden, NotFound, ServiceUnavailable, Timeout, TooManyRequests, Unauthorized
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json
 
 
 @pytest.fixture
@@ -238,3 +242,44 @@ async def test_a_terminating_server_turns_requests_away_but_still_tells_its_heal
     refused = await handler(make_request())
     assert (refused.status, header(refused, "retry-after")) == (429, ["5"])
     assert (await handler(make_request("/readyz"))).status == 200
+
+
+class _Kept(list[Json]):
+    def process(self, event: Json) -> bool:
+        self.append(dict(event))
+        return True
+
+
+class _Endless:
+    """A stream that is no generator, as other filters make them."""
+
+    closed = False
+
+    def __aiter__(self) -> _Endless:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return b"more"
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize("read", [0, 2])
+async def test_an_audited_stream_that_is_given_up_is_closed_and_logged_as_complete(
+    make_request: MakeRequest, read: int
+) -> None:
+    stream, events = _Endless(), _Kept()
+
+    async def answer(request: Request) -> Response:
+        return Response(200, stream)
+
+    auditing = Auditing(AuditPolicy({"rules": [{"level": "Metadata"}]}), events)
+    body = (await with_audit(auditing)(answer)(make_request())).body
+    assert not isinstance(body, bytes)
+    for _ in range(read):
+        assert await anext(body) == b"more"
+    assert [event["stage"] for event in events] == ["RequestReceived"]
+    await close_stream(body)
+    assert [event["stage"] for event in events] == ["RequestReceived", "ResponseComplete"]
+    assert stream.closed
