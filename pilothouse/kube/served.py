@@ -17,7 +17,6 @@ from pilothouse.apiserver.storage.interface import Store
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.schema import types
 from pilothouse.machinery.selectors import fields
 
 
@@ -37,7 +36,7 @@ class Registries:
         for known in self.opened:
             if known.resource is resource:
                 return known
-        registry = RegistryStore(resource, self.store, root=self.root, empty=lambda: _empty(resource.kind))
+        registry = RegistryStore(resource, self.store, root=self.root, empty=TypedDecoder(resource.kind).empty_content)
         self.opened.append(registry)
         return registry
 
@@ -50,13 +49,6 @@ class Registries:
                 return None
             self._by_resource[resource] = registry
         return ResourceStats(registry.cacher.objects, registry.cacher.watchers)
-
-
-def _empty(kind: GroupVersionKind) -> Json:
-    """What stands beside the metadata of a kind's zero value, such as `spec: {}`."""
-    found = types.of(kind)
-    assert found is not None, f"{kind} is no built-in kind"
-    return {key: value for key, value in found.fit({}).items() if key != "metadata"}
 
 
 class RESTStorageProvider(Protocol):

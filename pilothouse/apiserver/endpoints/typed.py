@@ -45,6 +45,10 @@ class TypedDecoder:
     def empty(self) -> Json:
         return self.type.fit({})
 
+    def empty_content(self) -> Json:
+        """What stands beside the metadata of the kind's zero value, such as `spec: {}`."""
+        return {key: value for key, value in self.empty.items() if key != "metadata"}
+
     def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:
         if serializer is PROTOBUF:
             return self._decode_protobuf(data)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pilothouse.apiserver.endpoints.groups import ServedResource
-from pilothouse.apiserver.endpoints.options import metadata_fields_only
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
+from pilothouse.apiserver.endpoints.typed_resource import served_with_status
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.interface import Deleted, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions
 from pilothouse.apiserver.registry.preconditions import failed_precondition
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.object import StoredObject
@@ -32,8 +33,6 @@ _SHOWN_STORAGE_VERSION = "v1beta1"
 """Upstream still stores definitions in this version, and clients compare the hash that tells of it."""
 
 _DECODER = TypedDecoder(CUSTOM_RESOURCE_DEFINITIONS.kind, EXTENSIONS)
-# Upstream stores definitions in their older form, and clients know the hash of that; ours are stored as v1.
-_SHOWN_STORAGE_VERSION = "v1beta1"
 _PENDING = Condition(
     TERMINATING,
     "True",
@@ -44,7 +43,7 @@ _PENDING = Condition(
 
 class DefinitionStore(RegistryStore):
     def __init__(self, store: Store, *, root: str) -> None:
-        super().__init__(CUSTOM_RESOURCE_DEFINITIONS, store, root=root, empty=_empty)
+        super().__init__(CUSTOM_RESOURCE_DEFINITIONS, store, root=root, empty=_DECODER.empty_content)
 
     async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
         key = self.keys.object("", name)
@@ -75,10 +74,6 @@ class DefinitionStore(RegistryStore):
         return Deleted(marked, immediately=False)
 
 
-def _empty() -> Json:
-    return {key: value for key, value in _DECODER.empty.items() if key != "metadata"}
-
-
 def _check_preconditions(ctx: RequestContext, definition: Json, options: DeleteOptions) -> None:
     if why := failed_precondition(definition, options.preconditions):
         raise Conflict.of(ctx.resource, name_of(definition), why)
@@ -86,21 +81,5 @@ def _check_preconditions(ctx: RequestContext, definition: Json, options: DeleteO
 
 def served_definitions(registry: DefinitionStore) -> list[ServedResource]:
     """The resource and its status."""
-    return [_served(registry, registry), _served(registry, StatusStore(registry, DefinitionStatusStrategy()), "status")]
-
-
-def _served(registry: DefinitionStore, storage: DefinitionStore | StatusStore, subresource: str = "") -> ServedResource:
-    resource = registry.resource
-    return ServedResource(
-        names=resource.names,
-        namespaced=False,
-        storage=storage,
-        kind=resource.kind,
-        decoder=_DECODER,
-        subresource=subresource,
-        storage_version=_SHOWN_STORAGE_VERSION,
-        default=resource.strategy.default,
-        convert_field=metadata_fields_only,
-        columns=resource.columns,
-        reset_fields=storage.reset_fields,
-    )
+    resources = served_with_status(registry, DefinitionStatusStrategy(), _DECODER)
+    return [replace(each, storage_version=_SHOWN_STORAGE_VERSION) for each in resources]
