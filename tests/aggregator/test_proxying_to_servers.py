@@ -136,22 +136,19 @@ async def test_the_server_learns_where_the_request_came_from(setting: Setting) -
     assert headers["audit-id"] == [audit_id]
 
 
-async def test_this_server_proves_that_it_is_the_front_proxy(setting: Setting) -> None:
-    async def name(request: Request) -> Response:
-        shown = client_certificate(request.transport)
-        return text(200, shown.common_name if shown else "nobody")
+async def _common_name(request: Request) -> Response:
+    shown = client_certificate(request.transport)
+    return text(200, shown.common_name if shown else "nobody")
 
-    setting.seen.answer = name
+
+async def test_this_server_proves_that_it_is_the_front_proxy(setting: Setting) -> None:
+    setting.seen.answer = _common_name
     async with setting.world() as world:
         assert await world.get() == (200, "front-proxy-client")
 
 
 async def test_a_renewed_certificate_is_shown_at_once(setting: Setting) -> None:
-    async def name(request: Request) -> Response:
-        shown = client_certificate(request.transport)
-        return text(200, shown.common_name if shown else "nobody")
-
-    setting.seen.answer = name
+    setting.seen.answer = _common_name
     async with setting.world() as world:
         assert await world.get() == (200, "front-proxy-client")
         new = setting.proxies.client("another", file="new")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -60,6 +60,9 @@ class Answer:
         return [orjson.loads(line) for line in self.body.splitlines()]
 
 
+Body: TypeAlias = Json | list[Any] | bytes | str | None
+
+
 class InProcessServer:
     def __init__(self, handler: Handler, generic: GenericAPIServer) -> None:
         self._handler = handler
@@ -70,17 +73,9 @@ class InProcessServer:
         """The whole chain, for tests that put a socket before it."""
         return self._handler
 
-    async def __call__(
-        self,
-        method: str,
-        target: str,
-        body: Json | list[Any] | bytes | str | None = None,
-        *,
-        media: str = "application/json",
-        accept: str = "application/json",
-        **headers: str,
-    ) -> Answer:
-        response = await self.open(method, target, body, media=media, accept=accept, **headers)
+    async def __call__(self, method: str, target: str, body: Body = None, **asked: str) -> Answer:
+        """`asked` is as in `open`."""
+        response = await self.open(method, target, body, **asked)
         whole = response.body if isinstance(response.body, bytes) else b"".join([c async for c in response.body])
         named = {name.decode(): value.decode() for name, value in response.headers}
         return Answer(response.status, named, whole)
@@ -89,7 +84,7 @@ class InProcessServer:
         self,
         method: str,
         target: str,
-        body: Json | list[Any] | bytes | str | None = None,
+        body: Body = None,
         *,
         media: str = "application/json",
         accept: str = "application/json",
@@ -116,7 +111,7 @@ class InProcessServer:
         return created
 
 
-def _bytes(body: Json | list[Any] | bytes | str | None) -> bytes:
+def _bytes(body: Body) -> bytes:
     if isinstance(body, bytes):
         return body
     if isinstance(body, str):
