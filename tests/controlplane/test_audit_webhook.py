@@ -1,0 +1,95 @@
+"""Audit events that are sent to a webhook over TLS, in batches, and again when it was not there."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+import orjson
+import pytest
+from tls_backends import Pki, backend
+
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.controlplane.audit import build_audit
+from pilothouse.controlplane.options.audit import AuditOptions
+from pilothouse.machinery.objects import Json
+
+NAME = "audit.example.com"
+
+
+class Receiver:
+    """Fails as often as it is told to, and then keeps what it gets."""
+
+    def __init__(self, *, failures: int = 0) -> None:
+        self.failures = failures
+        self.lists: list[Json] = []
+        self.received = asyncio.Event()
+
+    async def __call__(self, request: Request) -> Response:
+        body = await request.read_body(1 << 20)
+        if self.failures:
+            self.failures -= 1
+            return Response(500, b"no")
+        self.lists.append(orjson.loads(body))
+        self.received.set()
+        return Response(200)
+
+
+def options(tmp_path: Path, pki: Pki, port: int) -> AuditOptions:
+    (tmp_path / "policy.yaml").write_text(
+        '{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}'
+    )
+    cluster = {
+        "server": f"https://127.0.0.1:{port}/events",
+        "certificate-authority": str(pki.ca_file),
+        "tls-server-name": NAME,
+    }
+    config: Json = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    (tmp_path / "webhook.json").write_bytes(orjson.dumps(config))
+    return AuditOptions(
+        policy_file=str(tmp_path / "policy.yaml"),
+        webhook_config_file=str(tmp_path / "webhook.json"),
+        webhook_batch_max_size=3,
+        webhook_initial_backoff=0.01,
+    )
+
+
+@pytest.mark.parametrize("failures", [0, 2])
+async def test_events_arrive_in_batches_also_when_the_webhook_failed_at_first(tmp_path: Path, failures: int):
+    pki, receiver = Pki.make(tmp_path / "pki"), Receiver(failures=failures)
+    async with backend(receiver, pki, names=(NAME,)) as server:
+        audit = build_audit(options(tmp_path, pki, server.port))
+        assert audit is not None
+        running = asyncio.ensure_future(audit.run())
+        for number in range(3):
+            assert audit.auditing.sink.process({"auditID": str(number), "stage": "ResponseComplete"})
+        async with asyncio.timeout(30):
+            await receiver.received.wait()
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+    (sent,) = receiver.lists
+    assert (sent["kind"], sent["apiVersion"]) == ("EventList", "audit.k8s.io/v1")
+    assert [event["auditID"] for event in sent["items"]] == ["0", "1", "2"]
+
+
+async def test_what_is_still_waiting_is_sent_when_the_server_ends(tmp_path: Path):
+    pki, receiver = Pki.make(tmp_path / "pki"), Receiver()
+    async with backend(receiver, pki, names=(NAME,)) as server:
+        audit = build_audit(options(tmp_path, pki, server.port))
+        assert audit is not None
+        running = asyncio.ensure_future(audit.run())
+        await asyncio.sleep(0)
+        audit.auditing.sink.process({"auditID": "last", "stage": "ResponseComplete"})
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+    assert [event["auditID"] for sent in receiver.lists for event in sent["items"]] == ["last"]
