@@ -38,6 +38,8 @@ class Issuer:
     keys: list[Json] = field(default_factory=lambda: [jwk(rsa_key(), "rsa"), jwk(ec_key(), "ec")])
     fetches: int = 0
     broken: bool = False
+    pages: dict[str, str] = field(default_factory=dict)
+    """What else it answers, by path, to those who show the token `let-me-in`."""
     server: WebhookServer = field(default=None)  # type: ignore[assignment]  # there when it listens
 
     @property
@@ -56,6 +58,8 @@ class Issuer:
             return web.json_response({"keys": self.keys})
         if request.path in ("/.well-known/openid-configuration", "/elsewhere"):
             return web.json_response({"issuer": self.url, "jwks_uri": f"{self.url}/keys"})
+        if request.path in self.pages and request.headers.get("Authorization") == "Bearer let-me-in":
+            return web.Response(text=self.pages[request.path])
         return web.Response(status=404)
 
     def claims(self, **changed: Any) -> Json:

@@ -67,7 +67,7 @@ class ConfiguredIssuers:
 
 
 def _fetch(jwt: Iterable[JWTAuthenticator]) -> list[asyncio.Task[None]]:
-    return [asyncio.create_task(each.keys.run(), name=f"keys of {each.issuer}") for each in jwt]
+    return [asyncio.create_task(each.run(), name=f"keys of {each.issuer}") for each in jwt]
 
 
 def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:

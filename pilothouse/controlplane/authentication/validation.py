@@ -101,7 +101,7 @@ def _audience_errors(issuer: Json, path: Path) -> Iterator[FieldError]:
 
 
 def _authority_errors(pem: str, path: Path) -> Iterator[FieldError]:
-    from pilothouse.apiserver.authn.jwt.key_set import tls_context
+    from pilothouse.apiserver.authn.jwt.fetching import tls_context
 
     try:
         if not re.search("-----BEGIN CERTIFICATE-----", pem):

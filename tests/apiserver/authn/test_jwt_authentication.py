@@ -263,7 +263,37 @@ async def test_expressions_make_the_user(issuer: Issuer) -> None:
     )
 
 
-async def test_groups_that_are_kept_elsewhere_are_not_taken_for_none(issuer: Issuer) -> None:
+def distributed(issuer: Issuer, *, path: str = "/groups", access: str = "let-me-in") -> str:
+    source = {"endpoint": issuer.url + path, "access_token": access}
+    return issuer.token(_claim_names={"groups": "src"}, _claim_sources={"src": source})
+
+
+async def test_groups_that_are_kept_elsewhere_are_fetched_and_verified(issuer: Issuer) -> None:
+    known = await authenticator(issuer, groups=Mapping(claim="groups", prefix="g:"))
+    token = distributed(issuer)
+    assert "404" in await refusal(known, token)
+    issuer.pages["/groups"] = issuer.token(groups=["a"])
+    why = await refusal(known, token)
+    assert why == f'oidc: could not expand distributed claims: verifier not initialized for issuer: "{issuer.url}"'
+    async with asyncio.timeout(5):
+        while not any(source.keys.ready for source in known._distributed._sources.values()):  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+    assert (await known.authenticate(token)).groups == ("g:a", "system:authenticated")
+    assert "404" in await refusal(known, distributed(issuer, access="wrong"))
+    for wrong in (
+        issuer.token(),
+        issuer.token(groups=["a"], aud="other"),
+        issuer.token(key=rsa_key("stranger"), groups=["a"]),
+        "",
+    ):
+        issuer.pages["/groups"] = wrong
+        assert (await refusal(known, token)).startswith("oidc: could not expand distributed claims: ")
+    known._distributed.close()
+
+
+async def test_a_claim_that_is_there_is_not_looked_for_elsewhere(issuer: Issuer) -> None:
     known = await authenticator(issuer, groups=Mapping(claim="groups"))
-    distributed = issuer.token(_claim_names={"groups": "src"}, _claim_sources={"src": {"endpoint": "https://x"}})
-    assert (await refusal(known, distributed)).startswith("oidc: could not expand distributed claims")
+    token = issuer.token(groups=["here"], _claim_names={"groups": "src"}, _claim_sources={})
+    assert (await known.authenticate(token)).groups[0] == "here"
+    lost = issuer.token(_claim_names={"groups": "src"}, _claim_sources={})
+    assert "missing in _claims_sources" in await refusal(known, lost)

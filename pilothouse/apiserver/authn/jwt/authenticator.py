@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity
 from pilothouse.apiserver.authn.jwt.claims import ClaimMapper
+from pilothouse.apiserver.authn.jwt.distributed_claims import DistributedClaims
 from pilothouse.apiserver.authn.jwt.key_set import DEFAULT_PACE, Pace, RemoteKeySet
 from pilothouse.apiserver.authn.jwt.metrics import LATENCY
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
@@ -25,8 +26,16 @@ class JWTAuthenticator:
         self.issuer = settings.url
         self.keys = RemoteKeySet(settings, pace=pace)
         self._verifier = Verifier(settings, self.keys, now)
+        self._distributed = DistributedClaims(settings, pace, now)
         self._mapper = ClaimMapper(settings)
         self._hash = "sha256:" + hashlib.sha256(settings.url.encode()).hexdigest()
+
+    async def run(self) -> None:
+        """Keeps the keys, until cancelled."""
+        try:
+            await self.keys.run()
+        finally:
+            self._distributed.close()
 
     async def authenticate(self, token: str) -> User:
         """The token claims to be of this issuer. Raises InvalidToken."""
@@ -34,7 +43,8 @@ class JWTAuthenticator:
         try:
             if not self.keys.ready:
                 raise InvalidToken("oidc: authenticator not initialized")
-            user = await self._mapper.user_of(await self._verifier.verify(token))
+            claims = await self._distributed.expand(await self._verifier.verify(token))
+            user = await self._mapper.user_of(claims)
             result = "success"
             return user
         finally:

@@ -9,25 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
+from pilothouse.apiserver.authn.jwt.fetching import FetchFailed, fetch, tls_context
 from pilothouse.apiserver.authn.jwt.metrics import JWKS_FETCHES
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
-if TYPE_CHECKING:
-    import aiohttp
-
 _log = logging.getLogger(__name__)
-
-_TIMEOUT = 30.0
-_MAX_ANSWER = 1 << 20
 
 
 class KeysUnavailable(Exception):
@@ -141,38 +135,15 @@ class RemoteKeySet:
         JWKS_FETCHES.inc(("success", self._settings.url))
 
     async def _get(self, url: str) -> Json:
-        import aiohttp
-
         try:
-            async with asyncio.timeout(_TIMEOUT), aiohttp.ClientSession() as session:
-                return await self._exchange(session, url)
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise KeysUnavailable(f"Get {url}: {error or type(error).__name__}") from None
-
-    async def _exchange(self, session: aiohttp.ClientSession, url: str) -> Json:
-        async with session.get(url, ssl=self._tls, allow_redirects=False) as response:
-            body = b""
-            async for chunk in response.content.iter_any():
-                body += chunk
-                if len(body) > _MAX_ANSWER:
-                    raise KeysUnavailable(f"Get {url}: the answer is too large")
-            if response.status != 200:
-                raise KeysUnavailable(f"Get {url}: {response.status} {response.reason}")
-        try:
-            found = orjson.loads(body)
+            found = orjson.loads(await fetch(url, self._tls))
+        except FetchFailed as error:
+            raise KeysUnavailable(str(error)) from None
         except orjson.JSONDecodeError as error:
             raise KeysUnavailable(f"Get {url}: {error}") from None
         if not isinstance(found, dict):
             raise KeysUnavailable(f"Get {url}: the answer is no object")
         return found
-
-
-def tls_context(authorities: str) -> ssl.SSLContext:
-    """Raises ValueError."""
-    try:
-        return ssl.create_default_context(cadata=authorities or None)
-    except ssl.SSLError:
-        raise ValueError("data does not contain any valid RSA or ECDSA certificates") from None
 
 
 _ALGORITHMS = {

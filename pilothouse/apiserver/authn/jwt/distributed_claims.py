@@ -1,0 +1,91 @@
+"""A claim that a token has elsewhere: another token, fetched from where the first one says, has it.
+
+The other token may be of another issuer, but must be as good as the first: rightly signed, for us, and in time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from pilothouse.apiserver.authn.interface import InvalidToken
+from pilothouse.apiserver.authn.jwt.fetching import FetchFailed, fetch, tls_context
+from pilothouse.apiserver.authn.jwt.key_set import Pace, RemoteKeySet
+from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
+from pilothouse.apiserver.authn.jwt.verification import Verifier, unverified_issuer
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
+
+_MOST_ISSUERS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    keys: RemoteKeySet
+    verifier: Verifier
+    fetching: asyncio.Task[None]
+
+
+class DistributedClaims:
+    def __init__(self, settings: IssuerSettings, pace: Pace, now: Callable[[], float]) -> None:
+        self._settings = settings
+        self._claim = settings.groups.claim
+        self._pace = pace
+        self._now = now
+        self._tls = tls_context(settings.certificate_authority)
+        self._sources: dict[str, _Source] = {}
+
+    async def expand(self, claims: Json) -> Json:
+        """With the claim, if it is kept elsewhere. Raises InvalidToken."""
+        names = claims.get("_claim_names")
+        if not self._claim or self._claim in claims or not isinstance(names, dict) or self._claim not in names:
+            return claims
+        try:
+            return claims | {self._claim: await self._resolve(_endpoint(claims, names[self._claim]))}
+        except (FetchFailed, InvalidToken) as error:
+            raise InvalidToken(f"oidc: could not expand distributed claims: {error}") from None
+
+    def close(self) -> None:
+        for source in self._sources.values():
+            source.fetching.cancel()
+        self._sources.clear()
+
+    async def _resolve(self, endpoint: Json) -> object:
+        url = str(endpoint.get("endpoint") or "")
+        if not url.startswith("https://"):
+            raise InvalidToken(f"while getting distributed claim {quote(self._claim)}: the endpoint is no https URL")
+        access = str(endpoint.get("access_token") or "")
+        token = (await fetch(url, self._tls, token=access, timeout=self._pace.wait_for_keys)).decode("utf-8", "replace")
+        issuer = unverified_issuer(token)
+        if issuer is None:
+            raise InvalidToken(f"getting untrusted issuer from endpoint {url} failed for claim {quote(self._claim)}")
+        source = self._source(issuer)
+        if not source.keys.ready:
+            raise InvalidToken(f"verifier not initialized for issuer: {quote(issuer)}")
+        found = await source.verifier.verify(token)
+        if self._claim not in found:
+            raise InvalidToken(f"jwt returned by distributed claim endpoint {quote(url)} did not contain {self._claim}")
+        return found[self._claim]
+
+    def _source(self, issuer: str) -> _Source:
+        """Its keys are fetched in the background; until they are there its tokens are not good."""
+        if issuer not in self._sources:
+            if len(self._sources) >= _MOST_ISSUERS:
+                self._sources.pop(next(iter(self._sources))).fetching.cancel()
+            settings = replace(self._settings, url=issuer, discovery_url="")
+            keys = RemoteKeySet(settings, pace=self._pace)
+            task = asyncio.create_task(keys.run(), name=f"keys of {issuer}")
+            self._sources[issuer] = _Source(keys, Verifier(settings, keys, self._now), task)
+        return self._sources[issuer]
+
+
+def _endpoint(claims: Json, name: object) -> Json:
+    sources = claims.get("_claim_sources")
+    if not isinstance(sources, dict):
+        raise InvalidToken("oidc: no claim sources")
+    found = sources.get(name)
+    if not isinstance(found, dict):
+        raise InvalidToken(f"id token _claim_names contained a source {name} missing in _claims_sources")
+    return found
