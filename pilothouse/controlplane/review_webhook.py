@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from pilothouse.apiserver.webhook.reviews import ReviewFailed
@@ -30,6 +31,13 @@ class KubeconfigReviews:
             return await self._webhook.post(review)
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
             raise _failed(error) from None
+
+    async def run(self) -> None:
+        """Keeps its connections until cancelled."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self.close()
 
     async def close(self) -> None:
         await self._webhook.close()

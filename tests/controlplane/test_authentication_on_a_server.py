@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
+import signal
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from oidc_issuer import Issuer, oidc_issuer
 from review_webhooks import ReviewServer, review_server
 from serving_process import ServeProcess
@@ -18,6 +27,7 @@ from test_authentication_configuration import jwt
 
 from pilothouse.machinery.objects import Json
 
+_UID = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 SELF = json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
 
@@ -137,3 +147,59 @@ def test_users_may_be_anonymous_only_where_the_file_says(server: ServeProcess) -
     assert send(server, "GET", "/livez")[0] == 200
     status, refusal = send(server, "GET", "/readyz")
     assert (status, refusal["reason"]) == (401, "Unauthorized")
+
+
+def _certificate(server: ServeProcess, folder: Path, purpose: x509.ObjectIdentifier) -> ssl.SSLContext:
+    """What a client shows that has a certificate of the server's CA, for a purpose."""
+    pki = server.data_dir / "pki"
+    authority = x509.load_pem_x509_certificate((pki / "ca.crt").read_bytes())
+    signer: Any = load_pem_private_key((pki / "ca.key").read_bytes(), None)
+    key = ec.generate_private_key(ec.SECP256R1())
+    names = {NameOID.COMMON_NAME: "carl", NameOID.ORGANIZATION_NAME: "crew", _UID: "u-7"}
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(oid, value) for oid, value in names.items()]))
+        .issuer_name(authority.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+        .sign(signer, hashes.SHA256())
+    )
+    file = folder / "client.pem"
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    file.write_bytes(signed.public_bytes(Encoding.PEM) + private)
+    context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
+    context.load_cert_chain(file)
+    return context
+
+
+def test_a_client_certificate_names_user_uid_and_groups(server: ServeProcess, tmp_path: Path) -> None:
+    context = _certificate(server, tmp_path, ExtendedKeyUsageOID.CLIENT_AUTH)
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=10)
+    connection.request("POST", REVIEWS, body=SELF, headers={"content-type": "application/json"})
+    user = json.loads(connection.getresponse().read())["status"]["userInfo"]
+    connection.close()
+    assert (user["username"], user["uid"], user["groups"]) == ("carl", "u-7", ["crew", "system:authenticated"])
+
+
+def test_a_certificate_for_another_purpose_lets_nobody_in(server: ServeProcess, tmp_path: Path) -> None:
+    context = _certificate(server, tmp_path, ExtendedKeyUsageOID.SERVER_AUTH)
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=10)
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        _get(connection, "/livez")
+    connection.close()
+
+
+def _get(connection: http.client.HTTPSConnection, path: str) -> None:
+    connection.request("GET", path)
+    connection.getresponse()
+
+
+def test_the_server_ends_in_order(server: ServeProcess) -> None:
+    """The last of all: connections to the issuer and the webhook are closed, too."""
+    server.signal(signal.SIGTERM)
+    assert server.wait() == 0
+    assert "Unclosed" not in server.errors()

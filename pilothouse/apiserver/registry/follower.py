@@ -18,6 +18,7 @@ from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.objects import Json
 
 _RETRY = 1.0
+_AT_ONCE = 256
 
 _log = logging.getLogger(__name__)
 
@@ -49,8 +50,10 @@ class RegistryFollower:
         self._watcher = await cacher.watch(prefix, after=page.revision, send_initial_events=False)
         for gone in self._known - {stored.key for stored in page.objects}:
             self._remove(gone)
-        for stored in page.objects:
+        for number, stored in enumerate(page.objects, start=1):
             self._add(stored)
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)  # a large list does not hold up everybody else
         self._settled()
 
     async def fill_in_the_end(self) -> None:

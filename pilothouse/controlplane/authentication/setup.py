@@ -23,6 +23,8 @@ from pilothouse.machinery.dataclass import dataclass
 if TYPE_CHECKING:
     from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
     from pilothouse.controlplane.authentication.reload import ConfiguredIssuers
+    from pilothouse.controlplane.options.token_webhook import TokenWebhookOptions
+    from pilothouse.controlplane.review_webhook import KubeconfigReviews
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,11 @@ def set_up_authentication(
         if data:
             background["authentication configuration"] = _follow(options, issuers, settings, service_accounts, data)
     if options.token_webhook.config_file:
-        tokens.append(_webhook(options, service_accounts))
+        from pilothouse.controlplane.review_webhook import KubeconfigReviews
+
+        webhook = KubeconfigReviews(Path(options.token_webhook.config_file))
+        background["authentication webhook"] = webhook.run
+        tokens.append(_webhook_tokens(webhook, options.token_webhook, service_accounts))
     union = UnionTokenAuthenticator(tokens)
     anonymous = settings.anonymous or AnonymousSettings(options.authentication.anonymous_auth)
     return Authentication(build_authenticator(proxy, client_cas(options), union), union, anonymous, background)
@@ -103,12 +109,11 @@ def _follow(
     return configuration.follow(Path(options.authentication.config), data).run
 
 
-def _webhook(options: CompletedOptions, service_accounts: ServiceAccountConfig) -> TokenAuthenticator:
+def _webhook_tokens(
+    webhook: KubeconfigReviews, given: TokenWebhookOptions, service_accounts: ServiceAccountConfig
+) -> TokenAuthenticator:
     from pilothouse.apiserver.authn.token_cache import CachedTokens
     from pilothouse.apiserver.authn.webhook_tokens import WebhookTokens
-    from pilothouse.controlplane.review_webhook import KubeconfigReviews
 
-    given = options.token_webhook
-    webhook = KubeconfigReviews(Path(given.config_file))
     tokens = WebhookTokens(webhook, version=given.version, audiences=service_accounts.audiences)
     return CachedTokens(tokens, success_ttl=given.cache_ttl, failure_ttl=given.cache_ttl)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.authz.always import AlwaysAllow, AlwaysDeny, PrivilegedGroup
 from pilothouse.apiserver.authz.instrumented import InstrumentedAuthorizer
@@ -25,7 +25,8 @@ from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
 from pilothouse.kube.rbac.authorizer.policy import Policy
 from pilothouse.machinery.dataclass import dataclass
 
-Close: TypeAlias = Callable[[], Awaitable[None]]
+if TYPE_CHECKING:
+    from pilothouse.controlplane.review_webhook import KubeconfigReviews
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,8 @@ class Chain:
     """Authorizers in their order."""
 
     authorizer: UnionAuthorizer
-    close: tuple[Close, ...] = ()
-    """What must be called when they are no longer used."""
+    webhooks: tuple[KubeconfigReviews, ...] = ()
+    """Those that are asked. They must be closed when nobody uses the authorizers any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +62,24 @@ class ChainBuilder:
     def build(self, configured: Iterable[AuthorizerSettings]) -> Chain:
         """Raises ValueError."""
         authorizers: list[Authorizer] = [PrivilegedGroup()]
-        close: list[Close] = []
+        webhooks: list[KubeconfigReviews] = []
         for settings in configured:
-            authorizer = self._webhook(settings.name, settings.webhook, close) if settings.webhook else None
+            authorizer = self._webhook(settings.name, settings.webhook, webhooks) if settings.webhook else None
             found = authorizer or self._built.get(settings.type)
             if found is None:
                 why = "is not allowed if it was not enabled at initial server startup"
                 raise ValueError(f"authorizer type {settings.type} {why}")
             authorizers.append(InstrumentedAuthorizer(found, type=settings.type, name=settings.name))
-        return Chain(UnionAuthorizer(authorizers), tuple(close))
+        return Chain(UnionAuthorizer(authorizers), tuple(webhooks))
 
-    def _webhook(self, name: str, settings: WebhookSettings, close: list[Close]) -> Authorizer:
+    def _webhook(self, name: str, settings: WebhookSettings, webhooks: list[KubeconfigReviews]) -> Authorizer:
         # An HTTP client and the interpreter of expressions are much to load for servers that ask nobody.
         from pilothouse.apiserver.authz.webhook.authorizer import WebhookAuthorizer, WebhookConfig
         from pilothouse.apiserver.authz.webhook.match_conditions import ReviewConditions, compiled_condition
         from pilothouse.controlplane.review_webhook import KubeconfigReviews
 
         webhook = KubeconfigReviews(Path(settings.kubeconfig), timeout=settings.timeout)
-        close.append(webhook.close)
+        webhooks.append(webhook)
         config = WebhookConfig(
             name,
             settings.version,

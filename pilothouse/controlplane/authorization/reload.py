@@ -11,7 +11,7 @@ from pilothouse.apiserver.authz.interface import Answer, Attributes
 from pilothouse.apiserver.authz.rules import Rules
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import CounterTally
-from pilothouse.controlplane.authorization.build import Chain, ChainBuilder, Close
+from pilothouse.controlplane.authorization.build import Chain, ChainBuilder
 from pilothouse.controlplane.authorization.configuration import read_authorization_configuration
 from pilothouse.controlplane.options.authorization import WEBHOOK
 from pilothouse.controlplane.reloaded_file import ReloadedFile
@@ -33,13 +33,21 @@ class ReloadedAuthorizer:
         self._builder = builder
         self._chain = chain
         self._types = frozenset(types) - {WEBHOOK}
-        self._retired: list[tuple[float, tuple[Close, ...]]] = []
+        self._retired: list[tuple[float, Chain]] = []
 
     async def authorize(self, attributes: Attributes) -> Answer:
         return await self._chain.authorizer.authorize(attributes)
 
     async def rules_for(self, user: User, namespace: str) -> Rules:
         return await self._chain.authorizer.rules_for(user, namespace)
+
+    async def follow(self, file: ReloadedFile) -> None:
+        """Until cancelled."""
+        try:
+            await file.run()
+        finally:
+            for chain in (self._chain, *(chain for _, chain in self._retired)):
+                await _close(chain)
 
     async def reload(self, data: bytes) -> None:
         """Raises ValueError."""
@@ -49,16 +57,20 @@ class ReloadedAuthorizer:
             RELOADS.inc(("failure",))
             raise
         RELOADS.inc(("success",))
-        self._retired.append((time.monotonic() + _LINGER, self._chain.close))
+        self._retired.append((time.monotonic() + _LINGER, self._chain))
         self._chain = built
         await self._close_retired()
 
     async def _close_retired(self) -> None:
         due = [retired for retired in self._retired if retired[0] <= time.monotonic()]
         self._retired = [retired for retired in self._retired if retired not in due]
-        for _, closes in due:
-            for close in closes:
-                await close()
+        for _, chain in due:
+            await _close(chain)
+
+
+async def _close(chain: Chain) -> None:
+    for webhook in chain.webhooks:
+        await webhook.close()
 
 
 def configured_authorizer(file: Path, content: bytes, builder: ChainBuilder) -> tuple[ReloadedAuthorizer, ReloadedFile]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,9 @@ def set_up_authorization(options: AuthorizationOptions) -> Authorization:
         return _from_file(options.config, sources)
     builder = ChainBuilder(sources, types=options.modes, policy_file=options.policy_file)
     chain = builder.build(settings_of_flags(options))
-    return Authorization(chain.authorizer, sources.policy, sources.graph if NODE in options.modes else None)
+    graph = sources.graph if NODE in options.modes else None
+    background = {"authorization webhook": chain.webhooks[0].run} if chain.webhooks else {}
+    return Authorization(chain.authorizer, sources.policy, graph, background)
 
 
 def _from_file(file: str, sources: Sources) -> Authorization:
@@ -44,4 +47,6 @@ def _from_file(file: str, sources: Sources) -> Authorization:
     types = {each.type for each in read_authorization_configuration(data)}
     authorizer, watched = configured_authorizer(Path(file), data, ChainBuilder(sources, types=types))
     graph = sources.graph if NODE in types else None
-    return Authorization(authorizer, sources.policy, graph, {"authorization configuration": watched.run})
+    return Authorization(
+        authorizer, sources.policy, graph, {"authorization configuration": partial(authorizer.follow, watched)}
+    )

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from time import perf_counter
+from typing import ParamSpec
 
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.registry.follower import Drop, Put, RegistryFollower
+from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.tallies import HistogramTally
 from pilothouse.kube.core.persistentvolumes.resource import PERSISTENT_VOLUMES
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.node_authorizer.graph import NodeGraph
@@ -16,19 +22,29 @@ from pilothouse.kube.served import Registries
 from pilothouse.kube.storage.volumeattachments import VOLUME_ATTACHMENTS
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 
+P = ParamSpec("P")
+
+GRAPH_ACTIONS = HistogramTally(
+    "node_authorizer_graph_actions_duration_seconds",
+    "Seconds that changes of the node authorizer's graph took.",
+    ("operation",),
+    bounds=tuple(0.0001 * 2**power for power in range(12)),
+    registry=REGISTRY,
+)
+
 
 class NodeGraphFeed:
     def __init__(self, graph: NodeGraph, registries: Registries) -> None:
         self._graph = graph
+        feeds: list[tuple[Resource, str, Put, Drop]] = [
+            (PODS, "Pod", self._put_pod, self._drop("pods")),
+            (PERSISTENT_VOLUMES, "PV", self._put_volume, self._drop_volume),
+            (VOLUME_ATTACHMENTS, "VolumeAttachment", self._put("volumeattachments"), self._drop("volumeattachments")),
+            (RESOURCE_SLICES, "ResourceSlice", self._put("resourceslices"), self._drop("resourceslices")),
+        ]
         self._followers = [
-            RegistryFollower(registries.open(PODS), self._put_pod, self._drop("pods")),
-            RegistryFollower(registries.open(PERSISTENT_VOLUMES), self._put_volume, self._drop_volume),
-            RegistryFollower(
-                registries.open(VOLUME_ATTACHMENTS), self._put("volumeattachments"), self._drop("volumeattachments")
-            ),
-            RegistryFollower(
-                registries.open(RESOURCE_SLICES), self._put("resourceslices"), self._drop("resourceslices")
-            ),
+            RegistryFollower(registries.open(resource), _timed(f"Add{name}", put), _timed(f"Delete{name}", drop))
+            for resource, name, put, drop in feeds
         ]
 
     async def start(self, context: HookContext) -> None:
@@ -57,3 +73,14 @@ class NodeGraphFeed:
 
     def _drop(self, resource: str) -> Drop:
         return lambda namespace, name: self._graph.drop(Reference(resource, namespace, name))
+
+
+def _timed(operation: str, work: Callable[P, None]) -> Callable[P, None]:
+    row = GRAPH_ACTIONS.row((operation,))
+
+    def timed(*args: P.args, **named: P.kwargs) -> None:
+        start = perf_counter()
+        work(*args, **named)
+        row.observe(perf_counter() - start)
+
+    return timed
