@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import uuid
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.metrics import REGISTRY
@@ -12,10 +13,11 @@ from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.client.clock import cancelled
 from pilothouse.client.rest.client import RESTClient
-from pilothouse.controllers.descriptors import enabled
+from pilothouse.controllers.descriptors import ControllerDescriptor, enabled
 from pilothouse.controlplane.options.completion import CompletedOptions
 
 if TYPE_CHECKING:
+    from pilothouse.controllers.context import ControllerConfig
     from pilothouse.controllers.manager import Election
 
 PROGRAM = "kube-controller-manager"
@@ -58,11 +60,10 @@ class _Controllers:
 
     async def _manage(self) -> None:
         await self._ready.wait()
-        from pilothouse.controllers.manager import ControllerManager
-        from pilothouse.controlplane.controller_config import controller_config
-
-        config = await asyncio.to_thread(controller_config, self._all_options)
         chosen = enabled(self._options.controllers)
+        config = await asyncio.to_thread(_load, chosen, self._all_options)
+        from pilothouse.controllers.manager import ControllerManager
+
         manager = ControllerManager(self._client, chosen, registry=REGISTRY, config=config, election=self._election())
         await manager.run()
 
@@ -83,3 +84,13 @@ class _Controllers:
                 retry_period=options.retry_period,
             ),
         )
+
+
+def _load(chosen: Sequence[ControllerDescriptor], options: CompletedOptions) -> ControllerConfig:
+    """Imports them all beside the requests that a ready server gets: on the event loop they would have to wait."""
+    from pilothouse.controllers.manager import load
+    from pilothouse.controlplane.controller_config import controller_config
+
+    for descriptor in chosen:
+        load(descriptor)
+    return controller_config(options)
