@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+import orjson
+
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.times import now
@@ -57,9 +59,15 @@ def dedup_owner_references(obj: Json, warn: Callable[[str], None], *, after_admi
     references = metadata(obj).get("ownerReferences")
     if not references or len(references) < 2:
         return
-    kept: list[Json] = []
-    duplicates = [r["uid"] for r in references if r in kept or kept.append(r)]  # type: ignore[func-returns-value]
+    kept: dict[bytes, Json] = {}
+    duplicates: list[str] = []
+    for reference in references:
+        # Looked up by its text, for a client may send as many as fit into a body.
+        text = orjson.dumps(reference, option=orjson.OPT_SORT_KEYS)
+        if text in kept:
+            duplicates.append(reference["uid"])
+        kept[text] = reference
     if duplicates:
         when = " after mutating admission happens" if after_admission else ""
         warn(_DUPLICATE_OWNERS.format(when=when, uids=", ".join(duplicates)))
-        metadata(obj)["ownerReferences"] = kept
+        metadata(obj)["ownerReferences"] = list(kept.values())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
-from pilothouse.kube.certificates.pem import pem_blocks
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.pem import pem_blocks
 
 if TYPE_CHECKING:
     from cryptography.x509 import CertificateSigningRequest

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import re
-
-_PEM = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----.+?-----END \1-----", re.DOTALL)
+from pilothouse.machinery.pem import pem_blocks
 
 
 def key_pair_problem(certificate: bytes, key: bytes) -> str:
     """What is wrong with the pair; empty when nothing is."""
     certificates, keys = _blocks(certificate), _blocks(key)
-    if b"CERTIFICATE" not in certificates:
+    if "CERTIFICATE" not in certificates:
         return _missing("certificate", certificates, "CERTIFICATE")
-    if not any(kind == b"PRIVATE KEY" or kind.endswith(b" PRIVATE KEY") for kind in keys):
+    if not any(kind == "PRIVATE KEY" or kind.endswith(" PRIVATE KEY") for kind in keys):
         return _missing("key", keys, "PRIVATE KEY")
     return _mismatch(certificate, key)
 
 
-def _blocks(pem: bytes) -> list[bytes]:
-    return [match[1] for match in _PEM.finditer(pem)]
+def _blocks(pem: bytes) -> list[str]:
+    return [block.type for block in pem_blocks(pem)]
 
 
-def _missing(what: str, found: list[bytes], wanted: str) -> str:
+def _missing(what: str, found: list[str], wanted: str) -> str:
     if not found:
         return f"tls: failed to find any PEM data in {what} input"
-    kinds = " ".join(kind.decode() for kind in found)
+    kinds = " ".join(found)
     skipped = f"in {what} input after skipping PEM blocks of the following types: [{kinds}]"
     if what == "key":
-        if found == [b"CERTIFICATE"]:
+        if found == ["CERTIFICATE"]:
             return "tls: found a certificate rather than a key in the PEM for the private key"
         return f'tls: failed to find PEM block with type ending in "{wanted}" {skipped}'
     if len(found) == 1 and kinds.endswith("PRIVATE KEY"):

@@ -73,7 +73,7 @@ def _engine(text: str, pattern: str) -> Any:
 @lru_cache(maxsize=_KEPT)
 def _python_pattern(pattern: str) -> re.Pattern[str] | None:
     """None for what is better left to the other engine."""
-    if _DIFFERENT.search(pattern) is not None or not _is_straight(pattern):
+    if len(pattern) > _LONG or _DIFFERENT.search(pattern) is not None or not _is_straight(pattern):
         return None
     try:
         return re.compile(_for_python(pattern), re.ASCII)

@@ -21,6 +21,8 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 
 _MOST_DUPLICATES = 100
+_HUGE = 300
+"""Digits; a float has at most 309 before the point."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ODD_NUMBER = re.compile(rb"[\[:,\s]-?[0-9]+(?:[.eE]|(?<=[0-9]{19}))")
 
@@ -66,7 +68,13 @@ def parse_document(data: bytes) -> Any:
     fault = syntax_error(data)
     if fault is not None:
         raise JsonError(fault)
-    return _scrub(json.loads(data.decode("utf-8", "go"), object_pairs_hook=Pairs, parse_float=Literal.of))
+    text = data.decode("utf-8", "go")
+    return _scrub(json.loads(text, object_pairs_hook=Pairs, parse_float=Literal.of, parse_int=_whole))
+
+
+def _whole(text: str) -> int | float:
+    """Python refuses to read integers of thousands of digits, and none of hundreds fits any field."""
+    return int(text) if len(text) < _HUGE else Literal.of(text)
 
 
 def _parse_slowly(data: bytes) -> Parsed:

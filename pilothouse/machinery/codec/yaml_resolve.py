@@ -37,6 +37,7 @@ _INTEGER = re.compile(
     r"(?P<sign>[-+]?)(?:0[xX](?P<hex>[0-9a-fA-F]+)|0[bB](?P<bin>[01]+)|0[oO]?(?P<oct>[0-7]+)|(?P<dec>0|[1-9][0-9]*))"
 )
 _BASES = {"hex": 16, "bin": 2, "oct": 8, "dec": 10}
+_MOST_DIGITS = 64
 _DAY = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
 _CLOCK = r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2}):(?P<second>[0-9]{1,2})(?:[.,][0-9]+)?"
 _TIMESTAMP = re.compile(rf"{_DAY}(?:[Tt]{_CLOCK}(?:Z|[-+][0-9]{{2}}:[0-9]{{2}})|(?P<spaced> .*))?")
@@ -74,6 +75,9 @@ def _integer(text: str) -> int | None:
     if match is None:
         return None
     base, digits = next((base, match[name]) for name, base in _BASES.items() if match[name] is not None)
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > _MOST_DIGITS:
+        return None
     number = int(match["sign"] + digits, base)
     return number if -(1 << 63) <= number < 1 << (63 if match["sign"] else 64) else None
 

@@ -27,9 +27,12 @@ def _matches(pattern: str, flags: int = 0) -> Format:
 _LABEL_END = re.compile(r"[a-zA-Z0-9]")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))", re.ASCII)
-_AMOUNT = re.compile(r"([0-9]+)\s*([A-Za-zµ]+)")
+_AMOUNT = re.compile(r"(?<![0-9])([0-9]++)\s*+([A-Za-zµ]+)")
 _UNITS = ("ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk")
 _UNIT_PREFIXES = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
+_NAMED_ADDRESS = re.compile(r"\s*+(?:\"(?:[^\"\\]|\\.)*+\"\s*+|[^<>@\",;:]*+)<([^<>]++)>\s*+")
+_LONGEST_ADDRESS = 320
+"""As many as SMTP takes, and few enough for a parser that calls itself for each parenthesis."""
 _REQUEST_URI = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]*:.*|/.*)", re.DOTALL)
 _BAD_IN_URI = re.compile(r"[\x00-\x20\x7f]|%(?![0-9a-fA-F]{2})")
 _CARD = re.compile(
@@ -70,9 +73,12 @@ def is_duration(text: str) -> bool:
 
 def _is_email(text: str) -> bool:
     """An address, also with a display name: `Ann <ann@example.com>`."""
-    named = re.fullmatch(r"\s*(?:\"(?:[^\"\\]|\\.)*\"|[^<>@\",;:]*)\s*<([^<>]+)>\s*", text)
+    named = _NAMED_ADDRESS.fullmatch(text)
+    address = named[1] if named else text.strip()
+    if len(address) > _LONGEST_ADDRESS:
+        return False
     try:
-        return bool(Address(addr_spec=named[1] if named else text.strip()).domain)
+        return bool(Address(addr_spec=address).domain)
     except (ValueError, IndexError):
         return False
 

@@ -1,0 +1,48 @@
+"""PEM as Go reads it, in linear time: what stands between blocks is ignored, and a block that is damaged is no block.
+
+Each end line is looked at once, together with the last begin line before it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from pilothouse.machinery.dataclass import dataclass
+
+_BEGIN: Final = b"-----BEGIN "
+_END = re.compile(rb"(?:\A|(?<=\n))-----END ([^\r\n]*?)-----[ \t]*+(?:\r?\n|\Z)")
+_DASHES: Final = b"-----"
+
+
+@dataclass(frozen=True, slots=True)
+class PemBlock:
+    type: str
+    has_headers: bool
+    body: bytes
+    end: int
+    """Where in the data the block ends."""
+
+
+def pem_blocks(data: bytes) -> Iterator[PemBlock]:
+    start = 0
+    for end in _END.finditer(data):
+        begin = data.rfind(_BEGIN, start, end.start())
+        start = end.end()
+        if begin == 0 or (begin > 0 and data[begin - 1] == ord("\n")):
+            label, _, rest = data[begin + len(_BEGIN) : end.start()].partition(b"\n")
+            if label.rstrip(b" \t\r") == end[1] + _DASHES and (block := _block(end[1], rest, end.end())):
+                yield block
+
+
+def _block(label: bytes, rest: bytes, end: int) -> PemBlock | None:
+    lines = rest.split(b"\n")
+    headers = next((at for at, line in enumerate(lines) if b":" not in line), len(lines))
+    try:
+        body = base64.b64decode(b"".join(b"".join(lines[headers:]).split()), validate=True)
+    except binascii.Error:
+        return None
+    return PemBlock(label.decode("utf-8", "replace"), headers > 0, body, end)
