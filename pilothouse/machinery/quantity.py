@@ -18,8 +18,10 @@ from pilothouse.machinery.quantity_notation import MAX_INT64, Format, QuantityEr
 
 CACHED_QUANTITIES = 4096
 MAX_CACHED_LENGTH = 40
-MAX_SPAN = 10_000
-"""How many decimal places two amounts that are added may be apart."""
+MAX_SPAN = 250
+"""How many decimal places two amounts may be apart; further away, the smaller one does not change the sum."""
+MAX_WHOLE = 4_000
+"""How many zeros of an amount are ever written out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +70,9 @@ class Quantity:
 
     def __add__(self, other: Quantity) -> Quantity:
         """The sum in the format of the first that is not zero."""
+        if self and other and abs(self._magnitude - other._magnitude) > MAX_SPAN:
+            larger = self if self._magnitude > other._magnitude else other
+            return replace(larger, format=self.format, text="")
         low = min(self.power, other.power)
         digits = self._digits_at(low) + other._digits_at(low)
         return Quantity(digits, low, self.format if self else other.format)
@@ -127,7 +132,7 @@ class Quantity:
         return len(str(abs(self.digits))) + self.power
 
     def _digits_at(self, power: int) -> int:
-        if self.power - power > MAX_SPAN:
+        if self.power - power > MAX_WHOLE:
             raise OverflowError(f"{self} is too large to count in units of 1e{power}")
         return self.digits * int("1" + "0" * (self.power - power)) if self.digits else 0
 

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from pilothouse.apiserver.endpoints.query import boolean
 from pilothouse.apiserver.http import Request
 from pilothouse.machinery.errors import BadRequest
-from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.integers import parse_int64
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.wire_facts.facts import FieldFacts, Label, facts_of
@@ -59,9 +59,10 @@ def _value(request: Request, fact: FieldFacts) -> Any:
 
 
 def _integer(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise BadRequest(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax")
-    return int(text)
+    try:
+        return parse_int64(text)
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
 
 
 def _subpath(request: Request) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pilothouse.apiserver.http import Request
 from pilothouse.machinery.errors import BadRequest
-from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.integers import parse_int64
 
-_INT64 = range(-(2**63), 2**63)
 _FALSE = ("false", "0")
 
 
@@ -15,13 +14,10 @@ def integer(request: Request, name: str) -> int | None:
     values = request.query.get(name)
     if not values or values[0] == "":
         return None
-    text = values[0]
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not (digits.isascii() and digits.isdigit()):
-        raise BadRequest(f"strconv.ParseInt: parsing {quote(text)}: invalid syntax")
-    if int(text) not in _INT64:
-        raise BadRequest(f"strconv.ParseInt: parsing {quote(text)}: value out of range")
-    return int(text)
+    try:
+        return parse_int64(values[0])
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
 
 
 def boolean(request: Request, name: str) -> bool | None:

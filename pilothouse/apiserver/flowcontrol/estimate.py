@@ -13,6 +13,7 @@ from pilothouse.machinery.names import GroupResource
 _OBJECTS_PER_SEAT = 100
 _WATCHES_PER_SEAT = 10
 _MOST_SEATS = 10
+_LONG_LIMIT = 20
 _EVENT_SECONDS = 0.005
 _WRITES = frozenset(("create", "update", "patch", "delete"))
 
@@ -59,7 +60,9 @@ def _resumes(request: Request) -> bool:
 
 def _reading(stats: ResourceStats, request: Request) -> Work:
     limit = request.param("limit")
-    count = min(stats.objects, int(limit)) if limit.isdecimal() and int(limit) else stats.objects
+    # A limit that cannot be read is refused later.
+    asked = int(limit) if limit.isdecimal() and len(limit) < _LONG_LIMIT else 0
+    count = min(stats.objects, asked) if asked else stats.objects
     return Work(min(_MOST_SEATS, max(1, ceil(count / _OBJECTS_PER_SEAT))))
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import base64
 import binascii
 import posixpath
+from typing import Any
 
 import orjson
 
 from pilothouse.machinery.codec.json import JsonError, parse
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.govalue import json_type
 
 _VERSION = "meta.k8s.io/v1"
 _INCONSISTENT = -1
+_INT64 = range(-(2**63), 2**63)
+_TYPES: dict[str, tuple[type, str]] = {"v": (str, "string"), "rv": (int, "int64"), "start": (str, "string")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +38,9 @@ def encode(position: Position, prefix: str) -> str:
 
 def decode(token: str, prefix: str) -> Position:
     """Raises BadRequest. A token can never reach outside `prefix`."""
-    value = _json(_bytes(token))
-    if not isinstance(value, dict) or value.get("v") != _VERSION:
-        version = value.get("v", "") if isinstance(value, dict) else ""
-        raise _invalid(f": server does not recognize this encoded version {version}")
+    value = _fields(_json(_bytes(token)))
+    if value.get("v") != _VERSION:
+        raise _invalid(f": server does not recognize this encoded version {value.get('v') or ''}")
     revision, start = value.get("rv") or 0, value.get("start") or ""
     if not revision:
         raise _invalid(": incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
@@ -61,6 +64,22 @@ def _json(raw: bytes) -> object:
         return parse(raw).value
     except JsonError as error:
         raise _invalid(f": {error}") from None
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Clients can make tokens of their own, with anything in them."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _invalid(f": json: cannot unmarshal {json_type(value)} into Go value of type storage.continueToken")
+    for name, (kind, go_type) in _TYPES.items():
+        found = value.get(name)
+        if found is not None and (type(found) is not kind or (kind is int and found not in _INT64)):
+            shown = f"number {found}" if type(found) in (int, float) else json_type(found)
+            raise _invalid(
+                f": json: cannot unmarshal {shown} into Go struct field continueToken.{name} of type {go_type}"
+            )
+    return value
 
 
 def _first_bad(token: str) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.apps.annotated_numbers import parse_int64
 from pilothouse.kube.apps.daemonset_validation import validate_daemon_set_spec, validate_daemon_set_status
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.parts import number, part
@@ -18,6 +17,7 @@ from pilothouse.kube.validation.replica_counts import validate_collisions
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.integers import parse_int64
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 from pilothouse.machinery.selectors.labels import format_labels

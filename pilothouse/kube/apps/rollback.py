@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.apps.annotated_numbers import parse_int64
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.field import Errors, Path
+from pilothouse.machinery.integers import parse_int64
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 from pilothouse.machinery.validation.object_meta import validate_nonnegative_field
 

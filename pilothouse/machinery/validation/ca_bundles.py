@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 
-from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid
 from pilothouse.machinery.pem import pem_blocks
 

@@ -38,3 +38,24 @@ def test_a_token_cannot_reach_another_collection(start: str) -> None:
     raw = orjson.dumps({"v": "meta.k8s.io/v1", "rv": 5, "start": start})
     with pytest.raises(BadRequest):
         decode(base64.urlsafe_b64encode(raw).rstrip(b"=").decode(), PREFIX)
+
+
+@pytest.mark.parametrize(
+    ("token", "why"),
+    [
+        ({"v": 1}, "number 1 into Go struct field continueToken.v of type string"),
+        (
+            {"v": "meta.k8s.io/v1", "rv": "1", "start": "a"},
+            "string into Go struct field continueToken.rv of type int64",
+        ),
+        (
+            {"v": "meta.k8s.io/v1", "rv": 1, "start": {}},
+            "object into Go struct field continueToken.start of type string",
+        ),
+        ({"v": "meta.k8s.io/v1", "rv": 1 << 63}, "number 9223372036854775808 into Go struct field continueToken.rv"),
+        ([], "array into Go value of type storage.continueToken"),
+    ],
+)
+def test_a_token_with_something_else_in_it_is_refused(token: object, why: str) -> None:
+    with pytest.raises(BadRequest, match="continue key is not valid: json: cannot unmarshal " + why):
+        decode(base64.urlsafe_b64encode(orjson.dumps(token)).decode().rstrip("="), PREFIX)

@@ -53,10 +53,11 @@ class ServiceLocations:
         if not (asked.port.isascii() and asked.port.isdigit()):
             return asked.port
         service = await _get(self.services, ctx, asked.name)
+        number = asked.port.lstrip("0") or "0"
         for port in ports_of(service):
-            if port.get("port") == int(asked.port):
+            if str(port.get("port")) == number:
                 return str(port.get("name") or "")
-        why = f"no service port {int(asked.port)} found for service {quote(asked.name)}"
+        why = f"no service port {number} found for service {quote(asked.name)}"
         raise ServiceUnavailable(why)
 
     async def _is_pod(self, ctx: RequestContext, address: Json) -> bool:

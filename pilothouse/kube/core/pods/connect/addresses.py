@@ -35,6 +35,6 @@ async def check_host(host: str) -> None:
 
 def port_number(port: str) -> int:
     """Raises BadRequest."""
-    if not (port.isascii() and port.isdigit() and int(port) < 2**16):
+    if not (port.isascii() and port.isdigit() and len(port.lstrip("0")) < 6 and int(port) < 2**16):
         raise BadRequest(f"invalid port {quote(port)}")
     return int(port)

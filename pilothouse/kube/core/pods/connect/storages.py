@@ -14,6 +14,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.core.pods.connect.locations import PodLocations
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Forbidden
+from pilothouse.machinery.integers import parse_int64
 
 PROXIED_METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
@@ -110,7 +111,8 @@ def _ports(request: Request) -> list[int]:
     found: list[int] = []
     for text in request.query.get("ports") or ():
         for part in text.split(","):
-            if not (part.isascii() and part.isdigit()):
-                raise BadRequest(f'strconv.ParseInt: parsing "{part}": invalid syntax')
-            found.append(int(part))
+            try:
+                found.append(parse_int64(part))
+            except ValueError as error:
+                raise BadRequest(str(error)) from None
     return found

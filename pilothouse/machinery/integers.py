@@ -1,4 +1,4 @@
-"""Numbers that are kept in annotations, read as Go reads them."""
+"""Integers in text, read as Go reads them, however long the text is: Python refuses thousands of digits."""
 
 from __future__ import annotations
 

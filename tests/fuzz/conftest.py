@@ -1,0 +1,20 @@
+"""Fuzzing: whatever a client sends is answered, in bounded time, and never by an error that nobody expected.
+
+It is part of the ordinary test run, with few examples; fuzz_budget.py says how to run it for longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from in_process import InProcessServer, in_process_server
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcessServer]:
+    """One server for a module: what one example leaves behind must not harm the next."""
+    async with in_process_server(tmp_path_factory.mktemp("data"), aggregator=True) as server:
+        server.generic.prepare_run()
+        yield server

@@ -1,0 +1,46 @@
+"""Whether an answer is one that a client of Kubernetes may get."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import orjson
+from in_process import Answer
+
+_UPSTREAM_S_OWN = (
+    "strconv.ParseUint: ",
+    "target.",
+    "failed to convert new object ",
+    "failed to create typed patch object ",
+    "failed to create manager for existing fields: ",
+    "failed to create typed live object ",
+    "map: map[",
+    "resourceVersion should not be set on objects to be created",
+    "resourceVersion: Invalid value: ",
+    "no preferred addresses found",
+    "Internal error occurred: failed to generate token",
+    "The order in patch list",
+    "unable to find api field in struct",
+)
+"""Messages of errors that upstream, too, answers with 500, for it has no code of its own for them."""
+
+
+def check(answer: Answer) -> None:
+    """A success, or a Status that says what is wrong."""
+    if answer.status < 400 or not answer.headers.get("content-type", "").startswith("application/json"):
+        assert answer.status < 500, answer.body
+        return
+    status = orjson.loads(answer.body)
+    assert (status["kind"], status["code"]) == ("Status", answer.status)
+    if answer.status >= 500 and answer.status not in (503, 504):
+        assert status["message"].startswith(_UPSTREAM_S_OWN), status
+
+
+@contextmanager
+def bounded(seconds: float) -> Iterator[None]:
+    """Of the processor's time, so that a busy machine does not count."""
+    start = time.process_time()
+    yield
+    assert (used := time.process_time() - start) < seconds, f"took {used:.1f} s"

@@ -1,0 +1,197 @@
+"""Bodies that are no objects: too deep, too long, broken, or larger than they look."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import orjson
+import pytest
+from fuzz_budget import budget
+from fuzz_objects import Generator
+from fuzz_verdicts import bounded, check
+from hypothesis import given
+from hypothesis import strategies as st
+from in_process import CONFIG_MAPS, InProcessServer
+
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.protobuf import codec
+from pilothouse.machinery.schema import types
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
+MERGE, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
+STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
+PATCHES = [MERGE, STRATEGIC, JSON_PATCH, APPLY]
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
+KINDS = [
+    (CONFIG_MAPS, CONFIG_MAP),
+    (DEPLOYMENTS, GroupVersionKind("apps", "v1", "Deployment")),
+    ("/api/v1/namespaces/default/pods", GroupVersionKind("", "v1", "Pod")),
+    ("/api/v1/namespaces/default/services", GroupVersionKind("", "v1", "Service")),
+]
+
+
+def config_map(data: bytes) -> bytes:
+    return b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":' + data + b"}"
+
+
+def deep(depth: int, opening: bytes = b"[", closing: bytes = b"]") -> bytes:
+    return opening * depth + b"1" * (opening != b"[") + closing * depth
+
+
+def nested_message(depth: int) -> bytes:
+    message = b""
+    for _ in range(depth):
+        size = len(message)
+        prefix = b""
+        while size > 127:
+            prefix, size = prefix + bytes([size & 127 | 128]), size >> 7
+        message = b"\x0a" + prefix + bytes([size]) + message
+    return b"k8s\0\x0a\x0f\x0a\x02v1\x12\x09ConfigMap" + b"\x12" + message[1:]
+
+
+def yaml_bomb() -> bytes:
+    """Nine aliases of nine aliases of … of a list of nine."""
+    rows = [b"a: &a [x,x,x,x,x,x,x,x,x]"]
+    rows += [b"%c: &%c [%s]" % (c, c, b",".join([b"*%c" % (c - 1)] * 9)) for c in range(ord("b"), ord("k"))]
+    return b"\n".join([b"apiVersion: v1", b"kind: ConfigMap", *rows, b""])
+
+
+ATTACKS: dict[str, tuple[bytes, str]] = {
+    "lists in lists": (config_map(deep(9_000)), JSON),
+    "lists in lists without end": (b"[" * 1_000_000, JSON),
+    "a million lists": (config_map(deep(1_000_000)), JSON),
+    "maps in maps": (config_map(deep(300_000, b'{"a":', b"}")), JSON),
+    "flows in flows": (deep(200_000), YAML),
+    "flow maps in flow maps": (deep(100_000, b"{a: ", b"}"), YAML),
+    "an exponential number of aliases": (yaml_bomb(), YAML),
+    "an alias of itself": (b"a: &x\n  b: *x\n", YAML),
+    "a map that merges itself": (b"&x a: {<<: *x}\n", YAML),
+    "messages in messages": (nested_message(10_000), PROTOBUF),
+    "groups in groups": (b"k8s\0\x12\xa0\x8d\x06" + b"\x0b" * 100_000, PROTOBUF),
+    "a length beyond the end": (b"k8s\0\x12\xff\xff\xff\xff\x7f", PROTOBUF),
+    "a number of eleven bytes": (b"k8s\0\x12\x0c\x0a" + b"\x80" * 10 + b"\x01", PROTOBUF),
+    "half an envelope": (b"k8s\0\x0a", PROTOBUF),
+    "no envelope": (b"k8s", PROTOBUF),
+    "a hundred thousand digits": (config_map(b"1" * 100_000), JSON),
+    "a hundred thousand digits in YAML": (b"data: " + b"1" * 100_000, YAML),
+    "a key twice": (config_map(b'{"a":"1","a":"2"}'), JSON),
+    "nothing": (b"", JSON),
+    "null": (b"null", JSON),
+    "a byte order mark": (b"\xef\xbb\xbf{}", JSON),
+    "a NUL": (b"\0", YAML),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+async def test_a_body_that_is_an_attack_is_refused_at_little_cost(api: InProcessServer, name: str) -> None:
+    body, media = ATTACKS[name]
+    with bounded(3):
+        answer = await api("POST", f"{CONFIG_MAPS}?dryRun=All&fieldValidation=Strict", body, media=media)
+    check(answer)
+    assert answer.status >= 400
+
+
+@pytest.mark.parametrize("media", PATCHES)
+@pytest.mark.parametrize("name", [name for name, (_, media) in ATTACKS.items() if media != PROTOBUF])
+async def test_a_patch_that_is_an_attack_is_refused_at_little_cost(api: InProcessServer, name: str, media: str) -> None:
+    with bounded(3):
+        answer = await api("PATCH", f"{CONFIG_MAPS}/none?fieldManager=m", ATTACKS[name][0], media=media)
+    check(answer)
+    assert answer.status >= 400
+
+
+GROWING: dict[str, list[Any]] = {
+    "copies of copies": [
+        {"op": "add", "path": "/data", "value": {"a": "x" * 1000}},
+        *({"op": "copy", "from": "/data", "path": f"/data/k{n}"} for n in range(60)),
+    ],
+    "ten thousand and one operations": [{"op": "test", "path": "/data"}] * 10_001,
+    "inserts at the front": [
+        {"op": "add", "path": "/metadata/finalizers", "value": []},
+        *([{"op": "add", "path": "/metadata/finalizers/0", "value": "a/b"}] * 9_990),
+    ],
+    "a path of a million steps": [{"op": "add", "path": "/a" * 1_000_000, "value": 1}],
+    "an index without end": [{"op": "add", "path": "/metadata/finalizers/" + "9" * 100_000, "value": 1}],
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+async def test_a_json_patch_cannot_make_an_object_grow_without_bounds(api: InProcessServer, name: str) -> None:
+    await api("POST", CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "grown"}})
+    with bounded(3):
+        answer = await api("PATCH", f"{CONFIG_MAPS}/grown?dryRun=All", GROWING[name], media=JSON_PATCH)
+    check(answer)
+    assert answer.status >= 400 or len(answer.body) < 1_000_000
+
+
+def _wide(**meta: Any) -> Json:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "wide", **meta}}
+
+
+WIDE: dict[str, Json] = {
+    "labels": _wide(labels={f"k{n}": "v" for n in range(20_000)}),
+    "owners": _wide(
+        ownerReferences=[{"apiVersion": "v1", "kind": "A", "name": "b", "uid": str(n)} for n in range(9_000)]
+    ),
+    "finalizers": _wide(finalizers=[f"a.b/c{n}" for n in range(20_000)]),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+async def test_the_cost_of_an_object_grows_with_its_size_and_no_faster(api: InProcessServer, name: str) -> None:
+    with bounded(3):
+        check(await api("POST", f"{CONFIG_MAPS}?dryRun=All", WIDE[name]))
+
+
+async def test_a_quantity_of_many_zeros_is_read_at_once(api: InProcessServer) -> None:
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}}
+    with bounded(2):
+        answer = await api(
+            "POST",
+            "/api/v1/namespaces/default/resourcequotas",
+            {**quota, "spec": {"hard": {"cpu": "0" * 200_000 + "!"}}},
+        )
+    assert answer.status == 400
+
+
+@st.composite
+def broken(draw: st.DrawFn) -> tuple[str, bytes, str]:
+    """A path, the bytes of an object with some of them changed, and their media type."""
+    path, kind = draw(st.sampled_from(KINDS))
+    obj = Generator(Random(draw(st.integers(0, 1 << 32)))).object(kind, "broken")
+    media = draw(st.sampled_from([JSON, YAML, PROTOBUF]))
+    data = bytearray(_encoded(obj, kind) if media == PROTOBUF else orjson.dumps(obj, default=str))
+    for _ in range(draw(st.integers(0, 4))):
+        at = draw(st.integers(0, max(0, len(data) - 1)))
+        data[at : at + draw(st.integers(0, 3))] = draw(st.binary(max_size=3))
+    return path, bytes(data[: draw(st.integers(0, len(data)))] if draw(st.booleans()) else data), media
+
+
+def _encoded(obj: Json, kind: GroupVersionKind) -> bytes:
+    found = types.of(kind)
+    assert found is not None
+    try:
+        return codec.encode(found.decode(obj).obj)
+    except ValueError:
+        return codec.encode({"apiVersion": str(kind.group_version), "kind": kind.kind, "metadata": {"name": "broken"}})
+
+
+@budget(250)
+@given(sent=broken())
+async def test_broken_bodies_are_refused(api: InProcessServer, sent: tuple[str, bytes, str]) -> None:
+    path, body, media = sent
+    with bounded(3):
+        check(await api("POST", f"{path}?dryRun=All", body, media=media))
+
+
+@budget(150)
+@given(body=st.binary(max_size=60), media=st.sampled_from([JSON, YAML, PROTOBUF, *PATCHES, "text/plain", ""]))
+async def test_any_bytes_are_refused(api: InProcessServer, body: bytes, media: str) -> None:
+    for method, target in (("POST", CONFIG_MAPS), ("PUT", f"{CONFIG_MAPS}/a"), ("PATCH", f"{CONFIG_MAPS}/a")):
+        check(await api(method, f"{target}?fieldManager=m", body, media=media))
+    check(await api("DELETE", f"{CONFIG_MAPS}/none", body, media=media))
