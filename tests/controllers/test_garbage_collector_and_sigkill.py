@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
-import signal
 from pathlib import Path
 
 from owner_graphs import CONFIG_MAP, Model, OwnerGraph, Reference, Thing
+from restarts import changes_of, kill_after, server_client
 from serving_process import ServeProcess
 
-from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.client.rest.client import RESTClient
-from pilothouse.client.rest.connect import connect
-from pilothouse.client.rest.options import ListOptions
-from pilothouse.client.rest.watch import RestWatch
+from pilothouse.client.rest.resource import ResourceClient
 
 TREES = {0: "Foreground", 1: "Orphan", 2: "Background"}
 BYSTANDER = 3
@@ -33,49 +29,28 @@ def forest() -> list[Thing]:
     return things
 
 
-def client(server: ServeProcess) -> RESTClient:
-    return connect(load_kubeconfig(server.data_dir / "admin.kubeconfig"))
-
-
-async def changes(own: RESTClient) -> RestWatch:
-    """From now on."""
-    objects = own.resource("v1", "configmaps", namespace="default")
-    since = (await objects.list())["metadata"]["resourceVersion"]
-    return await objects.watch(ListOptions(resource_version=since))
-
-
-async def kill_after(number: int, changes: RestWatch, server: ServeProcess) -> ServeProcess:
-    """Kills the server when it has made so many changes, or none for a second, and starts it again."""
-    try:
-        async with changes:
-            for _ in range(number):
-                await asyncio.wait_for(anext(changes), 1.0)
-    except TimeoutError:
-        pass
-    server.signal(signal.SIGKILL)
-    server.wait()
-    server.close()
-    return ServeProcess(server.data_dir)
+def config_maps(own: RESTClient) -> ResourceClient:
+    return own.resource("v1", "configmaps", namespace="default")
 
 
 async def test_collection_goes_on_after_a_kill_where_it_was(tmp_path: Path):
     chance, model, things = random.Random(4), Model(), forest()
     server = ServeProcess(tmp_path / "data")
     try:
-        async with client(server) as own:
+        async with server_client(server) as own:
             graph = OwnerGraph(own, [CONFIG_MAP])
             for number, thing in enumerate(things):
                 await graph.create(number, thing)
                 model.things[number] = Thing(thing.kind, thing.namespace, list(thing.owners))
-            watch = await changes(own)
+            watch = await changes_of(config_maps(own))
             for number, policy in TREES.items():
                 await graph.delete(number, policy)
                 model.delete(number, policy)
             server = await kill_after(chance.randrange(4, 40), watch, server)
         model.settle()
-        async with client(server) as own:
-            server = await kill_after(chance.randrange(4, 40), await changes(own), server)
-        async with client(server) as own:
+        async with server_client(server) as own:
+            server = await kill_after(chance.randrange(4, 40), await changes_of(config_maps(own)), server)
+        async with server_client(server) as own:
             graph.use(own)
             await graph.until(model)
             await graph.until_looked_after("default")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Gauge, Histogram
 
 from pilothouse.controllers.endpointslice.endpoint import PortsKey
 from pilothouse.machinery.dataclass import dataclass
@@ -36,7 +36,8 @@ class SliceMetrics:
         self._desired_slices = self._gauge(
             "desired_endpoint_slices", "Number of EndpointSlices that would exist with perfect endpoint allocation"
         )
-        self.changes = Counter(
+        # Gauges, though they only grow: a Counter would be shown under another name, with _total.
+        self.changes = Gauge(
             "changes", "Number of EndpointSlice changes", ["operation"], subsystem=subsystem, registry=registry
         )
 
@@ -67,9 +68,7 @@ class ServiceSliceMetrics(SliceMetrics):
             buckets=_LATENCIES,
             registry=registry,
         )
-        self.syncs = Counter(
-            "syncs", "Number of EndpointSlice syncs", ["result"], subsystem=subsystem, registry=registry
-        )
+        self.syncs = Gauge("syncs", "Number of EndpointSlice syncs", ["result"], subsystem=subsystem, registry=registry)
         self.distributions = Distributions(registry, subsystem)
 
 
