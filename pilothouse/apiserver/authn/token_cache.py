@@ -12,10 +12,23 @@ from collections.abc import Sequence
 
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenAuthenticator, TokenIdentity
 from pilothouse.apiserver.expiring_cache import ExpiringCache
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import CounterTally
 from pilothouse.machinery.dataclass import dataclass
 
 _REMEMBERED = 4096
 _SHARED_TIMEOUT = 30.0
+_HIT, _MISS, _OK, _ERROR = ("hit",), ("miss",), ("ok",), ("error",)
+
+REQUESTS = CounterTally(
+    "authentication_token_cache_request",
+    "Tokens that were asked about, by whether the answer was known.",
+    ("status",),
+    registry=REGISTRY,
+)
+FETCHES = CounterTally(
+    "authentication_token_cache_fetch", "Answers about tokens that had to be found.", ("status",), registry=REGISTRY
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +52,9 @@ class CachedTokens:
 
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
         key = self._digest(token, audiences)
-        outcome = self._outcomes.get(key) or await self._shared(key, token, audiences)
+        outcome = self._outcomes.get(key)
+        REQUESTS.inc(_MISS if outcome is None else _HIT)
+        outcome = outcome or await self._shared(key, token, audiences)
         if outcome.problems:
             raise InvalidToken(*outcome.problems)
         return outcome.identity
@@ -56,9 +71,12 @@ class CachedTokens:
         try:
             async with asyncio.timeout(_SHARED_TIMEOUT):
                 outcome = _Outcome(await self._authenticator.authenticate_token(token, audiences))
+            FETCHES.inc(_OK)
         except InvalidToken as error:
+            FETCHES.inc(_ERROR)
             outcome = _Outcome(problems=tuple(map(str, error.args)))
         except TimeoutError:
+            FETCHES.inc(_ERROR)
             return _Outcome(problems=("context deadline exceeded",))
         if not outcome.problems or self._errors:
             self._outcomes.put(key, outcome, ttl=self._success_ttl if outcome.identity else self._failure_ttl)

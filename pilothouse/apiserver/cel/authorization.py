@@ -47,7 +47,8 @@ class Authorizations:
         except Exception as error:  # an authorizer that fails is something that expressions can ask about
             self._answers[check] = Decision(allowed=False, error=str(error))
         else:
-            self._answers[check] = Decision(allowed=answer.decision is Answered.ALLOW, reason=answer.reason)
+            allowed = answer.decision is Answered.ALLOW
+            self._answers[check] = Decision(allowed=allowed, reason=answer.reason, error=answer.error or None)
 
 
 def _attributes(check: Check) -> Attributes:

@@ -7,6 +7,7 @@ import base64
 import hmac
 import time
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -134,7 +135,7 @@ _SHARED: dict[str, Any] = {}
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 async def test_no_changed_byte_of_a_token_goes_unnoticed(data: st.DataObject) -> None:
-    if not _SHARED:
+    if "of" not in _SHARED:
         async with oidc_issuer() as issuer:
             of = await authenticator(issuer, pace=replace(QUICK, at_most_every=3600.0))
             _SHARED.update(of=of, token=issuer.token(key=ec_key(), kid="ec", algorithm="ES256"))
@@ -146,6 +147,33 @@ async def test_no_changed_byte_of_a_token_goes_unnoticed(data: st.DataObject) ->
         return
     with pytest.raises(InvalidToken):
         await _SHARED["of"].authenticate(changed)
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "groups"]), inner, max_size=2),
+    max_leaves=5,
+)
+_claims = ("sub", "groups", "oid", "aud", "exp", "nbf", "jti", "email_verified", "_claim_names", "_claim_sources")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(st.sampled_from(_claims), _json, max_size=4))
+async def test_claims_of_any_shape_make_a_user_or_are_refused(changed: dict[str, Any]) -> None:
+    async with AsyncExitStack() as stack:
+        if "shapes" not in _SHARED:
+            issuer = await stack.enter_async_context(oidc_issuer())
+            mapped = {"groups": Mapping(claim="groups"), "uid": Mapping(claim="oid")}
+            _SHARED["shapes"] = issuer, await authenticator(issuer, **mapped)
+        issuer, known = _SHARED["shapes"]
+        payload = orjson.dumps(issuer.claims(oid="7") | changed, default=str, option=orjson.OPT_NON_STR_KEYS)
+        token = jwt.PyJWS().encode(payload, ec_key(), algorithm="ES256", headers={"kid": "ec"})
+        try:
+            user = await known.authenticate(token)
+        except InvalidToken:
+            return
+        assert user.name.startswith("oidc:")
+        assert all(isinstance(group, str) for group in user.groups)
 
 
 def _same_parts(one: str, other: str) -> bool:

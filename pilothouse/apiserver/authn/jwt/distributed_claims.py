@@ -85,7 +85,7 @@ def _endpoint(claims: Json, name: object) -> Json:
     sources = claims.get("_claim_sources")
     if not isinstance(sources, dict):
         raise InvalidToken("oidc: no claim sources")
-    found = sources.get(name)
+    found = sources.get(name) if isinstance(name, str) else None
     if not isinstance(found, dict):
         raise InvalidToken(f"id token _claim_names contained a source {name} missing in _claims_sources")
     return found
