@@ -1,8 +1,9 @@
 """What the aggregator adds: to a small GET, to a stream, and to /apis with many APIServices of which half are dead.
 
-    python benchmarks/aggregator.py
+    python benchmarks/aggregator.py [--http2]
 
-Runs a server and an extension API server of its own, each in its own process, both over TLS.
+Runs a server and an extension API server of its own, each in its own process, both over TLS; with --http2 the latter
+offers HTTP/2.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 import ssl
 import statistics
 import subprocess
@@ -27,7 +29,7 @@ from pilothouse.apiserver.serving.server import Endpoint, Server
 GROUP = "bench.example.com"
 SERVICE = "bench.default.svc"
 ROUNDS = 2000
-STREAM = 1 << 30
+STREAM = int(__import__("os").environ.get("STREAM", 1 << 30))
 API_SERVICES = 200
 
 _CHUNK = bytes(256 << 10)
@@ -54,6 +56,8 @@ async def _stream() -> AsyncIterator[bytes]:
 async def serve_backend(folder: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "server.crt", folder / "server.key")
+    if "--http2" in sys.argv:
+        context.set_alpn_protocols(["h2", "http/1.1"])
     server = Server(answer, [Endpoint("127.0.0.1", 0, tls=lambda _: context)])
     await server.start()
     print(server.port, flush=True)
@@ -112,6 +116,18 @@ class Client:
         return head, int(fields.get(b"content-length", b"0"))
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A server that runs. `pki`: where it keeps the certificates of its clients."""
+
+    port: int
+    pid: int
+    pki: Path | None = None
+
+    async def client(self) -> Client:
+        return await Client.open(self.port, pki=self.pki)
+
+
 async def register(client: Client, ca: str, port: int) -> None:
     await _create(client, "/api/v1/namespaces/default/services", _service("bench"))
     await _create_api_service(client, f"v1.{GROUP}", _spec(GROUP, "bench", port) | {"caBundle": ca})
@@ -146,39 +162,71 @@ async def _create_api_service(client: Client, name: str, spec: Any) -> None:
     await _create(client, "/apis/apiregistration.k8s.io/v1/apiservices", obj)
 
 
-async def median(client: Client, path: str, rounds: int = ROUNDS) -> float:
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """`cpu` is what the process on the other side used: it does not change with what else the machine does."""
+
+    median: float
+    wall: float
+    cpu: float
+
+
+async def small_gets(client: Client, path: str, pid: int, rounds: int = ROUNDS) -> Cost:
     times = []
+    used = _processor_seconds(pid)
     for _ in range(rounds):
         start = time.perf_counter()
         await client.request("GET", path)
         times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1000
+    return Cost(statistics.median(times) * 1000, sum(times), (_processor_seconds(pid) - used) / rounds * 1000)
 
 
-async def rate(client: Client, path: str) -> float:
-    start = time.perf_counter()
-    size = await client.drain(path)
-    return size / (time.perf_counter() - start) / 1e6
+async def drained(client: Client, path: str, pid: int) -> Cost:
+    start, used = time.perf_counter(), _processor_seconds(pid)
+    await client.drain(path)
+    wall = time.perf_counter() - start
+    return Cost(wall, wall, _processor_seconds(pid) - used)
 
 
-async def measure(server_port: int, pki: Path, backend_port: int, ca: str) -> None:
-    through, direct = await Client.open(server_port, pki=pki), await Client.open(backend_port)
-    await register(through, ca, backend_port)
-    small = f"/apis/{GROUP}/v1/small"
-    await median(through, small, 200)
-    before, after = await median(direct, small), await median(through, small)
-    print(f"small GET, median: direct {before:.3f} ms, aggregated {after:.3f} ms, adds {after - before:.3f} ms")
+def _processor_seconds(pid: int) -> float:
+    """Of all threads, in kernel and in user mode."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def measure(through_server: Place, through_backend: Place, ca: str) -> None:
+    server, backend = through_server.pid, through_backend.pid
+    through, direct = await through_server.client(), await through_backend.client()
+    await register(through, ca, through_backend.port)
+    await measure_small(through, direct, server, backend)
     big = f"/apis/{GROUP}/v1/big"
-    print(f"stream of 1 GiB: direct {await rate(direct, big):.0f} MB/s, ", end="", flush=True)
-    through_big = await Client.open(server_port, pki=pki)
-    print(f"aggregated {await rate(through_big, big):.0f} MB/s")
+    for name, client, pid in (("direct", direct, backend), ("aggregated", await through_server.client(), server)):
+        cost = await drained(client, big, pid)
+        print(f"stream of 1 GiB, {name}: {STREAM / cost.wall / 1e6:.0f} MB/s, {cost.cpu:.2f} s of CPU")
+    await measure_apis(through, through_backend.port)
+
+
+async def measure_small(through: Client, direct: Client, server: int, backend: int) -> None:
+    small, local = f"/apis/{GROUP}/v1/small", "/api/v1/namespaces/default/services/bench"
+    await small_gets(through, small, server, 200)
+    rows = {
+        "direct": await small_gets(direct, small, backend),
+        "local": await small_gets(through, local, server),
+        "aggregated": await small_gets(through, small, server),
+    }
+    for name, cost in rows.items():
+        print(f"small GET, {name}: median {cost.median:.3f} ms, {cost.cpu:.3f} ms of CPU")
+    print(f"adds {rows['aggregated'].median - rows['direct'].median:.3f} ms at the median")
+
+
+async def measure_apis(through: Client, backend_port: int) -> None:
     for i in range(API_SERVICES):
         group, dead = f"g{i}.example.com", i % 2
         spec = _spec(group, "bench", 1 if dead else backend_port) | ({"insecureSkipTLSVerify": True})
         await _create_api_service(through, f"v1.{group}", spec)
     await asyncio.sleep(2)
-    apis = await median(through, "/apis", 200)
-    print(f"/apis with {API_SERVICES} APIServices, half of them dead, median: {apis:.2f} ms")
+    apis = await small_gets(through, "/apis", os.getpid(), 200)
+    print(f"/apis with {API_SERVICES} APIServices, half of them dead, median: {apis.median:.2f} ms")
 
 
 def main() -> None:
@@ -188,12 +236,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder, data = Path(name), Path(name) / "data"
         ca = make_certificates(folder)
-        backend = _start(__file__, "--backend", name)
+        backend = _start(__file__, "--backend", name, *sys.argv[1:])
         server = _start("-m", "pilothouse.cli.main", "serve", "--secure-port=0", f"--data-dir={data}")
         try:
             assert backend.stdout is not None
-            backend_port = int(backend.stdout.readline())
-            run(measure(_port(server), data / "pki", backend_port, ca))
+            behind = Place(int(backend.stdout.readline()), backend.pid)
+            run(measure(Place(_port(server), server.pid, data / "pki"), behind, ca))
         finally:
             for process in (backend, server):
                 process.kill()

@@ -10,7 +10,8 @@ import asyncio
 from pilothouse.aggregator.proxy.headers import user_headers
 from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
-from pilothouse.apiserver.proxy.connection import BackendConnection, BackendFailed
+from pilothouse.apiserver.proxy.answer import BackendFailed
+from pilothouse.apiserver.proxy.connection import BackendConnection
 from pilothouse.apiserver.proxy.targets import Target, get_problem
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver, ServiceUnresolved
 from pilothouse.machinery.dataclass import dataclass

@@ -11,7 +11,8 @@ from contextlib import suppress
 
 from pilothouse.aggregator.proxy.headers import answered, forwarded
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.proxy.connection import BackendConnection, BackendFailed, Head
+from pilothouse.apiserver.proxy.answer import BackendFailed, Head
+from pilothouse.apiserver.proxy.connection import BackendConnection
 from pilothouse.apiserver.proxy.pool import ConnectionPool
 from pilothouse.apiserver.proxy.targets import Target, dial_problem
 from pilothouse.machinery.dataclass import dataclass

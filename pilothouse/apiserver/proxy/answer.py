@@ -1,0 +1,140 @@
+"""An answer of another server on its way here, whatever the protocol.
+
+Guarantees: it is passed on as it comes; what has come and was not read waits in order, and whoever brings it is told
+what was read, so that it can hold the other server back; an answer that breaks off raises BackendFailed, never ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Final
+
+from pilothouse.apiserver.http import Headers, StreamBroken
+
+_JOINED: Final = 32 << 10
+
+
+class BackendFailed(StreamBroken):
+    """The other server went away, or spoke no HTTP.
+
+    `unanswered`: before it had said anything. `unprocessed`: it says that it has not looked at the request.
+    """
+
+    def __init__(self, why: str, *, unanswered: bool = False, unprocessed: bool = False) -> None:
+        super().__init__(why)
+        self.unanswered = unanswered
+        self.unprocessed = unprocessed
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    status: int
+    headers: Headers
+
+
+class Answer(ABC):
+    _chunks: deque[bytes]  # what has come of the body and was not read yet
+    _head: Head | None
+    _waiter: asyncio.Future[None] | None  # of whoever waits for a head, a chunk or the end
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._chunks = deque()
+        self._waiting_bytes = 0
+        self._head = None
+        self._ended = True
+        self._failure: BackendFailed | None = None
+        self._waiter = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    @abstractmethod
+    def close(self) -> None:
+        """Nobody wants the rest of the answer."""
+
+    @abstractmethod
+    def _taken(self, size: int) -> None:
+        """So much of what waited was read."""
+
+    async def head(self) -> Head:
+        """Raises BackendFailed."""
+        while self._head is None:
+            if self._failure is not None:
+                raise self._failure
+            await self._more()
+        return self._head
+
+    def fail_at(self, deadline: float) -> None:
+        """Breaks the answer off if it has not ended by then, in the time of the event loop."""
+        self._timer = self._loop.call_at(deadline, self._out_of_time)
+
+    def _out_of_time(self) -> None:
+        self._break_off("context deadline exceeded")
+        self.close()
+
+    @property
+    def whole_body(self) -> bytes | None:
+        """The body, if all of it is here."""
+        if not self._ended or self._failure is not None:
+            return None
+        return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+
+    async def body(self) -> AsyncIterator[bytes]:
+        """What comes, as it comes. Raises BackendFailed when the answer breaks off."""
+        while True:
+            if self._chunks:
+                chunk = self._next_chunk()
+                self._waiting_bytes -= len(chunk)
+                self._taken(len(chunk))
+                yield chunk
+            elif self._ended:
+                return
+            elif self._failure is not None:
+                raise self._failure
+            else:
+                await self._more()
+
+    def _next_chunk(self) -> bytes:
+        """Small ones are joined, for each costs a write; joining large ones would cost more than it saves."""
+        if len(self._chunks) == 1 or self._waiting_bytes > _JOINED:
+            return self._chunks.popleft()
+        joined = b"".join(self._chunks)
+        self._chunks.clear()
+        return joined
+
+    def forget(self) -> None:
+        """The request is done with."""
+        self._chunks.clear()
+        self._waiting_bytes = 0
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def _more(self) -> None:
+        self._waiter = self._loop.create_future()
+        await self._waiter
+
+    def _put(self, data: bytes) -> None:
+        self._chunks.append(data)
+        self._waiting_bytes += len(data)
+
+    def _break_off(self, why: str, *, unprocessed: bool = False) -> None:
+        """What has come before can still be read."""
+        if self._failure is None:
+            self._failure = BackendFailed(why, unanswered=self._head is None, unprocessed=unprocessed)
+        self._wake()
+
+    def _wake(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+
+def broken_connection(error: Exception | None) -> str:
+    """In the words of Go's net package."""
+    if isinstance(error, ConnectionResetError):
+        return "read: connection reset by peer"
+    return str(error) if error and str(error) else "EOF"
