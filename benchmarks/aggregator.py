@@ -29,7 +29,7 @@ from pilothouse.apiserver.serving.server import Endpoint, Server
 GROUP = "bench.example.com"
 SERVICE = "bench.default.svc"
 ROUNDS = 2000
-STREAM = int(__import__("os").environ.get("STREAM", 1 << 30))
+STREAM = 1 << 30
 API_SERVICES = 200
 
 _CHUNK = bytes(256 << 10)

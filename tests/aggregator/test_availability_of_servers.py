@@ -90,6 +90,13 @@ async def shown(metric: str) -> None:
             await asyncio.sleep(0.005)
 
 
+def status_writes() -> float:
+    """How often the status of any APIService was written."""
+    asked = (each for metric in REGISTRY.collect() if metric.name == "apiserver_request" for each in metric.samples)
+    wanted = {"resource": "apiservices", "subresource": "status", "verb": "PUT"}
+    return sum(each.value for each in asked if wanted.items() <= each.labels.items())
+
+
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
     services = FixedServices(None)
@@ -139,6 +146,33 @@ async def test_a_server_that_stops_answering_is_taken_out_and_put_back(cluster: 
     async with backend(discovery, cluster.pki, port=port):
         await cluster.condition("Passed")
         await eventually(cluster.server, 200, "GET", "/apis/example.com/v1/things")
+
+
+async def test_a_condition_is_written_only_when_it_says_something_new(cluster: Cluster) -> None:
+    checks = 0
+
+    async def counted(request: Request) -> Response:
+        nonlocal checks
+        checks += 1
+        return await discovery(request)
+
+    await cluster.add_service(type="ExternalName", externalName="localhost")
+    async with backend(counted, cluster.pki) as behind:
+        cluster.services.port = behind.port
+        await cluster.register()
+        await cluster.condition("Passed")
+        await cluster.answers("/apis/example.com/v1", orjson.dumps({"path": "/apis/example.com/v1"}))
+        written = status_writes()
+        for label in "xyz":
+            before = checks
+            await cluster.server("PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": label}}}, media=MERGE)
+            async with asyncio.timeout(15):
+                while checks == before:  # noqa: ASYNC110 (nobody tells when a check has been made)
+                    await asyncio.sleep(0.005)
+        assert status_writes() == written
+        cluster.services.port = None
+        await cluster.server("PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)
+        await cluster.condition("FailedDiscoveryCheck")
 
 
 async def test_a_server_that_refuses_the_aggregator_is_not_available(cluster: Cluster) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -21,9 +22,12 @@ from pilothouse.apiserver.filters.audit_id import with_audit_id
 from pilothouse.apiserver.filters.request_info import with_request_info
 from pilothouse.apiserver.filters.timeout import with_timeout
 from pilothouse.apiserver.http import Handler, Request, Response, text
+from pilothouse.apiserver.proxy.targets import Target
+from pilothouse.apiserver.proxy.upgrades import forward_upgrade
 from pilothouse.apiserver.serving.client_certificate import client_certificate
 from pilothouse.apiserver.serving.server import Endpoint, Server
 from pilothouse.apiserver.serving.upgrade import raw_connection
+from pilothouse.machinery.errors import StatusError
 
 PATH = "/apis/example.com/v1/things"
 USER = User("amy-é", uid="a-1", groups=("builders", "x"), extra={"acme.com/Pro%ject": ("one", "two")})
@@ -67,6 +71,7 @@ class Setting:
     pki: Pki
     proxies: Pki
     seen: Seen
+    protocols: tuple[str, ...]
 
     @asynccontextmanager
     async def world(
@@ -74,7 +79,9 @@ class Setting:
     ) -> AsyncIterator[World]:
         spec = spec or {"caBundle": self.pki.ca_bundle}
         certificate = ProxyClientCertificate(self.proxies.client(), poll_seconds=0)
-        async with backend(self.seen, self.pki, names=names, client_ca=self.proxies.ca_file) as server:
+        async with backend(
+            self.seen, self.pki, names=names, client_ca=self.proxies.ca_file, protocols=self.protocols
+        ) as server:
             services = FixedServices(server.port)
             proxy = ProxyHandler(_nobody, ProxyConfig(services, Transports(certificate), True, request_timeout))
             proxy.update(api_service(**spec))
@@ -101,9 +108,11 @@ async def _nobody(request: Request) -> Response:
     return text(404, "local")
 
 
-@pytest.fixture
-def setting(tmp_path: Path) -> Setting:
-    return Setting(Pki.make(tmp_path / "servers"), Pki.make(tmp_path / "proxies", "front-proxy-ca"), Seen())
+@pytest.fixture(params=[("http/1.1",), ("h2", "http/1.1")], ids=["http1", "http2"])
+def setting(tmp_path: Path, request: pytest.FixtureRequest) -> Setting:
+    """With a server that offers HTTP/2, and with one that does not."""
+    servers, proxies = Pki.make(tmp_path / "servers"), Pki.make(tmp_path / "proxies", "front-proxy-ca")
+    return Setting(servers, proxies, Seen(), request.param)
 
 
 async def test_the_server_is_told_who_asks_and_nothing_that_the_client_says_about_that(setting: Setting) -> None:
@@ -115,6 +124,7 @@ async def test_the_server_is_told_who_asks_and_nothing_that_the_client_says_abou
     assert (status, body) == (200, "hello")
     headers = world.seen.headers
     request = world.seen.requests[-1]
+    assert request.http_version == ("2" if "h2" in setting.protocols else "1.1")
     assert (request.path, request.query_string) == (f"{PATH}/a b", "limit=1&x=%26")
     assert headers["x-remote-user"] == ["amy-é"]
     assert headers["x-remote-uid"] == ["a-1"]
@@ -317,25 +327,34 @@ async def test_a_server_that_speaks_no_http_is_an_error(setting: Setting) -> Non
     async with setting.world() as world:
         status, body = await world.get()
     assert status == 503
-    assert body.startswith("error trying to reach service: net/http: HTTP/1.x transport connection broken: ")
+    broken = (
+        "http2: a frame is too large"
+        if "h2" in setting.protocols
+        else "net/http: HTTP/1.x transport connection broken: "
+    )
+    assert body.startswith(f"error trying to reach service: {broken}")
 
 
 async def test_a_server_that_stops_in_the_middle_of_an_answer_shows(
     setting: Setting, caplog: pytest.LogCaptureFixture
 ) -> None:
+    seen = asyncio.Event()
+
     async def half(request: Request) -> Response:
         async def stream() -> AsyncIterator[bytes]:
             yield b"half"
+            await seen.wait()
             assert request.transport is not None
             request.transport.abort()
 
         return Response(200, stream())
 
     setting.seen.answer = half
-    async with setting.world() as world:
+    async with setting.world() as world, world("GET") as answer:
+        assert await answer.content.readexactly(4) == b"half"
+        seen.set()
         with pytest.raises(aiohttp.ClientPayloadError):
-            async with world("GET") as answer:
-                await answer.read()
+            await answer.read()
     assert "Traceback" not in caplog.text
 
 
@@ -407,3 +426,23 @@ async def test_an_upgrade_that_nobody_takes_is_an_error(setting: Setting) -> Non
         async with world("GET", headers={"Connection": "Upgrade", "Upgrade": "websocket"}) as answer:
             assert answer.status == 503
             assert await answer.text() == "error dialing backend: dial tcp 127.0.0.1:1: connect: connection refused\n"
+
+
+async def test_an_upgrade_that_is_not_answered_is_an_error(setting: Setting) -> None:
+    async def ignore(request: Request) -> Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    wish = [(b"host", b"x"), (b"connection", b"Upgrade"), (b"upgrade", b"websocket")]
+    upgrade = Request("GET", PATH, "", wish, _no_body)
+    setting.seen.answer = ignore
+    async with setting.world() as world:
+        assert world.services.port is not None
+        tls = ssl.create_default_context(cafile=str(setting.pki.ca_file))
+        target = Target("127.0.0.1", world.services.port, PATH, tls=tls, server_name=SERVER_NAME, timeout=0.5)
+        with pytest.raises(StatusError, match="error sending request: timeout awaiting response headers"):
+            await forward_upgrade(upgrade, target)
+
+
+async def _no_body(limit: int) -> bytes:
+    return b""

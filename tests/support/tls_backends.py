@@ -55,12 +55,18 @@ class Pki:
 
 @asynccontextmanager
 async def backend(
-    handler: Handler, pki: Pki, *, names: Sequence[str] = (SERVER_NAME,), client_ca: Path | None = None, port: int = 0
+    handler: Handler,
+    pki: Pki,
+    *,
+    names: Sequence[str] = (SERVER_NAME,),
+    client_ca: Path | None = None,
+    port: int = 0,
+    protocols: Sequence[str] = ("h2", "http/1.1"),
 ) -> AsyncIterator[Server]:
     pair = pki.server(*names)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pair.cert_file, pair.key_file)
-    context.set_alpn_protocols(["h2", "http/1.1"])
+    context.set_alpn_protocols(list(protocols))
     if client_ca is not None:
         context.verify_mode = ssl.CERT_OPTIONAL
         context.load_verify_locations(client_ca)

@@ -10,8 +10,7 @@ import asyncio
 from pilothouse.aggregator.proxy.headers import user_headers
 from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
-from pilothouse.apiserver.proxy.answer import BackendFailed
-from pilothouse.apiserver.proxy.connection import BackendConnection
+from pilothouse.apiserver.proxy.exchange import BackendExchange, BackendFailed
 from pilothouse.apiserver.proxy.targets import Target, get_problem
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver, ServiceUnresolved
 from pilothouse.machinery.dataclass import dataclass
@@ -70,7 +69,7 @@ class DiscoveryCheck:
         try:
             status = await probe_status(connection, target)
         except BackendFailed as error:
-            if connection.reused and error.unanswered:
+            if not fresh and (error.unprocessed or (connection.reused and error.unanswered)):
                 return await self._ask(target, fresh=True)
             return f"Get {quote(target.url)}: {error}"
         finally:
@@ -78,7 +77,7 @@ class DiscoveryCheck:
         return "" if 200 <= status < 300 else f"bad status from {target.url}: {status}"
 
 
-async def probe_status(connection: BackendConnection, target: Target) -> int:
+async def probe_status(connection: BackendExchange, target: Target) -> int:
     """What the server answers to its front proxy. Raises BackendFailed."""
     headers = [(b"host", target.authority.encode()), (b"user-agent", b"pilothouse"), *user_headers(_PROBER)]
     connection.send_head("GET", target.resource, headers)

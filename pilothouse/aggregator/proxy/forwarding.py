@@ -11,8 +11,7 @@ from contextlib import suppress
 
 from pilothouse.aggregator.proxy.headers import answered, forwarded
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.proxy.answer import BackendFailed, Head
-from pilothouse.apiserver.proxy.connection import BackendConnection
+from pilothouse.apiserver.proxy.exchange import BackendExchange, BackendFailed, Head
 from pilothouse.apiserver.proxy.pool import ConnectionPool
 from pilothouse.apiserver.proxy.targets import Target, dial_problem
 from pilothouse.machinery.dataclass import dataclass
@@ -38,22 +37,26 @@ class Forwarding:
             return await self._exchange(connection, body)
         except BackendFailed as error:
             connection.close()
-            if not (error.unanswered and connection.reused and body == b"" and self.request.method in _REPEATABLE):
+            if body is None or not (error.unprocessed or self._repeatable(connection, error, body)):
                 raise
         except BaseException:
             connection.close()
             raise
-        return await self._again()
+        return await self._again(body)
 
-    async def _again(self) -> Response:
+    def _repeatable(self, connection: BackendExchange, error: BackendFailed, body: bytes) -> bool:
+        """The server may have begun to work on it."""
+        return error.unanswered and connection.reused and body == b"" and self.request.method in _REPEATABLE
+
+    async def _again(self, body: bytes) -> Response:
         connection = await self._take(fresh=True)
         try:
-            return await self._exchange(connection, b"")
+            return await self._exchange(connection, body)
         except BaseException:
             connection.close()
             raise
 
-    async def _take(self, *, fresh: bool = False) -> BackendConnection:
+    async def _take(self, *, fresh: bool = False) -> BackendExchange:
         try:
             return await self.pool.take(self.target, fresh=fresh)
         except (OSError, TimeoutError) as error:
@@ -70,7 +73,7 @@ class Forwarding:
         )
         return None if declared or may_come else b""
 
-    async def _exchange(self, connection: BackendConnection, body: bytes | None) -> Response:
+    async def _exchange(self, connection: BackendExchange, body: bytes | None) -> Response:
         headers = forwarded(self.request, self.target)
         if body is None and not self.request.header(b"content-length"):
             headers.append((b"transfer-encoding", b"chunked"))
@@ -89,7 +92,7 @@ class Forwarding:
             connection.fail_at(self.deadline)
         return Response(head.status, self._stream(connection, sending), kept)
 
-    async def _head(self, connection: BackendConnection) -> Head:
+    async def _head(self, connection: BackendExchange) -> Head:
         """Nobody waits for ever: what may last ends with its client, all else has its time."""
         if self.deadline is not None or self.request.disconnected is None:
             return await connection.head()
@@ -104,14 +107,14 @@ class Forwarding:
             head.cancel()
             gone.cancel()
 
-    def _send(self, connection: BackendConnection, body: bytes | None) -> asyncio.Task[None] | None:
+    def _send(self, connection: BackendExchange, body: bytes | None) -> asyncio.Task[None] | None:
         if body is not None:
             connection.send_end(body)
             return None
         assert self.request.stream_body is not None
         return asyncio.create_task(_send_stream(connection, self.request.stream_body()))
 
-    async def _stream(self, connection: BackendConnection, sending: asyncio.Task[None] | None) -> AsyncIterator[bytes]:
+    async def _stream(self, connection: BackendExchange, sending: asyncio.Task[None] | None) -> AsyncIterator[bytes]:
         try:
             async for chunk in connection.body():
                 yield chunk
@@ -120,7 +123,7 @@ class Forwarding:
             self.pool.give_back(self.target, connection)
 
 
-async def _send_stream(connection: BackendConnection, body: AsyncIterator[bytes]) -> None:
+async def _send_stream(connection: BackendExchange, body: AsyncIterator[bytes]) -> None:
     """A client that goes away in the middle of its request has made none."""
     try:
         await connection.send_stream(body)

@@ -16,7 +16,7 @@ from pilothouse.aggregator.proxy.transport import Transport, TransportConfig, Tr
 from pilothouse.aggregator.proxy.transports import Transports
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Handler, Request, Response, text
-from pilothouse.apiserver.proxy.answer import BackendFailed
+from pilothouse.apiserver.proxy.exchange import BackendFailed
 from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade, is_upgrade
 from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver, ServiceUnresolved

@@ -14,6 +14,9 @@ from pilothouse.machinery.objects import Json
 
 DEFAULT_PORT = 443
 
+_HTTP1 = ["http/1.1"]
+_HTTP2 = ["h2", "http/1.1"]
+
 
 class TransportUnusable(Exception):
     """No connection can be made with this CA bundle or client certificate."""
@@ -66,7 +69,7 @@ class Transport:
         return (await self._current()).pool
 
     async def tls(self) -> ssl.SSLContext:
-        """For connections that are not kept. Raises TransportUnusable."""
+        """For connections that are not kept, and may be upgraded. Raises TransportUnusable."""
         return (await self._current()).tls
 
     async def _current(self) -> _Made:
@@ -81,17 +84,18 @@ class Transport:
             if made is not None and made.generation == generation:
                 return made
             try:
-                tls = await asyncio.to_thread(self._context)
+                tls = await asyncio.to_thread(self._context, _HTTP1)
+                pooled = await asyncio.to_thread(self._context, _HTTP2)
             except (OSError, ValueError) as error:
                 raise TransportUnusable(str(error)) from error
             self.close()
-            self._made = _Made(generation, tls, ConnectionPool(tls, self.config.server_name))
+            self._made = _Made(generation, tls, ConnectionPool(pooled, self.config.server_name))
             return self._made
 
-    def _context(self) -> ssl.SSLContext:
+    def _context(self, protocols: list[str]) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.set_alpn_protocols(["http/1.1"])
+        context.set_alpn_protocols(protocols)
         if self.config.insecure:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

@@ -13,15 +13,15 @@ from typing import Final, cast
 import zttp
 
 from pilothouse.apiserver.http import Headers
-from pilothouse.apiserver.proxy.answer import Answer, BackendFailed, Head, broken_connection
+from pilothouse.apiserver.proxy.exchange import BackendExchange, BackendFailed, Head, broken_connection
 
 _HIGH_WATER: Final = 512 << 10
 _LOW_WATER: Final = 256 << 10
-_INPUT: Final = memoryview(bytearray(256 << 10))
+INPUT: Final = memoryview(bytearray(256 << 10))
 """Event loops fill it and say so in one step, so all connections can share it."""
 
 
-class BackendConnection(Answer, asyncio.BufferedProtocol):
+class BackendConnection(BackendExchange, asyncio.BufferedProtocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self._parser = zttp.Connection(zttp.CLIENT)
@@ -30,7 +30,7 @@ class BackendConnection(Answer, asyncio.BufferedProtocol):
         self._drained.set()
         self._sent = True
         self._used = False
-        self.reused = False  # the request is not the first on this connection
+        self.reused = False
         self.transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -44,7 +44,6 @@ class BackendConnection(Answer, asyncio.BufferedProtocol):
         self.transport.abort()
 
     def send_head(self, method: str, target: str, headers: Headers) -> None:
-        """Begins a request. Raises BackendFailed for what can not be sent."""
         self.reused = self._used
         if self._used:
             self._parser.start_next_cycle()
@@ -62,7 +61,6 @@ class BackendConnection(Answer, asyncio.BufferedProtocol):
         self.transport.write(self._parser.data_to_send())
 
     async def send_stream(self, body: AsyncIterator[bytes]) -> None:
-        """Sends a body as it comes, no faster than it is taken. Stops when the answer is there before its end."""
         async for chunk in body:
             if self._ended or self._failure:
                 return
@@ -72,13 +70,13 @@ class BackendConnection(Answer, asyncio.BufferedProtocol):
         self.send_end()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return _INPUT
+        return INPUT
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._ended:
             self._fail("unsolicited response received on idle HTTP channel")
             return
-        self._parse(bytes(_INPUT[:nbytes]))
+        self._parse(bytes(INPUT[:nbytes]))
         if self._waiting_bytes > _HIGH_WATER and self._reading:
             self._reading = False
             self.transport.pause_reading()

@@ -1,4 +1,8 @@
-"""Connections to the addresses of one backend, kept between requests: the youngest is used first, old ones close."""
+"""Connections to the addresses of one backend, kept between requests.
+
+Where the other server offers HTTP/2, requests share connections. Under HTTP/1.1 each request under way has one of its
+own: the youngest is used first, old ones close.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,10 @@ from collections import deque
 from typing import Final
 
 from pilothouse.apiserver.proxy.connection import BackendConnection
+from pilothouse.apiserver.proxy.dialing import dial
+from pilothouse.apiserver.proxy.exchange import BackendExchange
+from pilothouse.apiserver.proxy.http2.connection import Http2BackendConnection
+from pilothouse.apiserver.proxy.shared import SharedConnections
 from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.machinery.dataclass import dataclass
 
@@ -23,58 +31,80 @@ class _Idle:
 
 class ConnectionPool:
     _idle: dict[tuple[str, int], deque[_Idle]]  # by address, oldest first
+    _shared: dict[tuple[str, int], SharedConnections]  # of addresses that speak HTTP/2
 
     def __init__(self, tls: ssl.SSLContext, server_name: str) -> None:
         self._tls = tls
         self._server_name = server_name
-        self._idle = {}
+        self._idle, self._shared = {}, {}
         self._closed = False
         self._sweeper: asyncio.TimerHandle | None = None
 
-    async def take(self, target: Target, *, fresh: bool = False) -> BackendConnection:
-        """One that nobody uses, or with `fresh` a new one. Raises OSError, TimeoutError."""
-        idle = self._idle.get((target.host, target.connect_port))
+    async def take(self, target: Target, *, fresh: bool = False) -> BackendExchange:
+        """For one request; with `fresh`, on a connection that is made after this call. It must be given back or closed.
+        Raises OSError, TimeoutError."""
+        address = (target.host, target.connect_port)
+        if (shared := self._shared.get(address)) is not None:
+            exchange = await shared.take(target, fresh=fresh)
+            if exchange is not None:
+                return exchange
+            self._shared.pop(address, None)  # it speaks HTTP/2 no longer
+        idle = self._idle.get(address)
         while idle and not fresh:
             found = idle.pop().connection
             if found.reusable:
                 return found
         return await self._dial(target)
 
-    async def _dial(self, target: Target) -> BackendConnection:
-        loop = asyncio.get_running_loop()
-        connecting = loop.create_connection(
-            lambda: BackendConnection(loop),
-            target.host,
-            target.connect_port,
-            ssl=self._tls,
-            server_hostname=self._server_name,
-            ssl_handshake_timeout=target.timeout,
-        )
-        _, protocol = await asyncio.wait_for(connecting, target.timeout)
-        return protocol
-
-    def give_back(self, target: Target, connection: BackendConnection) -> None:
-        """Keeps the connection if it can be used again, and otherwise closes it."""
-        idle = self._idle.setdefault((target.host, target.connect_port), deque())
-        connection.forget()
-        if self._closed or not connection.reusable or len(idle) >= _MAX_IDLE:
+    async def _dial(self, target: Target) -> BackendExchange:
+        connection = await dial(target, self._tls, self._server_name)
+        if isinstance(connection, BackendConnection):
+            return connection
+        exchange = connection.stream()
+        if self._closed:
             connection.close()
+        else:
+            self._share(target, connection)
+        return exchange
+
+    def _share(self, target: Target, connection: Http2BackendConnection) -> None:
+        address = (target.host, target.connect_port)
+        shared = self._shared.get(address)
+        if shared is None:
+            shared = self._shared[address] = SharedConnections(self._tls, self._server_name)
+        shared.add(connection)
+        self._sweep_later(_IDLE_SECONDS)
+
+    def give_back(self, target: Target, exchange: BackendExchange) -> None:
+        """Keeps the connection if it can be used again, and otherwise closes it."""
+        exchange.forget()
+        if not isinstance(exchange, BackendConnection):
+            exchange.close()
             return
-        loop = asyncio.get_running_loop()
-        idle.append(_Idle(connection, loop.time()))
-        if self._sweeper is None:
-            self._sweeper = loop.call_later(_IDLE_SECONDS, self._sweep)
+        idle = self._idle.setdefault((target.host, target.connect_port), deque())
+        if self._closed or not exchange.reusable or len(idle) >= _MAX_IDLE:
+            exchange.close()
+            return
+        idle.append(_Idle(exchange, asyncio.get_running_loop().time()))
+        self._sweep_later(_IDLE_SECONDS)
+
+    def _sweep_later(self, seconds: float) -> None:
+        if self._sweeper is None and not self._closed:
+            self._sweeper = asyncio.get_running_loop().call_later(seconds, self._sweep)
 
     def _sweep(self) -> None:
-        loop = asyncio.get_running_loop()
         self._sweeper = None
+        before = asyncio.get_running_loop().time() - _IDLE_SECONDS
         for address, idle in list(self._idle.items()):
-            while idle and (idle[0].since <= loop.time() - _IDLE_SECONDS or not idle[0].connection.reusable):
+            while idle and (idle[0].since <= before or not idle[0].connection.reusable):
                 idle.popleft().connection.close()
             if not idle:
                 del self._idle[address]
-        if self._idle:
-            self._sweeper = loop.call_later(_IDLE_SECONDS / 3, self._sweep)
+        for address, shared in list(self._shared.items()):
+            if not shared.sweep(before):
+                del self._shared[address]
+        if self._idle or self._shared:
+            self._sweep_later(_IDLE_SECONDS / 3)
 
     def close(self) -> None:
         """Closes what is idle; what is in use is closed when it is given back."""
@@ -85,4 +115,7 @@ class ConnectionPool:
         for idle in self._idle.values():
             for each in idle:
                 each.connection.close()
+        for shared in self._shared.values():
+            shared.close()
         self._idle.clear()
+        self._shared.clear()

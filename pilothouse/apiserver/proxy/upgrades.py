@@ -34,8 +34,12 @@ async def forward_upgrade(request: Request, target: Target, headers: Headers | N
     reader, writer = await _dial(target)
     try:
         writer.write(_head(request, target, _forwarded(request) if headers is None else headers))
-        await writer.drain()
-        answer = await _read_answer(reader)
+        async with asyncio.timeout(target.timeout):
+            await writer.drain()
+            answer = await _read_answer(reader)
+    except TimeoutError:
+        writer.close()
+        raise StatusError("error sending request: timeout awaiting response headers") from None
     except (OSError, EOFError, asyncio.LimitOverrunError) as error:
         writer.close()
         raise StatusError(f"error sending request: {error or 'EOF'}") from None

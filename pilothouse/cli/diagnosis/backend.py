@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from pilothouse.aggregator.availability.discovery_check import probe_status
 from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
-from pilothouse.apiserver.proxy.answer import BackendFailed
+from pilothouse.apiserver.proxy.exchange import BackendFailed
 from pilothouse.apiserver.proxy.targets import Target, dial_problem
 from pilothouse.cli.diagnosis.findings import Finding, failed, note, ok
 from pilothouse.machinery.dataclass import dataclass

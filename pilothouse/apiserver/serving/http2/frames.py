@@ -1,4 +1,4 @@
-"""HTTP/2 frames as bytes: the numbers of RFC 9113 and the frames that a server writes."""
+"""HTTP/2 frames as bytes: the numbers of RFC 9113 and the frames that are written."""
 
 from __future__ import annotations
 
@@ -91,6 +91,10 @@ def settings(values: dict[Setting, int]) -> bytes:
 SETTINGS_ACK: Final = frame_header(SETTINGS, ACK, 0, 0)
 
 
+def ping(payload: bytes) -> bytes:
+    return frame_header(PING, 0, 0, 8) + payload
+
+
 def ping_ack(payload: bytes) -> bytes:
     return frame_header(PING, ACK, 0, 8) + payload
 
@@ -111,6 +115,12 @@ def read_long(payload: bytes) -> int:
     """A 31-bit number; the reserved bit is ignored."""
     value: int = _LONG.unpack_from(payload)[0]
     return value & MAX_STREAM_ID
+
+
+def read_goaway(payload: bytes) -> tuple[int, int]:
+    """The last stream that the peer may have worked on, and why it leaves."""
+    last, code = _TWO_LONGS.unpack_from(payload)
+    return last & MAX_STREAM_ID, code
 
 
 def read_settings(payload: bytes) -> list[tuple[int, int]]:

@@ -1,6 +1,6 @@
-"""Header compression for a server: decoding what clients send, encoding what we answer (RFC 7541).
+"""Header compression: decoding what peers send, encoding what we answer and what we ask other servers (RFC 7541).
 
-The decoder keeps the client's dynamic table in step whatever happens: a field list over the limit is decoded to its end
+The decoder keeps the peer's dynamic table in step whatever happens: a field list over the limit is decoded to its end
 and reported as None. The encoder uses no dynamic table, so that it has no state. Every field that the decoder
 returns has a lower-case token as its name and no control characters in its value.
 """
@@ -180,7 +180,27 @@ _NAMES: Final = _Names()
 def encode_response(status: int, headers: Headers) -> bytes:
     """The field block of an answer."""
     index = STATUS_INDEX.get(status)
-    out = [bytes((0x80 | index,)) if index else b"\x08\x03%d" % status]
+    return _encoded([bytes((0x80 | index,)) if index else b"\x08\x03%d" % status], headers)
+
+
+def encode_request(method: bytes, target: bytes, authority: bytes, headers: Headers) -> bytes:
+    """The field block of a request over TLS. Raises ValueError for values that no field can have."""
+    if _BAD_VALUE(b"".join([value for _, value in headers])):
+        raise ValueError("invalid header field value")
+    out = [_METHODS.get(method) or b"\x02" + _string(method), _HTTPS]
+    out += (b"\x01", _string(authority), b"\x04", _string(target))
+    return _encoded(out, headers)
+
+
+_METHODS: Final = {b"GET": b"\x82", b"POST": b"\x83"}
+_HTTPS: Final = b"\x87"
+
+
+def _string(value: bytes) -> bytes:
+    return write_integer(len(value), 0x7F, 0) + value
+
+
+def _encoded(out: list[bytes], headers: Headers) -> bytes:
     append, names = out.append, _NAMES
     for name, value in headers:
         start = names[name]

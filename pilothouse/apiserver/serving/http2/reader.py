@@ -23,12 +23,14 @@ class Frame(NamedTuple):
 
 
 class FrameReader:
-    __slots__ = ("_buffer", "_greeted", "_needed")
+    __slots__ = ("_buffer", "_frame_size", "_greeted", "_needed")
 
-    def __init__(self) -> None:
+    def __init__(self, *, greeted: bool = False, frame_size: int = DEFAULT_FRAME_SIZE) -> None:
+        """`greeted`: no preface is awaited, as from a server. `frame_size`: the largest that we have announced."""
         self._buffer = bytearray()
-        self._needed = len(PREFACE)  # of the buffer, before there is anything to hand out
-        self._greeted = False
+        self._needed = HEADER_SIZE if greeted else len(PREFACE)  # of the buffer, before there is anything to hand out
+        self._greeted = greeted
+        self._frame_size = frame_size
 
     def feed(self, data: bytes) -> list[Frame]:
         if self._buffer:
@@ -53,7 +55,7 @@ class FrameReader:
         while end - at >= HEADER_SIZE:
             high, low, kind, flags, stream = unpack(data, at)
             length = high << 8 | low
-            if length > DEFAULT_FRAME_SIZE:
+            if length > self._frame_size:
                 raise ConnectionFailure(ErrorCode.FRAME_SIZE_ERROR, "a frame is too large")
             start = at + HEADER_SIZE
             if end - start < length:

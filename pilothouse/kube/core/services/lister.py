@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.storage.cacher.events import WatchEvent
+from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.apiserver.webhook.service_resolver import ServiceUnresolved
@@ -90,15 +90,40 @@ class ServiceLister:
     async def follow(self, changed: Callable[[str, str], None], anything: Callable[[], None]) -> None:
         """For ever: tells of each Service (namespace, name) that has changed, or whose EndpointSlices have.
         `anything` is told when changes may have been missed."""
+        owners = _SliceOwners(changed)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_follow(self._services, lambda event: changed(*_service_of(event)), anything))
-            tasks.create_task(_follow(self._slices, lambda event: changed(*_service_of_slice(event)), anything))
+            tasks.create_task(_follow(self._slices, owners.tell, anything, from_the_start=True))
 
 
-async def _follow(registry: RegistryStore, tell: Callable[[WatchEvent], None], anything: Callable[[], None]) -> None:
+class _SliceOwners:
+    """Knows which Service each EndpointSlice belonged to: one that changes hands concerns both."""
+
+    _owners: dict[str, tuple[str, str]]  # by the key of the slice
+
+    def __init__(self, changed: Callable[[str, str], None]) -> None:
+        self._changed = changed
+        self._owners = {}
+
+    def tell(self, event: WatchEvent) -> None:
+        key, now = event.object.key, _service_of_slice(event)
+        before = self._owners.pop(key, now)
+        if event.type != EventType.DELETED:
+            self._owners[key] = now
+        for service in {before, now}:
+            self._changed(*service)
+
+
+async def _follow(
+    registry: RegistryStore,
+    tell: Callable[[WatchEvent], None],
+    anything: Callable[[], None],
+    *,
+    from_the_start: bool = False,
+) -> None:
     while True:
         try:
-            watcher = await registry.cacher.watch(registry.keys.prefix, send_initial_events=False)
+            watcher = await registry.cacher.watch(registry.keys.prefix, send_initial_events=from_the_start)
             anything()
             try:
                 async for event in watcher:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from pilothouse.kube.core.services.resolver import LoopbackResolver, service_res
 from pilothouse.kube.core.services.resource import SERVICES
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
 from pilothouse.kube.served import Registries
+from pilothouse.machinery.objects import Json
 
 
 class Cluster:
@@ -40,6 +42,14 @@ class Cluster:
             **changed,
         }
         await self._slices.create(decoded(ENDPOINT_SLICES, obj))
+
+    async def relabel(self, name: str, service: str) -> None:
+        def change(obj: Json) -> None:
+            obj["metadata"]["labels"]["kubernetes.io/service-name"] = service
+
+        found = await self._slices.get(name, namespace="default")
+        assert found is not None
+        await self._slices.update(found, change)
 
     async def resolve(self, name: str = "web", port: int = 443, *, endpoints: bool | None = None) -> str:
         for registry in self.registries.opened:  # a list of the newest state waits until the cache has it
@@ -134,3 +144,15 @@ async def test_the_service_kubernetes_is_this_server(cluster: Cluster) -> None:
     assert await resolver.resolve("default", "kubernetes", 443) == own
     with pytest.raises(ServiceUnresolved):
         await resolver.resolve("default", "kubernetes", 80)
+
+
+async def test_an_endpoint_slice_that_changes_hands_concerns_both_services(cluster: Cluster) -> None:
+    await cluster.endpoints("web-1", "192.0.2.1")
+    told: asyncio.Queue[str] = asyncio.Queue()
+    following = asyncio.create_task(
+        ServiceLister(cluster.registries).follow(lambda _, name: told.put_nowait(name), lambda: None)
+    )
+    assert await asyncio.wait_for(told.get(), 10) == "web"
+    await cluster.relabel("web-1", "api")
+    assert {await asyncio.wait_for(told.get(), 10) for _ in range(2)} == {"web", "api"}
+    following.cancel()

@@ -1,7 +1,7 @@
-"""An answer of another server on its way here, whatever the protocol.
+"""One request to another server and its answer, whatever the protocol.
 
-Guarantees: it is passed on as it comes; what has come and was not read waits in order, and whoever brings it is told
-what was read, so that it can hold the other server back; an answer that breaks off raises BackendFailed, never ends.
+Guarantees: an answer is passed on as it comes; what has come and was not read waits in order, and whoever brings it is
+told what was read, so that it can hold the other server back; an answer that breaks off raises BackendFailed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Head:
     headers: Headers
 
 
-class Answer(ABC):
+class BackendExchange(ABC):
+    reused: bool  # the request is not the first on its connection
     _chunks: deque[bytes]  # what has come of the body and was not read yet
     _head: Head | None
     _waiter: asyncio.Future[None] | None  # of whoever waits for a head, a chunk or the end
@@ -50,6 +51,18 @@ class Answer(ABC):
         self._failure: BackendFailed | None = None
         self._waiter = None
         self._timer: asyncio.TimerHandle | None = None
+
+    @abstractmethod
+    def send_head(self, method: str, target: str, headers: Headers) -> None:
+        """Begins a request. Raises BackendFailed for what can not be sent."""
+
+    @abstractmethod
+    def send_end(self, body: bytes = b"") -> None:
+        """Sends the whole body, or its end."""
+
+    @abstractmethod
+    async def send_stream(self, body: AsyncIterator[bytes]) -> None:
+        """Sends a body as it comes, no faster than it is taken. Stops when the answer is there before its end."""
 
     @abstractmethod
     def close(self) -> None:

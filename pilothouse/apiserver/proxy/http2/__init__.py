@@ -1,0 +1,1 @@
+"""HTTP/2 to other servers: many requests at once over one connection."""

@@ -1,0 +1,172 @@
+"""One request to another server over HTTP/2, and its answer, each within the windows that its receiver grants."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Final
+
+from pilothouse.apiserver.http import Headers
+from pilothouse.apiserver.proxy.exchange import BackendExchange, BackendFailed, Head
+from pilothouse.apiserver.proxy.http2.response import response_fields
+from pilothouse.apiserver.serving.exchange import NO_BODY_STATUS
+from pilothouse.apiserver.serving.http2 import frames
+from pilothouse.apiserver.serving.http2.frames import ErrorCode, StreamFailure
+from pilothouse.apiserver.serving.http2.hpack import Field, encode_request
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.proxy.http2.control import Http2BackendControl
+
+STREAM_WINDOW: Final = 512 << 10
+"""What a server may send of one answer before it is read."""
+
+
+class BackendStream(BackendExchange):
+    def __init__(self, connection: Http2BackendControl, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self.id = 0  # until the request is begun
+        self.send_window = 0
+        self.reused = False
+        self._connection = connection
+        self._bodiless = False
+        self._block: bytes | None = None  # of a request that is not begun
+        self._unsent = memoryview(b"")  # waits for credit
+        self._last = False  # nothing comes after what is unsent
+        self._sent = False  # END_STREAM is sent
+        self._flushed = asyncio.Event()  # nothing is unsent, or never will be sent
+        self._receive_window = STREAM_WINDOW
+        self._owed = 0  # credit for what was read
+        self._expected: int | None = None  # of the body
+        self._closed = False
+
+    # Asking
+
+    def send_head(self, method: str, target: str, headers: Headers) -> None:
+        authority = next((value for name, value in headers if name == b"host"), b"")
+        others = [field for field in headers if field[0] != b"host"]
+        try:
+            self._block = encode_request(method.encode(), target.encode("latin-1"), authority, others)
+        except ValueError as error:
+            raise BackendFailed(f"net/http: {error}") from None
+        self._ended = False
+        self._bodiless = method == "HEAD"
+
+    def send_end(self, body: bytes = b"") -> None:
+        self._unsent, self._last = memoryview(body), True
+        self.flush()
+
+    async def send_stream(self, body: AsyncIterator[bytes]) -> None:
+        async for chunk in body:
+            self._unsent = memoryview(chunk)
+            self._flushed.clear()
+            self.flush()
+            await self._flushed.wait()
+            if self._ended or self._failure or self._closed:
+                return
+            await self._connection.drained.wait()
+        self.send_end()
+
+    def flush(self) -> None:
+        """Sends what the windows allow. It is called again when they have grown."""
+        if self._failure is not None or self._closed or self._sent:
+            return
+        out = [] if self._block is None else [self._begin(self._block)]
+        if self._failure is not None:
+            return
+        out.append(self._take_unsent())
+        if not self._unsent:
+            self._flushed.set()
+            if self._last and not self._sent:
+                self._sent = True
+                out.append(frames.frame_header(frames.DATA, frames.END_STREAM, self.id, 0))
+        self._connection.write(b"".join(out))
+
+    def _begin(self, block: bytes) -> bytes:
+        self._block = None
+        if not self._connection.begin(self):
+            self.break_off("http2: the server is shutting down", unprocessed=True)
+            return b""
+        self._sent = self._last and not self._unsent
+        return frames.header_frames(self.id, block, end_stream=self._sent, frame_size=self._connection.peer_frame_size)
+
+    def _take_unsent(self) -> bytes:
+        connection = self._connection
+        size = min(len(self._unsent), self.send_window, connection.send_window)
+        if size <= 0:
+            return b""
+        self.send_window -= size
+        connection.send_window -= size
+        piece, self._unsent = self._unsent[:size], self._unsent[size:]
+        self._sent = self._last and not self._unsent
+        return frames.data_frames(self.id, piece, end_stream=self._sent, frame_size=connection.peer_frame_size)
+
+    # Being answered
+
+    def receive_fields(self, fields: list[Field] | None, *, end_stream: bool) -> None:
+        self._check_open()
+        if self._head is not None:
+            if not end_stream:
+                raise StreamFailure(ErrorCode.PROTOCOL_ERROR, "a second HEADERS frame does not end the stream")
+            self._end()
+            return
+        answer = response_fields(fields)
+        if 100 <= answer.status < 200:
+            if end_stream:
+                raise StreamFailure(ErrorCode.PROTOCOL_ERROR, "an interim answer ends the stream")
+            return
+        if not self._bodiless and answer.status not in NO_BODY_STATUS:
+            self._expected = answer.content_length
+        self._head = Head(answer.status, answer.headers)
+        if end_stream:
+            self._end()
+        self._wake()
+
+    def receive_data(self, data: bytes, *, size: int, end_stream: bool) -> None:
+        """`size` is what the frame costs of the windows."""
+        self._check_open()
+        if self._head is None:
+            raise StreamFailure(ErrorCode.PROTOCOL_ERROR, "DATA before HEADERS")
+        self._receive_window -= size
+        if self._receive_window < 0:
+            raise StreamFailure(ErrorCode.FLOW_CONTROL_ERROR, "more DATA than was granted")
+        if data:
+            self._put(data)
+        if self._expected is not None:
+            self._expected -= len(data)
+        if end_stream:
+            self._end()
+        elif size > len(data):
+            self._taken(size - len(data))
+        self._wake()
+
+    def _check_open(self) -> None:
+        if self._ended:
+            raise StreamFailure(ErrorCode.STREAM_CLOSED, "a frame after the end of the stream")
+
+    def _end(self) -> None:
+        if self._expected:
+            raise StreamFailure(ErrorCode.PROTOCOL_ERROR, "the body is not as long as was declared")
+        self._ended = True
+        self._flushed.set()
+        self._wake()
+
+    def _taken(self, size: int) -> None:
+        self._owed += size
+        if self._owed >= STREAM_WINDOW // 2 and not self._ended and not self._closed:
+            self._receive_window += self._owed
+            self._connection.write(frames.window_update(self.id, self._owed))
+            self._owed = 0
+
+    # Ending
+
+    def break_off(self, why: str, *, unprocessed: bool = False) -> None:
+        """The server will say nothing more."""
+        if not self._ended:
+            self._break_off(why, unprocessed=unprocessed)
+        self._flushed.set()
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._flushed.set()
+            self._connection.release(self, complete=self._ended and self._sent)

@@ -1,0 +1,70 @@
+"""The HTTP/2 connections to one address: a new one is made only when none has room, and by one caller for all."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+
+from pilothouse.apiserver.proxy.connection import BackendConnection
+from pilothouse.apiserver.proxy.dialing import dial
+from pilothouse.apiserver.proxy.exchange import BackendExchange
+from pilothouse.apiserver.proxy.http2.connection import Http2BackendConnection
+from pilothouse.apiserver.proxy.targets import Target
+
+
+class SharedConnections:
+    def __init__(self, tls: ssl.SSLContext, server_name: str) -> None:
+        self._tls = tls
+        self._server_name = server_name
+        self._connections: list[Http2BackendConnection] = []  # oldest first
+        self._dialing: asyncio.Task[bool] | None = None
+        self._closed = False
+
+    async def take(self, target: Target, *, fresh: bool) -> BackendExchange | None:
+        """None if the server does not speak HTTP/2 any more. Raises OSError, TimeoutError: whoever waits for the same
+        connection fails with it, and nobody waits for one after the other."""
+        since = asyncio.get_running_loop().time() if fresh else 0.0
+        while (found := self._with_room(since)) is None:
+            if self._dialing is None:
+                self._dialing = asyncio.create_task(self._dial(target))
+                self._dialing.add_done_callback(self._dialed)
+            if not await asyncio.shield(self._dialing):
+                return None
+        return found.stream()
+
+    async def _dial(self, target: Target) -> bool:
+        made = await dial(target, self._tls, self._server_name)
+        if isinstance(made, BackendConnection):
+            made.close()
+            return False
+        self.add(made)
+        return True
+
+    def _dialed(self, dialing: asyncio.Task[bool]) -> None:
+        self._dialing = None
+        if not dialing.cancelled():
+            dialing.exception()  # nobody may be left to hear it
+
+    def add(self, connection: Http2BackendConnection) -> None:
+        self._connections.append(connection)
+        if self._closed:
+            connection.close()
+
+    def _with_room(self, made_since: float = 0.0) -> Http2BackendConnection | None:
+        for connection in self._connections:
+            if connection.available and connection.made >= made_since:
+                return connection
+        return None
+
+    def sweep(self, before: float) -> bool:
+        """Closes what is idle since before then. False if nothing is left."""
+        for connection in self._connections:
+            if connection.idle and connection.idle_since <= before:
+                connection.close()
+        self._connections = [each for each in self._connections if each.open or not each.idle]
+        return bool(self._connections)
+
+    def close(self) -> None:
+        self._closed = True
+        for connection in self._connections:
+            connection.close()
