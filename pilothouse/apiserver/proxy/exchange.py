@@ -10,10 +10,10 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Final
 
 from pilothouse.apiserver.http import Headers, StreamBroken
+from pilothouse.machinery.dataclass import dataclass
 
 _JOINED: Final = 32 << 10
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.serving.http2.frames import ErrorCode, StreamFailure
 from pilothouse.apiserver.serving.http2.hpack import CONNECTION_FIELDS, Field
+from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
