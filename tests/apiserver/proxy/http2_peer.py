@@ -69,6 +69,7 @@ class Http2Peer:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         wire = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
         wire.local_settings = h2.settings.Settings(client=False, initial_values=self.settings)
+        wire.max_inbound_frame_size = wire.local_settings.max_frame_size
         wire.initiate_connection()
         conversation = Conversation(wire, writer)
         self.conversations.append(conversation)
