@@ -28,7 +28,7 @@ from pilothouse.controlplane.options.completion import CompletedOptions, host_ad
 from pilothouse.controlplane.service_accounts import service_account_config
 from pilothouse.controlplane.services import build_service_resolver
 from pilothouse.controlplane.serving import client_cas
-from pilothouse.kube.admission.plugins import AdmissionConfig
+from pilothouse.kube.admission.plugin_parts import AdmissionConfig
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
 from pilothouse.kube.served import Registries

@@ -22,7 +22,8 @@ from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.apiserver.webhook.credentials import anonymous
 from pilothouse.client.rest.client import RESTClient
-from pilothouse.kube.admission.plugins import AdmissionConfig, PluginParts, admission_plugins
+from pilothouse.kube.admission.plugin_parts import AdmissionConfig, PluginParts
+from pilothouse.kube.admission.plugins import admission_plugins
 from pilothouse.kube.bootstrap.address import PublicAddress, kubernetes_service_ip
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
 from pilothouse.kube.bootstrap.install import Bootstrap

@@ -4,25 +4,16 @@ what all the others did come last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import field
+from collections.abc import Callable, Collection
 
 from pilothouse.apiserver.admission.interface import Plugin
-from pilothouse.apiserver.admission.matching.matcher import Matcher
 from pilothouse.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from pilothouse.apiserver.admission.policy.mutating.plugin import MutatingAdmissionPolicy
 from pilothouse.apiserver.admission.policy.validating.plugin import ValidatingAdmissionPolicy
-from pilothouse.apiserver.admission.webhook.calling import WebhookClient
 from pilothouse.apiserver.admission.webhook.mutating import MutatingAdmissionWebhook
 from pilothouse.apiserver.admission.webhook.source import WebhookSource
 from pilothouse.apiserver.admission.webhook.validating import ValidatingAdmissionWebhook
-from pilothouse.apiserver.authz.interface import Authorizer
-from pilothouse.apiserver.discovery.groups import group_discovery
-from pilothouse.apiserver.discovery.manager import GroupManager
 from pilothouse.apiserver.registry.own_access import OwnAccess
-from pilothouse.apiserver.registry.resource import Resource
-from pilothouse.apiserver.webhook.credentials import FindCredentials
-from pilothouse.client.rest.client import RESTClient
 from pilothouse.kube.admission.always import AlwaysAdmit, AlwaysDeny
 from pilothouse.kube.admission.always_pull_images import AlwaysPullImages
 from pilothouse.kube.admission.certificates import (
@@ -41,8 +32,8 @@ from pilothouse.kube.admission.limit_ranger.plugin import LimitRanger
 from pilothouse.kube.admission.mapped_resources import mapped_resources
 from pilothouse.kube.admission.namespace_existence import NamespaceAutoProvision, NamespaceExists
 from pilothouse.kube.admission.node_taints import TaintNodesByCondition
-from pilothouse.kube.admission.own_webhooks import OwnWebhooks
 from pilothouse.kube.admission.owner_references import OwnerReferencesPermissionEnforcement
+from pilothouse.kube.admission.plugin_parts import PluginParts
 from pilothouse.kube.admission.pod_anti_affinity import LimitPodHardAntiAffinityTopology
 from pilothouse.kube.admission.pod_node_selector import PodNodeSelector
 from pilothouse.kube.admission.pod_resize import PodResizeValidator
@@ -50,15 +41,13 @@ from pilothouse.kube.admission.pod_toleration_restriction import PodTolerationRe
 from pilothouse.kube.admission.pod_topology_labels import PodTopologyLabels
 from pilothouse.kube.admission.podsecurity.configuration import Configuration as PodSecurityConfiguration
 from pilothouse.kube.admission.podsecurity.plugin import PodSecurity
-from pilothouse.kube.admission.policy_params import PolicyParams
 from pilothouse.kube.admission.priority.classes import StoredPriorityClasses
 from pilothouse.kube.admission.priority.plugin import Priority
 from pilothouse.kube.admission.quota.plugin import ResourceQuota
 from pilothouse.kube.admission.quota.stored import StoredQuotas
 from pilothouse.kube.admission.runtime_class import RuntimeClass
-from pilothouse.kube.admission.service_account.plugin import GetServiceAccount, ServiceAccount
+from pilothouse.kube.admission.service_account.plugin import ServiceAccount
 from pilothouse.kube.admission.storage_object_in_use_protection import StorageObjectInUseProtection
-from pilothouse.kube.admission.stored_objects import StoredObjects
 from pilothouse.kube.admissionregistration.mutating_policies import MUTATING_ADMISSION_POLICIES
 from pilothouse.kube.admissionregistration.policy_bindings import (
     MUTATING_ADMISSION_POLICY_BINDINGS,
@@ -76,70 +65,12 @@ from pilothouse.kube.core.persistentvolumeclaims.resource import PERSISTENT_VOLU
 from pilothouse.kube.core.persistentvolumes.resource import PERSISTENT_VOLUMES
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS
-from pilothouse.kube.core.storage_provider import LegacyRESTStorage
 from pilothouse.kube.networking.ingress_classes import INGRESS_CLASSES
 from pilothouse.kube.node.runtimeclasses import RUNTIME_CLASSES
 from pilothouse.kube.scheduling.priorityclasses import PRIORITY_CLASSES
-from pilothouse.kube.served import Registries
-from pilothouse.kube.serviceaccount.getter import StoredObjects as TokenObjects
 from pilothouse.kube.storage.csidrivers import CSI_DRIVERS
 from pilothouse.kube.storage.storageclasses import STORAGE_CLASSES
-from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-
-
-@dataclass(frozen=True)
-class AdmissionConfig:
-    """What the flags say about plugins."""
-
-    configurations: Mapping[str, Json] = field(default_factory=dict)
-    """By the name of the plugin."""
-    not_ready_toleration_seconds: int = 300
-    unreachable_toleration_seconds: int = 300
-    webhook_credentials: Mapping[str, FindCredentials] = field(default_factory=dict)
-    """By the names of the plugins that call webhooks."""
-
-
-@dataclass(frozen=True)
-class PluginParts:
-    """What plugins are made from."""
-
-    registries: Registries
-    legacy: LegacyRESTStorage
-    authorizer: Authorizer
-    discovery: GroupManager
-    webhooks: Mapping[str, WebhookClient]
-    """By the names of the plugins that call them."""
-    client: RESTClient | None
-    """To the whole server, if there is one: the parameters of policies may be of any resource."""
-    config: AdmissionConfig = field(default_factory=AdmissionConfig)
-
-    @property
-    def configurations(self) -> Mapping[str, Json]:
-        return self.config.configurations
-
-    def webhook_client(self, plugin: str) -> WebhookClient:
-        clients = self.webhooks[plugin]
-        return clients if self.client is None else OwnWebhooks(self.client, clients)
-
-    @property
-    def params(self) -> PolicyParams:
-        return PolicyParams(self.registries, self.client)
-
-    @property
-    def matcher(self) -> Matcher:
-        return Matcher(self.legacy.namespace)
-
-    def stored(self, resource: Resource) -> StoredObjects:
-        return StoredObjects(self.registries.open(resource))
-
-    @property
-    def service_account(self) -> GetServiceAccount:
-        return TokenObjects(self.registries).service_account
-
-    def groups(self) -> list[Json]:
-        """What discovery says about every group there is at the moment."""
-        return [group_discovery(self.legacy.group), *(group.discovery for group in self.discovery.groups())]
 
 
 def _image_policy(configuration: Json) -> Plugin:
@@ -207,12 +138,8 @@ PLUGINS: dict[str, _Make] = {
     "DenyServiceExternalIPs": lambda parts: DenyServiceExternalIPs(),
     "PodTopologyLabels": lambda parts: PodTopologyLabels(parts.stored(NODES).get),
     "PodResizeValidator": lambda parts: PodResizeValidator(parts.stored(NODES).get),
-    "MutatingAdmissionPolicy": lambda parts: MutatingAdmissionPolicy(
-        policies=parts.registries.open(MUTATING_ADMISSION_POLICIES),
-        bindings=parts.registries.open(MUTATING_ADMISSION_POLICY_BINDINGS),
-        matcher=parts.matcher,
-        params=parts.params,
-        authorizer=parts.authorizer,
+    "MutatingAdmissionPolicy": lambda parts: parts.policy_plugin(
+        MutatingAdmissionPolicy, MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS
     ),
     "MutatingAdmissionWebhook": lambda parts: MutatingAdmissionWebhook(
         WebhookSource(parts.registries.open(MUTATING_WEBHOOK_CONFIGURATIONS)),
@@ -220,12 +147,8 @@ PLUGINS: dict[str, _Make] = {
         parts.authorizer,
         parts.webhook_client("MutatingAdmissionWebhook"),
     ),
-    "ValidatingAdmissionPolicy": lambda parts: ValidatingAdmissionPolicy(
-        policies=parts.registries.open(VALIDATING_ADMISSION_POLICIES),
-        bindings=parts.registries.open(VALIDATING_ADMISSION_POLICY_BINDINGS),
-        matcher=parts.matcher,
-        params=parts.params,
-        authorizer=parts.authorizer,
+    "ValidatingAdmissionPolicy": lambda parts: parts.policy_plugin(
+        ValidatingAdmissionPolicy, VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS
     ),
     "ValidatingAdmissionWebhook": lambda parts: ValidatingAdmissionWebhook(
         WebhookSource(parts.registries.open(VALIDATING_WEBHOOK_CONFIGURATIONS)),

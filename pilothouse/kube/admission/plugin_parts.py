@@ -1,0 +1,91 @@
+"""What admission plugins are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, TypeVar
+
+from pilothouse.apiserver.admission.matching.matcher import Matcher
+from pilothouse.apiserver.admission.policy.plugin import PolicyPlugin
+from pilothouse.apiserver.admission.webhook.calling import WebhookClient
+from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.discovery.groups import group_discovery
+from pilothouse.apiserver.discovery.manager import GroupManager
+from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.apiserver.webhook.credentials import FindCredentials
+from pilothouse.client.rest.client import RESTClient
+from pilothouse.kube.admission.own_webhooks import OwnWebhooks
+from pilothouse.kube.admission.policy_params import PolicyParams
+from pilothouse.kube.admission.service_account.plugin import GetServiceAccount
+from pilothouse.kube.admission.stored_objects import StoredObjects
+from pilothouse.kube.core.storage_provider import LegacyRESTStorage
+from pilothouse.kube.served import Registries
+from pilothouse.kube.serviceaccount.getter import StoredObjects as TokenObjects
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
+
+P = TypeVar("P", bound=PolicyPlugin[Any])
+
+
+@dataclass(frozen=True)
+class AdmissionConfig:
+    """What the flags say about plugins."""
+
+    configurations: Mapping[str, Json] = field(default_factory=dict)
+    """By the name of the plugin."""
+    not_ready_toleration_seconds: int = 300
+    unreachable_toleration_seconds: int = 300
+    webhook_credentials: Mapping[str, FindCredentials] = field(default_factory=dict)
+    """By the names of the plugins that call webhooks."""
+
+
+@dataclass(frozen=True)
+class PluginParts:
+    """What plugins are made from."""
+
+    registries: Registries
+    legacy: LegacyRESTStorage
+    authorizer: Authorizer
+    discovery: GroupManager
+    webhooks: Mapping[str, WebhookClient]
+    """By the names of the plugins that call them."""
+    client: RESTClient | None
+    """To the whole server, if there is one: the parameters of policies may be of any resource."""
+    config: AdmissionConfig = field(default_factory=AdmissionConfig)
+
+    @property
+    def configurations(self) -> Mapping[str, Json]:
+        return self.config.configurations
+
+    def webhook_client(self, plugin: str) -> WebhookClient:
+        clients = self.webhooks[plugin]
+        return clients if self.client is None else OwnWebhooks(self.client, clients)
+
+    @property
+    def params(self) -> PolicyParams:
+        return PolicyParams(self.registries, self.client)
+
+    @property
+    def matcher(self) -> Matcher:
+        return Matcher(self.legacy.namespace)
+
+    def stored(self, resource: Resource) -> StoredObjects:
+        return StoredObjects(self.registries.open(resource))
+
+    @property
+    def service_account(self) -> GetServiceAccount:
+        return TokenObjects(self.registries).service_account
+
+    def groups(self) -> list[Json]:
+        """What discovery says about every group there is at the moment."""
+        return [group_discovery(self.legacy.group), *(group.discovery for group in self.discovery.groups())]
+
+    def policy_plugin(self, plugin: type[P], policies: Resource, bindings: Resource) -> P:
+        return plugin(
+            policies=self.registries.open(policies),
+            bindings=self.registries.open(bindings),
+            matcher=self.matcher,
+            params=self.params,
+            authorizer=self.authorizer,
+        )
