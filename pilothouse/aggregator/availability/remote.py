@@ -12,15 +12,14 @@ from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.apiservice.order import group_version_of
 from pilothouse.aggregator.apiservices import APIServices
 from pilothouse.aggregator.availability.checks import ServiceCheck, unavailable
+from pilothouse.aggregator.availability.controller import AvailableController, new_backoff
 from pilothouse.aggregator.availability.discovery_check import DiscoveryCheck
-from pilothouse.aggregator.availability.local import LONGEST_BACKOFF, RESYNC, SHORTEST_BACKOFF, new_queue
 from pilothouse.aggregator.availability.metrics import forget_availability
 from pilothouse.aggregator.availability.services import ServiceName, Services
 from pilothouse.aggregator.availability.status import AvailabilityStatus
 from pilothouse.aggregator.proxy.handler import ProxyConfig
 from pilothouse.aggregator.proxy.transport import TransportConfig
-from pilothouse.client.controller.runner import Controller, Requeue
-from pilothouse.client.workqueue.rate_limiters import ItemExponentialFailureRateLimiter
+from pilothouse.client.controller.runner import Requeue
 from pilothouse.machinery.conditions import Condition
 from pilothouse.machinery.objects import Json, name_of
 
@@ -31,36 +30,23 @@ _PASSED = Condition(AVAILABLE, "True", "Passed", "all checks passed")
 _LEGACY = "v1."
 
 
-class RemoteAvailableController:
+class RemoteAvailableController(AvailableController):
     _by_service: dict[ServiceName, set[str]]  # the names of the APIServices that name a service
 
     def __init__(
         self, api_services: APIServices, services: Services, *, proxy: ProxyConfig, status: AvailabilityStatus
     ) -> None:
-        self._api_services = api_services
         self._services = services
         self._proxy = proxy
         self._status = status
         self._by_service = {}
-        self._backoff = ItemExponentialFailureRateLimiter(SHORTEST_BACKOFF, LONGEST_BACKOFF)
-        self._controller: Controller[str] = Controller(
-            _NAME, self._sync, caches=(api_services,), workers=_WORKERS, queue=new_queue(_NAME)
-        )
-        api_services.listen(self._enqueue)
+        self._backoff = new_backoff()
+        super().__init__(_NAME, api_services, workers=_WORKERS)
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._controller.run())
-            tasks.create_task(self._resync())
+            tasks.create_task(super().run())
             tasks.create_task(self._services.follow(self._service_changed, self._enqueue_all))
-
-    async def _resync(self) -> None:
-        while True:
-            await asyncio.sleep(RESYNC)
-            self._enqueue_all()
-
-    def _enqueue_all(self) -> None:
-        self._enqueue(self._api_services.all())
 
     def _enqueue(self, api_services: list[Json]) -> None:
         """Most APIServices are local; the index need not be made again for them."""
