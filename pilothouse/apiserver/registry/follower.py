@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
 from pilothouse.apiserver.storage.cacher.watcher import Watcher
 from pilothouse.apiserver.storage.errors import StorageError
@@ -105,3 +106,10 @@ class RegistryFollower:
         self._known.discard(key)
         namespace, _, name = key.removeprefix(self.registry.keys.prefix).rpartition("/")
         self._drop(namespace, name)
+
+
+async def start_following(followers: Sequence[RegistryFollower], context: HookContext, *, who: str) -> None:
+    """Returns when all have been told what is stored; they are kept told from then on. Raises StorageError."""
+    await asyncio.gather(*(follower.fill() for follower in followers))
+    for follower in followers:
+        context.spawn(follower.follow(), name=f"{who} of {follower.registry.resource.names.plural}")

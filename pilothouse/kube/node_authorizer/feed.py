@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from time import perf_counter
 from typing import ParamSpec
 
 from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.registry.follower import Drop, Put, RegistryFollower
+from pilothouse.apiserver.registry.follower import Drop, Put, RegistryFollower, start_following
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.tallies import HistogramTally
@@ -49,9 +48,7 @@ class NodeGraphFeed:
 
     async def start(self, context: HookContext) -> None:
         """Returns when the graph is what is stored; it is kept so from then on."""
-        await asyncio.gather(*(follower.fill() for follower in self._followers))
-        for follower in self._followers:
-            context.spawn(follower.follow(), name=f"node authorizer of {follower.registry.resource.names.plural}")
+        await start_following(self._followers, context, who="node authorizer")
 
     def _put_pod(self, pod: Json) -> None:
         owner = Reference("pods", namespace_of(pod), name_of(pod))

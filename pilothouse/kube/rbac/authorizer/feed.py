@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 
-from pilothouse.apiserver.registry.follower import RegistryFollower
+from pilothouse.apiserver.registry.follower import RegistryFollower, start_following
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.rbac.authorizer.grants import Scoped
@@ -22,10 +21,8 @@ class PolicyFeed:
 
     async def start(self, context: HookContext) -> None:
         """Returns when the policy is what is stored; it is kept so from then on."""
-        await asyncio.gather(*(follower.fill() for follower in self._followers))
+        await start_following(self._followers, context, who="rbac authorizer")
         self.policy.ready = True
-        for follower in self._followers:
-            context.spawn(follower.follow(), name=f"rbac authorizer of {follower.registry.resource.names.plural}")
 
     async def catch_up(self) -> None:
         """Returns when the policy has everything that was written before the call. Raises StorageError."""
