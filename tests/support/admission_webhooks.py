@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 from aiohttp import web
-from in_process import InProcessServer
+from in_process import CONFIG_MAPS, Answer, InProcessServer
 from webhook_server import WebhookServer, webhook_server
 
 from pilothouse.machinery.objects import Json
@@ -28,6 +28,14 @@ def patching(*operations: Json) -> Respond:
     """Answers with this patch."""
     patch = base64.b64encode(orjson.dumps(operations)).decode()
     return lambda request: {"allowed": True, "patchType": "JSONPatch", "patch": patch}
+
+
+def config_map(name: str = "one", **metadata: Any) -> Json:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}, "data": {"a": "b"}}
+
+
+async def create(hooks: AdmissionWebhooks, obj: Json | None = None, query: str = "?dryRun=All") -> Answer:
+    return await hooks.api("POST", CONFIG_MAPS + query, obj or config_map())
 
 
 class AdmissionWebhooks:

@@ -7,11 +7,14 @@ gone themselves, no longer referred to.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from typing import TypeVar
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state
 from pilothouse.client.controller.runner import Controller
 from pilothouse.client.rest.options import DeleteOptions
+from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.context import ControllerContext, Selection
 from pilothouse.controllers.resources import SECRETS, SERVICE_ACCOUNTS
 from pilothouse.controllers.serviceaccount.token_filling import TokenFiller
@@ -25,6 +28,8 @@ from pilothouse.controllers.serviceaccount.token_secrets import (
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, namespace_of, uid_of
+
+K = TypeVar("K", bound=Hashable)
 
 _MAX_RETRIES = 10
 _REFERENCE_ATTEMPTS = 10
@@ -88,28 +93,20 @@ class _TokensController:
                 add=self._enqueue_secret, update=lambda old, new: self._enqueue_secret(new), delete=self._secret_gone
             )
         )
-        caches, workers = (self._accounts, self._secrets), self._context.config.concurrent_serviceaccount_token_syncs
-        accounts = Controller(
-            "serviceaccount_tokens",
-            self._sync_account,
-            caches=caches,
-            workers=workers,
-            queue=self._account_queue,
-            max_retries=_MAX_RETRIES,
-            clock=self._context.clock,
-        )
-        secrets = Controller(
-            "serviceaccount_tokens",
-            self._sync_secret,
-            caches=caches,
-            workers=workers,
-            queue=self._secret_queue,
-            max_retries=_MAX_RETRIES,
-            clock=self._context.clock,
-        )
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(accounts.run())
-            tasks.create_task(secrets.run())
+            tasks.create_task(self._controller(self._sync_account, self._account_queue).run())
+            tasks.create_task(self._controller(self._sync_secret, self._secret_queue).run())
+
+    def _controller(self, sync: Callable[[K], Awaitable[None]], queue: RateLimitingQueue[K]) -> Controller[K]:
+        return Controller(
+            "serviceaccount_tokens",
+            sync,
+            caches=(self._accounts, self._secrets),
+            workers=self._context.config.concurrent_serviceaccount_token_syncs,
+            queue=queue,
+            max_retries=_MAX_RETRIES,
+            clock=self._context.clock,
+        )
 
     def _enqueue_account(self, account: Json) -> None:
         self._account_queue.add(_AccountKey.of(account))

@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-import pytest_asyncio
-from admission_webhooks import AdmissionWebhooks, Respond, admission_webhooks, allow, patching
+from admission_webhooks import AdmissionWebhooks, Respond, allow, config_map, create, patching
 from aiohttp import web
-from in_process import CONFIG_MAPS, Answer, in_process_server
+from in_process import CONFIG_MAPS
 from prometheus_client import generate_latest
 
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.machinery.objects import Json
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def hooks(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[AdmissionWebhooks]:
-    folder: Path = tmp_path_factory.mktemp("store")
-    async with in_process_server(folder) as api, admission_webhooks(api) as hooks:
-        yield hooks
-
-
-def config_map(name: str = "one", **metadata: Any) -> Json:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}, "data": {"a": "b"}}
-
-
-async def create(hooks: AdmissionWebhooks, obj: Json | None = None, query: str = "?dryRun=All") -> Answer:
-    return await hooks.api("POST", CONFIG_MAPS + query, obj or config_map())
 
 
 async def test_a_webhook_is_told_what_is_asked_by_whom(hooks: AdmissionWebhooks) -> None:
