@@ -34,6 +34,7 @@ Settled: TypeAlias = Callable[[], None]
 class RegistryFollower:
     _known: set[str]  # the keys of the objects that were put and not dropped
     _watcher: Watcher | None  # begins where the last list ended
+    _telling: asyncio.Lock  # held while a list is told, so that no change overtakes it
 
     def __init__(self, registry: RegistryStore, put: Put, drop: Drop, settled: Settled = lambda: None) -> None:
         self.registry = registry
@@ -42,20 +43,22 @@ class RegistryFollower:
         self._settled = settled
         self._known = set()
         self._watcher = None
+        self._telling = asyncio.Lock()
 
     async def fill(self) -> None:
         """Lists, and drops what is no longer there. Raises StorageError."""
         cacher, prefix = self.registry.cacher, self.registry.keys.prefix
         await cacher.wait_ready()
         page = await cacher.list(prefix, not_older_than=0)
-        self._watcher = await cacher.watch(prefix, after=page.revision, send_initial_events=False)
-        for gone in self._known - {stored.key for stored in page.objects}:
-            self._remove(gone)
-        for number, stored in enumerate(page.objects, start=1):
-            self._add(stored)
-            if number % _AT_ONCE == 0:
-                await asyncio.sleep(0)  # a large list does not hold up everybody else
-        self._settled()
+        async with self._telling:
+            self._watcher = await cacher.watch(prefix, after=page.revision, send_initial_events=False)
+            for gone in self._known - {stored.key for stored in page.objects}:
+                self._remove(gone)
+            for number, stored in enumerate(page.objects, start=1):
+                self._add(stored)
+                if number % _AT_ONCE == 0:
+                    await asyncio.sleep(0)  # a large list does not hold up everybody else
+            self._settled()
 
     async def fill_in_the_end(self) -> None:
         while True:
@@ -87,9 +90,10 @@ class RegistryFollower:
     async def catch_up(self) -> None:
         """A list that need not be complete waits for the cache all the same, and the cache has told the watcher."""
         await self.registry.cacher.list(self.registry.keys.prefix, limit=1)
-        while self._watcher is not None and (events := self._watcher.drain()):
-            for event in events:
-                self._apply(event)
+        async with self._telling:
+            while self._watcher is not None and (events := self._watcher.drain()):
+                for event in events:
+                    self._apply(event)
 
     def _apply(self, event: WatchEvent) -> None:
         if event.type is EventType.DELETED:
