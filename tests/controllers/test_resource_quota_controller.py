@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from custom_resources import definition
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.context import ControllerConfig
+from pilothouse.controllers.resourcequota import controller
 from pilothouse.kube.admission.quota.registry import evaluator_of
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.objects import Json
@@ -157,3 +159,24 @@ async def test_what_changed_while_no_controller_ran_is_counted_at_the_start(
     await asyncio.gather(*(namespace.resource("pods").delete(name, NOW) for name in "ab"))
     async with managed(idle, "resourcequota"):
         await namespace.uses(pods="1", configmaps="1")
+
+
+async def test_a_resource_that_is_served_later_is_counted_then(
+    idle: ControlledServer, namespace: Namespace, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(controller, "_DISCOVERY_PERIOD", 0.05)
+    async with managed(idle, "resourcequota"):
+        await namespace.quota({"count/gizmos.example.com": "5", "pods": "5"})
+        await namespace.uses(pods="0")
+        await idle.install(definition(plural="gizmos", kind="Gizmo"))
+        await namespace.until(lambda status: status.get("used") == {"count/gizmos.example.com": "0", "pods": "0"})
+
+
+async def test_all_quotas_are_added_up_anew_from_time_to_time(idle: ControlledServer, namespace: Namespace):
+    config = replace(idle.config, resource_quota_sync_period=0.1)
+    async with managed(ControlledServer(idle.client, config), "resourcequota"):
+        await namespace.quota({"pods": "5"})
+        await namespace.uses(pods="0")
+        quotas = namespace.resource("resourcequotas")
+        await quotas.patch("q", {"status": {"used": {"pods": "4"}}}, subresource="status")
+        await namespace.uses(pods="0")
