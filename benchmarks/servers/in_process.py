@@ -31,9 +31,9 @@ UNGUARDED = (
     f"--disable-admission-plugins={','.join(sorted(DEFAULT_ON))}",
 )
 NAMESPACE = "/api/v1/namespaces/default"
-_ROLE_BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
+ROLE_BINDINGS = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
 _ADMIN, _USER = "admin", "user"
-_BINDING = {
+BINDING = {
     "metadata": {"name": "bench"},
     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
     "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bench"}],
@@ -94,7 +94,7 @@ def _options(folder: Path, flags: tuple[str, ...]) -> CompletedOptions:
 
 async def _bind(server: InProcess) -> None:
     """Waits until RBAC has heard of the binding, and the account that pods run as is there."""
-    await server.call("POST", _ROLE_BINDINGS, orjson.dumps(_BINDING), token=_ADMIN)
+    await server.call("POST", ROLE_BINDINGS, orjson.dumps(BINDING), token=_ADMIN)
     for path in (f"{NAMESPACE}/configmaps", f"{NAMESPACE}/serviceaccounts/default"):
         await _until_answered(server, path)
 

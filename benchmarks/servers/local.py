@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import ssl
 import subprocess
@@ -14,18 +15,21 @@ from pathlib import Path
 
 from servers.target import Target
 
-TOKEN = "benchmark-token"
+_HERE = Path(__file__).parent.parent.parent
+TOKEN, USER_TOKEN = "benchmark-token", "user-token"
+"""Of somebody who may do everything, and of somebody who may do nothing until a binding says so."""
 
 
 @contextmanager
-def local_pilothouse(folder: Path, *flags: str) -> Iterator[tuple[Target, float]]:
-    """The server, and the seconds from its start until /readyz said yes."""
+def local_pilothouse(folder: Path, *flags: str, source: Path = _HERE) -> Iterator[tuple[Target, float]]:
+    """The server of a source tree, and the seconds from its start until /readyz said yes."""
     tokens = folder / "tokens.csv"
-    tokens.write_text(f'{TOKEN},benchmark,benchmark,"system:masters"\n')
+    tokens.write_text(f'{TOKEN},benchmark,benchmark,"system:masters"\n{USER_TOKEN},bench,bench\n')
     command = [sys.executable, "-m", "pilothouse.cli.main", "serve", "--secure-port=0", f"--data-dir={folder}/data"]
     command += [f"--token-auth-file={tokens}", "--authorization-mode=RBAC", *flags]
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         target = Target("pilothouse", _url(process), TOKEN, str(folder / "data/pki/ca.crt"), process.pid)
         _wait_ready(target)
