@@ -1,8 +1,8 @@
-"""What a request costs the server's process over TLS, in microseconds of processor time, whatever else the machine does.
+"""What a request costs the server's process over TLS, in processor time, whatever else the machine does.
 
-    processor_time.py                          this tree, by a user whose rights come from a RoleBinding
-    processor_time.py --source DIR             another tree against this one; their rounds take turns
-    processor_time.py --unguarded              this tree without RBAC, fair queuing and admission against with them
+processor_time.py                          this tree, by a user whose rights come from a RoleBinding
+processor_time.py --source DIR             another tree against this one; their rounds take turns
+processor_time.py --unguarded              this tree without RBAC, fair queuing and admission against with them
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ async def prepare(admin: Target, user: Target) -> None:
     async with Connection(admin) as connection:
         await connection.call("POST", ROLE_BINDINGS, orjson.dumps(BINDING))
     async with Connection(user) as connection:
-        while (await connection.call("GET", f"{NAMESPACE}/serviceaccounts/default")).status != 200:
+        for _ in range(100):
+            if (await connection.call("GET", f"{NAMESPACE}/serviceaccounts/default")).status == 200:
+                break
             await asyncio.sleep(0.1)
         for name in ("one", *(f"u{number}" for number in range(32))):
             assert (await connection.call("POST", CONFIG_MAPS, config_map(name))).status == 201

@@ -29,7 +29,9 @@ def local_pilothouse(folder: Path, *flags: str, source: Path = _HERE) -> Iterato
     command += [f"--token-auth-file={tokens}", "--authorization-mode=RBAC", *flags]
     start = time.perf_counter()
     environment = {**os.environ, "PYTHONPATH": str(source)}
-    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     try:
         target = Target("pilothouse", _url(process), TOKEN, str(folder / "data/pki/ca.crt"), process.pid)
         _wait_ready(target)

@@ -8,10 +8,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
-from pilothouse.apiserver.admission.interface import Attributes, MutationPlugin, Operation, Plugin, ValidationPlugin
+from pilothouse.apiserver.admission.interface import (
+    Attributes,
+    MutationPlugin,
+    Operation,
+    Plugin,
+    SelectivePlugin,
+    ValidationPlugin,
+)
 from pilothouse.apiserver.admission.metrics import CONTROLLER, STEP
 from pilothouse.apiserver.tallies import Row
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.names import GroupResource
 
 _ADMIT, _VALIDATE = "admit", "validate"
 
@@ -30,7 +38,32 @@ class _Step:
         object.__setattr__(self, "passed", CONTROLLER.row((*self.labels, "false")))
 
 
-_Steps: TypeAlias = dict[Operation, list[_Step]]
+@dataclass(frozen=True, slots=True)
+class _Phase:
+    """One side of all plugins that have anything to do for one operation on one resource."""
+
+    labels: tuple[str, ...]
+    steps: tuple[_Step, ...]
+    passed: Row = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "passed", STEP.row((*self.labels, "false")))
+
+    async def run(self, attributes: Attributes) -> None:
+        start = time.perf_counter()
+        for step in self.steps:
+            try:
+                await step.run(attributes)
+            except BaseException:
+                CONTROLLER.observe((*step.labels, "true"), time.perf_counter() - start)
+                raise
+            now = time.perf_counter()
+            step.passed.observe(now - start)
+            start = now
+
+
+_Phases: TypeAlias = dict[tuple[Operation, str, str], _Phase]
+"""By operation, group and resource; made when they are first asked for."""
 
 
 class AdmissionChain:
@@ -46,35 +79,43 @@ class AdmissionChain:
     @plugins.setter
     def plugins(self, plugins: tuple[Plugin, ...]) -> None:
         self._plugins = plugins
-        self._admitting = _steps(plugins, _ADMIT)
-        self._validating = _steps(plugins, _VALIDATE)
+        self._admitting: _Phases = {}
+        self._validating: _Phases = {}
 
     async def admit(self, attributes: Attributes) -> None:
-        await _measured(attributes, _ADMIT, self._admit)
+        await _measured(attributes, self._phase(self._admitting, _ADMIT, attributes), _admit)
 
     async def validate(self, attributes: Attributes) -> None:
-        await _measured(attributes, _VALIDATE, self._validate)
+        await _measured(attributes, self._phase(self._validating, _VALIDATE, attributes), _Phase.run)
 
-    async def _admit(self, attributes: Attributes) -> None:
-        """The second round is the last, whatever changes in it."""
-        steps = self._admitting[attributes.operation]
-        await _run(attributes, steps)
-        if attributes.reinvocation.should_reinvoke:
-            attributes.reinvocation.is_reinvoke = True
-            await _run(attributes, steps)
-
-    async def _validate(self, attributes: Attributes) -> None:
-        await _run(attributes, self._validating[attributes.operation])
+    def _phase(self, phases: _Phases, type: str, attributes: Attributes) -> _Phase:
+        operation, resource = attributes.operation, attributes.resource
+        key = (operation, resource.group, resource.resource)
+        phase = phases.get(key)
+        if phase is None:
+            phase = phases[key] = _phase(self._plugins, type, operation, resource.group_resource)
+        return phase
 
 
-def _steps(plugins: Sequence[Plugin], type: str) -> _Steps:
-    sides = [(plugin, run) for plugin in plugins if (run := _side(plugin, type))]
-    return {
-        operation: [
-            _Step((plugin.name, type, operation.value), run) for plugin, run in sides if plugin.handles(operation)
-        ]
-        for operation in Operation
-    }
+async def _admit(phase: _Phase, attributes: Attributes) -> None:
+    """The second round is the last, whatever changes in it."""
+    await phase.run(attributes)
+    if attributes.reinvocation.should_reinvoke:
+        attributes.reinvocation.is_reinvoke = True
+        await phase.run(attributes)
+
+
+def _phase(plugins: Sequence[Plugin], type: str, operation: Operation, resource: GroupResource) -> _Phase:
+    steps = [
+        _Step((plugin.name, type, operation.value), run)
+        for plugin in plugins
+        if plugin.handles(operation) and _concerns(plugin, resource) and (run := _side(plugin, type))
+    ]
+    return _Phase((type, operation.value), tuple(steps))
+
+
+def _concerns(plugin: Plugin, resource: GroupResource) -> bool:
+    return not isinstance(plugin, SelectivePlugin) or resource in plugin.resources
 
 
 def _side(plugin: Plugin, type: str) -> Callable[[Attributes], Awaitable[None]] | None:
@@ -84,23 +125,13 @@ def _side(plugin: Plugin, type: str) -> Callable[[Attributes], Awaitable[None]] 
     return plugin.validate if isinstance(plugin, ValidationPlugin) else None
 
 
-async def _run(attributes: Attributes, steps: list[_Step]) -> None:
+async def _measured(
+    attributes: Attributes, phase: _Phase, run: Callable[[_Phase, Attributes], Awaitable[None]]
+) -> None:
     start = time.perf_counter()
-    for step in steps:
-        try:
-            await step.run(attributes)
-        except BaseException:
-            CONTROLLER.observe((*step.labels, "true"), time.perf_counter() - start)
-            raise
-        now = time.perf_counter()
-        step.passed.observe(now - start)
-        start = now
-
-
-async def _measured(attributes: Attributes, type: str, phase: Callable[[Attributes], Awaitable[None]]) -> None:
-    start, rejected = time.perf_counter(), "true"
     try:
-        await phase(attributes)
-        rejected = "false"
-    finally:
-        STEP.observe((type, attributes.operation.value, rejected), time.perf_counter() - start)
+        await run(phase, attributes)
+    except BaseException:
+        STEP.observe((*phase.labels, "true"), time.perf_counter() - start)
+        raise
+    phase.passed.observe(time.perf_counter() - start)

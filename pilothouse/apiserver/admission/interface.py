@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import field
 from enum import Enum
 from typing import Protocol, runtime_checkable
@@ -12,7 +12,7 @@ from pilothouse.apiserver.admission.reinvocation import ReinvocationContext
 from pilothouse.apiserver.audit.annotations import METADATA
 from pilothouse.apiserver.authn.user import User
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
+from pilothouse.machinery.names import GroupResource, GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 
 
@@ -68,6 +68,13 @@ class Plugin(Protocol):
 
     def handles(self, operation: Operation) -> bool:
         """Always the same answer for an operation."""
+
+
+@runtime_checkable
+class SelectivePlugin(Plugin, Protocol):
+    """One that has nothing to do for other resources, and is not asked about them."""
+
+    resources: Collection[GroupResource]
 
 
 @runtime_checkable

@@ -46,6 +46,7 @@ class _ForSigners:
 
 class CertificateApproval(_ForSigners):
     name = "CertificateApproval"
+    resources = (_REQUESTS,)
 
     async def validate(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource != _REQUESTS or attributes.subresource != "approval":
@@ -57,6 +58,7 @@ class CertificateApproval(_ForSigners):
 
 class CertificateSigning(_ForSigners):
     name = "CertificateSigning"
+    resources = (_REQUESTS,)
 
     async def validate(self, attributes: Attributes) -> None:
         if attributes.resource.group_resource != _REQUESTS or attributes.subresource != "status":
@@ -73,6 +75,7 @@ class CertificateSubjectRestriction:
     """Nobody gets a certificate of the group that may do everything from the signer of API clients."""
 
     name = "CertificateSubjectRestriction"
+    resources = (_REQUESTS,)
 
     def handles(self, operation: Operation) -> bool:
         return operation is Operation.CREATE

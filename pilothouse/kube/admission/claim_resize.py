@@ -20,6 +20,7 @@ _CLAIMS = GroupResource("", "persistentvolumeclaims")
 
 class PersistentVolumeClaimResize:
     name = "PersistentVolumeClaimResize"
+    resources = (_CLAIMS,)
 
     def __init__(self, get_class: GetStorageClass) -> None:
         self._get_class = get_class

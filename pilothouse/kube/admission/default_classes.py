@@ -27,6 +27,7 @@ class _OnCreate:
 
 class DefaultStorageClass(_OnCreate):
     name = "DefaultStorageClass"
+    resources = (_CLAIMS,)
 
     def __init__(self, classes: ListObjects) -> None:
         self._classes = classes
@@ -43,6 +44,7 @@ class DefaultStorageClass(_OnCreate):
 
 class DefaultIngressClass(_OnCreate):
     name = "DefaultIngressClass"
+    resources = (_INGRESSES,)
 
     def __init__(self, classes: ListObjects) -> None:
         self._classes = classes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.kube.admission.pods import spec_of_written_pod
+from pilothouse.kube.admission.pods import PODS, spec_of_written_pod
 from pilothouse.machinery.objects import Json
 
 NOT_READY = "node.kubernetes.io/not-ready"
@@ -12,6 +12,7 @@ UNREACHABLE = "node.kubernetes.io/unreachable"
 
 class DefaultTolerationSeconds:
     name = "DefaultTolerationSeconds"
+    resources = (PODS,)
 
     def __init__(self, *, not_ready: int = 300, unreachable: int = 300) -> None:
         self._seconds = {NOT_READY: not_ready, UNREACHABLE: unreachable}

@@ -12,6 +12,7 @@ _NODES = GroupResource("", "nodes")
 
 class TaintNodesByCondition:
     name = "TaintNodesByCondition"
+    resources = (_NODES,)
 
     def handles(self, operation: Operation) -> bool:
         return operation is Operation.CREATE

@@ -23,6 +23,7 @@ _OS_LABEL = "kubernetes.io/os"
 
 class PodResizeValidator:
     name = "PodResizeValidator"
+    resources = (_PODS,)
 
     def __init__(self, get_node: GetNode) -> None:
         self._get_node = get_node

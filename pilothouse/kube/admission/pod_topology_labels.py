@@ -20,6 +20,7 @@ class PodTopologyLabels:
     """Through a binding as well: what is bound takes over the labels of the binding."""
 
     name = "PodTopologyLabels"
+    resources = (_PODS,)
 
     def __init__(self, get_node: GetNode) -> None:
         self._get_node = get_node

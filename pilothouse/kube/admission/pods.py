@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.admission.interface import Attributes
+from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
+
+PODS = GroupResource("", "pods")
 
 
 def spec_of_written_pod(attributes: Attributes) -> Json | None:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
-from pilothouse.kube.admission.pods import spec_of_written_pod
+from pilothouse.kube.admission.pods import PODS, spec_of_written_pod
 from pilothouse.kube.admission.tolerations import merge_tolerations
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.machinery.gofmt import quote
@@ -20,6 +20,7 @@ _OTHER_OVERHEAD = "pod rejected: Pod's Overhead doesn't match RuntimeClass's def
 
 class RuntimeClass:
     name = "RuntimeClass"
+    resources = (PODS,)
 
     def __init__(self, get: GetRuntimeClass) -> None:
         self._get = get

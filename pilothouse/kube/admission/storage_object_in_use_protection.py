@@ -15,6 +15,7 @@ _FINALIZERS = {
 
 class StorageObjectInUseProtection:
     name = "StorageObjectInUseProtection"
+    resources = frozenset(_FINALIZERS)
 
     def handles(self, operation: Operation) -> bool:
         return operation is Operation.CREATE

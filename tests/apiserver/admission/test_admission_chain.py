@@ -10,7 +10,7 @@ from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.machinery.errors import BadRequest
-from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
+from pilothouse.machinery.names import GroupResource, GroupVersionKind, GroupVersionResource
 
 CALLS: list[str] = []
 
@@ -83,3 +83,14 @@ async def test_what_is_refused_ends_the_chain_and_is_counted_as_refused() -> Non
     refused = 'name="ChainTestRefuses",operation="CREATE",rejected="true",type="validate"'
     assert f"apiserver_admission_controller_admission_duration_seconds_count{{{refused}}} 1.0" in shown
     assert 'apiserver_admission_step_admission_duration_seconds_summary_count{operation="CREATE"' in shown
+
+
+async def test_a_plugin_that_names_its_resources_is_asked_about_no_others() -> None:
+    class ForOthers(Admits):
+        resources = (GroupResource("", "others"),)
+
+    class ForThese(Admits):
+        resources = (GroupResource("", "anys"),)
+
+    await AdmissionChain([ForOthers("a"), ForThese("b")]).admit(write())
+    assert CALLS == ["b 0"]

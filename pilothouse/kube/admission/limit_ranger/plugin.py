@@ -8,6 +8,7 @@ from typing import TypeAlias
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.admission.limit_ranger.constraints import Asked, claim_complaints, complaints
+from pilothouse.kube.admission.pods import PODS
 from pilothouse.kube.core.limitranges import CLAIM, CONTAINER, POD
 from pilothouse.kube.core.pods.defaults.resources import is_pod_level
 from pilothouse.kube.core.pods.resource_totals import (
@@ -17,16 +18,19 @@ from pilothouse.kube.core.pods.resource_totals import (
 )
 from pilothouse.kube.parts import items, part
 from pilothouse.machinery.errors import aggregate
+from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.resource_list import ResourceList
 
 ListInNamespace: TypeAlias = Callable[[str], Awaitable[list[Json]]]
 
+_CLAIMS = GroupResource("", "persistentvolumeclaims")
 ANNOTATION = "kubernetes.io/limit-ranger"
 
 
 class LimitRanger:
     name = "LimitRanger"
+    resources = (PODS, _CLAIMS)
 
     def __init__(self, limit_ranges: ListInNamespace) -> None:
         self._limit_ranges = limit_ranges

@@ -43,6 +43,7 @@ _HARMLESS = frozenset(["exec", "attach", "binding", "eviction", "log", "portforw
 
 class PodSecurity:
     name = "PodSecurity"
+    resources = frozenset((_NAMESPACES, _PODS, *_TEMPLATES))
 
     def __init__(self, labels_of: NamespaceLabels, pods: ListPods, configuration: Configuration | None = None) -> None:
         self._labels_of = labels_of

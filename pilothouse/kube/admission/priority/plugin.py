@@ -6,9 +6,11 @@ from typing import Protocol
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
-from pilothouse.kube.admission.pods import spec_of_written_pod
+from pilothouse.kube.admission.pods import PODS, spec_of_written_pod
+from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, name_of
 
+_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 _NO_CLASS: Json = {"value": 0, "preemptionPolicy": "PreemptLowerPriority"}
 _KEPT = ("priority", "preemptionPolicy")
 
@@ -22,6 +24,7 @@ class PriorityClasses(Protocol):
 
 class Priority:
     name = "Priority"
+    resources = (PODS, _CLASSES)
 
     def __init__(self, classes: PriorityClasses) -> None:
         self._classes = classes
@@ -42,8 +45,7 @@ class Priority:
                     spec[name] = before[name]
 
     async def validate(self, attributes: Attributes) -> None:
-        resource = attributes.resource
-        if (resource.group, resource.resource) != ("scheduling.k8s.io", "priorityclasses") or attributes.subresource:
+        if attributes.resource.group_resource != _CLASSES or attributes.subresource:
             return
         if attributes.obj is None or not attributes.obj.get("globalDefault"):
             return

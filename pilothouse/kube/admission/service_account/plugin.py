@@ -32,6 +32,7 @@ _ATTEMPTS = 10
 
 class ServiceAccount:
     name = "ServiceAccount"
+    resources = (_PODS,)
 
     def __init__(self, get: GetServiceAccount) -> None:
         self._get = get
