@@ -8,13 +8,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from pilothouse.aggregator.proxy.headers import answered, forwarded
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.proxy.exchange import BackendExchange, BackendFailed, Head
-from pilothouse.apiserver.proxy.pool import ConnectionPool
 from pilothouse.apiserver.proxy.targets import Target, dial_problem
 from pilothouse.machinery.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.proxy.pool import ConnectionPool
 
 _WHOLE_BODY = 256 << 10
 _REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})

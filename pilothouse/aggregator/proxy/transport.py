@@ -6,11 +6,14 @@ import asyncio
 import base64
 import binascii
 import ssl
+from typing import TYPE_CHECKING
 
 from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
-from pilothouse.apiserver.proxy.pool import ConnectionPool
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.proxy.pool import ConnectionPool
 
 DEFAULT_PORT = 443
 
@@ -79,6 +82,9 @@ class Transport:
         return made
 
     async def _make(self) -> _Made:
+        # Imported for the first server behind an APIService, with all of HTTP/2: a start needs none of it.
+        from pilothouse.apiserver.proxy.pool import ConnectionPool
+
         async with self._making:
             generation, made = self._certificate.generation, self._made
             if made is not None and made.generation == generation:
