@@ -8,6 +8,9 @@ import ssl
 from pilothouse.apiserver.proxy.connection import BackendConnection
 from pilothouse.apiserver.proxy.http2.connection import Http2BackendConnection
 from pilothouse.apiserver.proxy.targets import Target
+from pilothouse.apiserver.serving.keep_alive import keep_alive
+
+_KEEP_ALIVE = 30
 
 
 async def dial(target: Target, tls: ssl.SSLContext, server_name: str) -> BackendConnection | Http2BackendConnection:
@@ -21,7 +24,8 @@ async def dial(target: Target, tls: ssl.SSLContext, server_name: str) -> Backend
         server_hostname=server_name,
         ssl_handshake_timeout=target.timeout,
     )
-    _, negotiation = await asyncio.wait_for(connecting, target.timeout)
+    transport, negotiation = await asyncio.wait_for(connecting, target.timeout)
+    keep_alive(transport.get_extra_info("socket"), _KEEP_ALIVE)
     return negotiation.settled
 
 

@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pilothouse.apiserver.serving.http1 import Http1Connection
+from pilothouse.apiserver.serving.keep_alive import keep_alive
 from pilothouse.apiserver.serving.metrics import TLS_HANDSHAKE_ERRORS
 from pilothouse.apiserver.serving.state import ServingState
 
@@ -27,7 +28,6 @@ CurrentContext: TypeAlias = Callable[[str], ssl.SSLContext]
 """The TLS context for a connection that begins now, to this address of ours."""
 
 _BATCH: Final = 64
-_KEEP_ALIVE: Final = 180
 _SHUTDOWN_TIMEOUT: Final = 5.0
 _OUT_OF_FILES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -84,7 +84,7 @@ class Listener:
             client.close()
             return
         client.setblocking(False)
-        _keep_alive(client)
+        keep_alive(client)
         task = self._loop.create_task(self._greet(client))
         self._greeting.add(task)
         task.add_done_callback(self._greeting.discard)
@@ -134,11 +134,3 @@ def _http2_connection() -> type[Http2Connection]:
     from pilothouse.apiserver.serving.http2.connection import Http2Connection
 
     return Http2Connection
-
-
-def _keep_alive(client: socket.socket) -> None:
-    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):
-        if hasattr(socket, option):
-            client.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), _KEEP_ALIVE)

@@ -65,8 +65,10 @@ class Http2Peer:
     conversations: list[Conversation] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    tasks: list[asyncio.Task[Any] | None] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.tasks.append(asyncio.current_task())
         wire = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
         wire.local_settings = h2.settings.Settings(client=False, initial_values=self.settings)
         wire.max_inbound_frame_size = wire.local_settings.max_frame_size
@@ -133,3 +135,4 @@ class Peers:
             for conversation in peer.conversations:
                 conversation.writer.transport.abort()
             server.close()
+            await asyncio.gather(*filter(None, peer.tasks), return_exceptions=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,10 +13,12 @@ from http2_peer import Conversation, Peers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.apiserver.http import Headers
+from pilothouse.aggregator.proxy.forwarding import Forwarding
+from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.http import Headers, Request
 from pilothouse.apiserver.proxy.exchange import BackendExchange, BackendFailed
 from pilothouse.apiserver.proxy.http2 import control
-from pilothouse.apiserver.proxy.http2.stream import STREAM_WINDOW
+from pilothouse.apiserver.proxy.http2.stream import STREAM_WINDOW, BackendStream
 from pilothouse.apiserver.proxy.pool import ConnectionPool
 from pilothouse.apiserver.proxy.targets import Target
 
@@ -105,6 +108,14 @@ async def test_requests_share_a_connection_as_far_as_the_server_lets_them(peers:
             pool.give_back(target, exchange)
         await read(await asked(pool, target))
         assert len(peer.conversations) == 3
+
+
+async def test_the_kernel_looks_after_connections(peers: Peers) -> None:
+    async with peers.running(answer_all) as (_, pool, target):
+        exchange = await asked(pool, target)
+        assert isinstance(exchange, BackendStream)
+        connection = exchange.connection.transport.get_extra_info("socket")
+        assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
 
 
 async def test_many_requests_at_once_make_one_connection(peers: Peers) -> None:
@@ -257,3 +268,26 @@ async def test_a_header_that_would_be_two_is_not_sent(peers: Peers) -> None:
         with pytest.raises(BackendFailed, match="invalid header field value"):
             exchange.send_head("GET", "/", [*HEADERS, (b"x-remote-group", b"a\r\nx-remote-group: system:masters")])
         exchange.close()
+
+
+async def test_a_request_that_was_not_looked_at_is_made_again_whatever_its_method(peers: Peers) -> None:
+    echo = Echo()
+
+    def behave(conversation: Conversation, event: Any) -> None:
+        if conversation is not peer.conversations[0]:
+            echo(conversation, event)
+        elif isinstance(event, h2.events.StreamEnded):
+            conversation.wire.reset_stream(event.stream_id, 7)
+
+    async with peers.running(behave) as (peer, pool, target):
+        answer = await Forwarding(_post(b"{}"), target, pool, None).run()
+        whole = answer.body if isinstance(answer.body, bytes) else b"".join([chunk async for chunk in answer.body])
+        assert (answer.status, whole) == (200, b"{}")
+        assert len(peer.conversations) == 2
+
+
+def _post(body: bytes) -> Request:
+    async def read_body(limit: int) -> bytes:
+        return body
+
+    return Request("POST", "/things", "", [(b"content-length", b"%d" % len(body))], read_body, user=User("amy"))

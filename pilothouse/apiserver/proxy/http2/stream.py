@@ -27,7 +27,7 @@ class BackendStream(BackendExchange):
         self.id = 0  # until the request is begun
         self.send_window = 0
         self.reused = False
-        self._connection = connection
+        self.connection = connection
         self._bodiless = False
         self._block: bytes | None = None  # of a request that is not begun
         self._unsent = memoryview(b"")  # waits for credit
@@ -63,7 +63,7 @@ class BackendStream(BackendExchange):
             await self._flushed.wait()
             if self._ended or self._failure or self._closed:
                 return
-            await self._connection.drained.wait()
+            await self.connection.drained.wait()
         self.send_end()
 
     def flush(self) -> None:
@@ -79,18 +79,18 @@ class BackendStream(BackendExchange):
             if self._last and not self._sent:
                 self._sent = True
                 out.append(frames.frame_header(frames.DATA, frames.END_STREAM, self.id, 0))
-        self._connection.write(b"".join(out))
+        self.connection.write(b"".join(out))
 
     def _begin(self, block: bytes) -> bytes:
         self._block = None
-        if not self._connection.begin(self):
+        if not self.connection.begin(self):
             self.break_off("http2: the server is shutting down", unprocessed=True)
             return b""
         self._sent = self._last and not self._unsent
-        return frames.header_frames(self.id, block, end_stream=self._sent, frame_size=self._connection.peer_frame_size)
+        return frames.header_frames(self.id, block, end_stream=self._sent, frame_size=self.connection.peer_frame_size)
 
     def _take_unsent(self) -> bytes:
-        connection = self._connection
+        connection = self.connection
         size = min(len(self._unsent), self.send_window, connection.send_window)
         if size <= 0:
             return b""
@@ -154,7 +154,7 @@ class BackendStream(BackendExchange):
         self._owed += size
         if self._owed >= STREAM_WINDOW // 2 and not self._ended and not self._closed:
             self._receive_window += self._owed
-            self._connection.write(frames.window_update(self.id, self._owed))
+            self.connection.write(frames.window_update(self.id, self._owed))
             self._owed = 0
 
     # Ending
@@ -169,4 +169,4 @@ class BackendStream(BackendExchange):
         if not self._closed:
             self._closed = True
             self._flushed.set()
-            self._connection.release(self, complete=self._ended and self._sent)
+            self.connection.release(self, complete=self._ended and self._sent)
