@@ -1,7 +1,8 @@
 """Counters and histograms for the way of every request: plain numbers that become metrics when they are scraped.
 
 prometheus_client's own counters take a lock and a look-up each time; these cost a fifth of that
-(docs/decisions/request-metrics.md). All of them are used on the event loop only.
+(docs/decisions/request-metrics.md). All of them are counted on the event loop only; a thread reads them when they are
+scraped.
 """
 
 from __future__ import annotations
@@ -11,7 +12,13 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric, SummaryMetricFamily
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+    UnknownMetricFamily,
+)
 from prometheus_client.registry import Collector
 
 Labels: TypeAlias = tuple[str, ...]
@@ -22,9 +29,13 @@ _OTHER = "other"
 
 
 class CounterTally(Collector):
-    def __init__(self, name: str, help: str, labels: Sequence[str], *, registry: CollectorRegistry) -> None:
+    def __init__(
+        self, name: str, help: str, labels: Sequence[str], *, registry: CollectorRegistry, total: bool = True
+    ) -> None:
+        """`total`: whether the name is shown with `_total` behind it, as all but some old ones are."""
         self._family = (name, help)
         self._labels = tuple(labels)
+        self._total = total
         self._rows: dict[Labels, int] = {}
         registry.register(self)
 
@@ -39,13 +50,18 @@ class CounterTally(Collector):
             rows[other] = rows.get(other, 0) + 1
 
     def describe(self) -> Iterator[Metric]:
-        yield CounterMetricFamily(*self._family, labels=self._labels)
+        yield self._empty()
 
     def collect(self) -> Iterator[Metric]:
-        family = CounterMetricFamily(*self._family, labels=self._labels)
-        for labels, count in self._rows.items():
+        family = self._empty()
+        for labels, count in list(self._rows.items()):  # rows are added meanwhile
             family.add_metric(labels, count)
         yield family
+
+    def _empty(self) -> CounterMetricFamily | UnknownMetricFamily:
+        """The format knows counters with `_total` only."""
+        kind = CounterMetricFamily if self._total else UnknownMetricFamily
+        return kind(*self._family, labels=self._labels)
 
 
 class Row:
@@ -89,7 +105,7 @@ class HistogramTally(Collector):
 
     def collect(self) -> Iterator[Metric]:
         family = HistogramMetricFamily(*self._family, labels=self.labels)
-        for labels, row in self._rows.items():
+        for labels, row in list(self._rows.items()):  # rows are added meanwhile
             if any(row.counts):
                 family.add_metric(labels, self._buckets(row), row.sum)
         yield family
@@ -105,7 +121,7 @@ class HistogramTally(Collector):
 
     def totals(self) -> Iterator[tuple[Labels, int, float]]:
         """Of each row the labels, how often something was observed, and the sum."""
-        for labels, row in self._rows.items():
+        for labels, row in list(self._rows.items()):  # rows are added meanwhile
             yield labels, sum(row.counts), row.sum
 
 

@@ -11,11 +11,15 @@ from pathlib import Path
 _log = logging.getLogger(__name__)
 
 
+class NotYet(ValueError):
+    """The new content cannot be used at the moment, but perhaps later."""
+
+
 class ReloadedFile:
     def __init__(
         self, path: Path, content: bytes, reload: Callable[[bytes], Awaitable[None]], *, every: float = 1.0
     ) -> None:
-        """`content` is what is known of it. `reload` raises ValueError for what cannot be used: all stays as it was."""
+        """`content` is what is known of it. `reload` raises ValueError or NotYet for what cannot be used: all stays."""
         self._path = path
         self._content = content
         self._reload = reload
@@ -32,9 +36,12 @@ class ReloadedFile:
         try:
             content = await asyncio.to_thread(self._read)
             if content is not None and content != self._content:
-                self._content = content
                 await self._reload(content)
+                self._content = content
                 _log.info("reloaded %s", self._path)
+        except NotYet as error:
+            self._seen = ()  # it is looked at again, though it is the same
+            _log.error("%s is not reloaded yet: %s", self._path, error)
         except (OSError, ValueError) as error:
             _log.error("%s is not reloaded: %s", self._path, error)
 

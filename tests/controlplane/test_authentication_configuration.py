@@ -174,7 +174,7 @@ async def test_a_changed_file_replaces_the_issuers_unless_it_makes_no_sense(tmp_
     file = tmp_path / "authentication.yaml"
     async with oidc_issuer() as one, oidc_issuer() as two:
         first, second = jwt(one.url, ca=one.ca), jwt(two.url, ca=two.ca)
-        issuers = ConfiguredIssuers([], ("api",))
+        issuers = ConfiguredIssuers([], ("api",), keys_within=0.5)
         watched = ConfigurationFile(issuers, None, [OWN]).follow(file, b"")
 
         async def known(content: str) -> list[bool]:
@@ -185,6 +185,10 @@ async def test_a_changed_file_replaces_the_issuers_unless_it_makes_no_sense(tmp_
 
         assert await known(first) == [True, False]
         assert await known("nonsense: [") == [True, False]
+        two.broken = True
+        assert await known(second) == [True, False], "its keys are not there yet"
+        two.broken = False
+        await watched.look()
         assert await known(second) == [False, True]
         assert await known(second + "anonymous: {enabled: true}") == [False, True]
         assert await known(first.replace("url: https", "url: http")) == [False, True]

@@ -198,6 +198,22 @@ def _get(connection: http.client.HTTPSConnection, path: str) -> None:
     connection.getresponse()
 
 
+def test_how_users_came_in_is_counted(server: ServeProcess) -> None:
+    status, metrics = server.get("/metrics")
+    shown = metrics.decode()
+    assert status == 200
+    for series in (
+        'authentication_attempts{result="error"}',
+        'authentication_duration_seconds_count{result="success"}',
+        'authenticated_user_requests{username="other"}',
+        "apiserver_client_certificate_expiration_seconds_count",
+        'apiserver_authorization_decisions_total{decision="allowed",name="rbac",type="RBAC"}',
+        'authentication_token_cache_request_total{status="hit"}',
+        'apiserver_authentication_jwt_authenticator_latency_seconds_count{jwt_issuer_hash="sha256:',
+    ):
+        assert series in shown, series
+
+
 def test_the_server_ends_in_order(server: ServeProcess) -> None:
     """The last of all: connections to the issuer and the webhook are closed, too."""
     server.signal(signal.SIGTERM)

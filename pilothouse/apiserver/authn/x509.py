@@ -6,13 +6,28 @@ TLS trusts the CAs of front proxies as well. A certificate of theirs names no us
 from __future__ import annotations
 
 import hashlib
+import time
 from functools import lru_cache
 
 from pilothouse.apiserver.authn.authorities import Authorities
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.serving.client_certificate import ClientCertificate, client_certificate
+from pilothouse.apiserver.tallies import HistogramTally
 from pilothouse.machinery.errors import Unauthorized
+
+_HOUR, _DAY = 3600, 86400
+_EXPIRATION = HistogramTally(
+    "apiserver_client_certificate_expiration_seconds",
+    "Seconds that the certificates of clients had left when they were shown.",
+    (),
+    bounds=(
+        *(0, _HOUR / 2, _HOUR, 2 * _HOUR, 6 * _HOUR, 12 * _HOUR, _DAY, 2 * _DAY, 4 * _DAY, 7 * _DAY),
+        *(30 * _DAY, 90 * _DAY, 180 * _DAY, 360 * _DAY),
+    ),
+    registry=REGISTRY,
+).row(())
 
 
 class X509Authenticator:
@@ -28,6 +43,7 @@ class X509Authenticator:
             return None
         if not _trusted(certificate, self._authorities()):
             raise Unauthorized
+        _EXPIRATION.observe(certificate.not_after - time.time())
         return _user(certificate) if certificate.common_name else None
 
 

@@ -36,7 +36,7 @@ DROPPED = Counter(
     "apiserver_dropped_requests_total", "Requests turned away for being too many.", ("request_kind",), registry=REGISTRY
 )
 AUTHENTICATION_ATTEMPTS = CounterTally(
-    "authentication_attempts", "Attempts to authenticate, by result.", ("result",), registry=REGISTRY
+    "authentication_attempts", "Attempts to authenticate, by result.", ("result",), registry=REGISTRY, total=False
 )
 AUTHENTICATION_DURATION = HistogramTally(
     "authentication_duration_seconds",
@@ -46,7 +46,11 @@ AUTHENTICATION_DURATION = HistogramTally(
     registry=REGISTRY,
 )
 AUTHENTICATED_USER_REQUESTS = CounterTally(
-    "authenticated_user_requests", "Requests of users, by a few kinds of users.", ("username",), registry=REGISTRY
+    "authenticated_user_requests",
+    "Requests of users, by a few kinds of users.",
+    ("username",),
+    registry=REGISTRY,
+    total=False,
 )
 AUTHORIZATION_DURATION = HistogramTally(
     "authorization_duration_seconds",

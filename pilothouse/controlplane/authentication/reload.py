@@ -14,7 +14,7 @@ from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import CounterTally
 from pilothouse.controlplane.authentication.configuration import read_authentication_configuration
 from pilothouse.controlplane.authentication.settings import AnonymousSettings
-from pilothouse.controlplane.reloaded_file import ReloadedFile
+from pilothouse.controlplane.reloaded_file import NotYet, ReloadedFile
 
 _SUCCESS_TTL = 10.0
 _KEYS_WITHIN = 60.0
@@ -30,8 +30,11 @@ RELOADS = CounterTally(
 class ConfiguredIssuers:
     """Requests never wait for an issuer that has not answered yet: its tokens are not good until it has."""
 
-    def __init__(self, issuers: Iterable[IssuerSettings], audiences: Sequence[str]) -> None:
-        """Raises ValueError."""
+    def __init__(
+        self, issuers: Iterable[IssuerSettings], audiences: Sequence[str], *, keys_within: float = _KEYS_WITHIN
+    ) -> None:
+        """Raises ValueError. New issuers are waited for as long as `keys_within`."""
+        self._keys_within = keys_within
         self._audiences = tuple(audiences)
         self._jwt = [JWTAuthenticator(each) for each in issuers]
         self._tokens = self._cached(self._jwt)
@@ -49,16 +52,16 @@ class ConfiguredIssuers:
             _cancel(self._fetching)
 
     async def replace(self, issuers: Iterable[IssuerSettings]) -> None:
-        """Raises ValueError where the keys of one do not come in time: all stays as it was."""
+        """Raises ValueError; NotYet where the keys of one do not come in time. All stays as it was then."""
         new = [JWTAuthenticator(each) for each in issuers]
         fetching = _fetch(new)
         try:
-            async with asyncio.timeout(_KEYS_WITHIN):
+            async with asyncio.timeout(self._keys_within):
                 for each in new:
                     await each.keys.initialized.wait()
         except TimeoutError:
             _cancel(fetching)
-            raise ValueError(next(each.keys.problem for each in new if not each.keys.ready)) from None
+            raise NotYet(next(each.keys.problem for each in new if not each.keys.ready)) from None
         _cancel(self._fetching)
         self._jwt, self._fetching, self._tokens = new, fetching, self._cached(new)
 
