@@ -17,6 +17,11 @@ from pilothouse.machinery.objects import Json
 Result: TypeAlias = StoredObject | Json
 """An object as it is stored, or one that was made for this answer (a Status, a Scale, a dry run)."""
 
+
+def object_of(result: Result) -> Json:
+    return result.parse() if isinstance(result, StoredObject) else result
+
+
 Validate: TypeAlias = Callable[[Json], Awaitable[None]]
 """Admission's last word on an object that is about to be created or deleted. Raises to refuse."""
 

@@ -11,7 +11,6 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import unchecked, unchecked_update
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json, name_of, namespace_of
@@ -31,7 +30,7 @@ class OwnAccess:
             found = await self.registry.get(self._context(namespace), name, GetOptions())
         except NotFound:
             return None
-        return found.parse() if isinstance(found, StoredObject) else found
+        return found.parse()
 
     async def list(self) -> list[Json]:
         """All objects in all namespaces."""

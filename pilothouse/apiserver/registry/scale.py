@@ -11,12 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest
+from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest, object_of
 from pilothouse.apiserver.registry.options import GetOptions, Preconditions
 from pilothouse.apiserver.registry.preconditions import failed_precondition
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.apply.fieldset import Path
 from pilothouse.machinery.apply.managed import InvalidManagedFields, set_entries
 from pilothouse.machinery.apply.scale import REPLICAS, to_parent, to_scale
@@ -137,7 +136,7 @@ class ScaleStore:
         return self._registry.resource.kind.api_version
 
     def _scale(self, result: Result) -> Json:
-        return self._scaling.scale_of(result.parse() if isinstance(result, StoredObject) else result)
+        return self._scaling.scale_of(object_of(result))
 
 
 def _validate(scale: Json) -> Errors:

@@ -23,7 +23,7 @@ from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.watcher import Watcher
 from pilothouse.apiserver.storage.interface import Store
-from pilothouse.apiserver.storage.object import ObjectCodec
+from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.views import storage_of
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json
@@ -57,7 +57,7 @@ class RegistryStore:
             trigger=resource.trigger_field,
         )
 
-    async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> Result:
+    async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> StoredObject:
         """Raises NotFound."""
         key = self.keys.object(ctx.namespace, name)
         version = options.resource_version

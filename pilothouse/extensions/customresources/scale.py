@@ -9,7 +9,6 @@ from pilothouse.apiserver.registry.interface import Result
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.scale import ScaleStore, Scaling
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.extensions.customresources.scaling import ScalePaths, WrongType, nested, set_nested
 from pilothouse.machinery.apply.managed import set_entries
 from pilothouse.machinery.dataclass import dataclass
@@ -65,8 +64,7 @@ class CustomResourceScaleStore(ScaleStore):
         self._paths = paths
 
     async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> Result:
-        result = await self._registry.get(ctx, name, options)
-        obj = result.parse() if isinstance(result, StoredObject) else result
+        obj = (await self._registry.get(ctx, name, options)).parse()
         scale = self._scaling.scale_of(obj)
         if nested(obj, self._paths.spec_replicas, int) is None:
             raise InternalError.of(f'the spec replicas field "{self._paths.spec_replicas}" does not exist')

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.core.nodes.resource import NODES
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.secrets import SECRETS
@@ -87,7 +86,7 @@ def kind_of(ref: Json) -> GroupVersionKind:
 
 async def _get(registry: RegistryStore, ctx: RequestContext, name: str) -> Json:
     result = await registry.get(replace(ctx, resource=registry.resource.group_resource), name, GetOptions())
-    return result.parse() if isinstance(result, StoredObject) else result
+    return result.parse()
 
 
 def _check_uid(kind: GroupVersionKind, ref: Json, found: Json) -> None:

@@ -10,10 +10,9 @@ from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.deletion import check_preconditions
-from pilothouse.apiserver.registry.interface import Result, Validate, unchecked, unchecked_update
+from pilothouse.apiserver.registry.interface import Result, Validate, object_of, unchecked, unchecked_update
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, Preconditions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.core.pods.binding import created
 from pilothouse.kube.core.pods.conditions import has_condition, set_condition
 from pilothouse.kube.core.pods.disruption_budgets import still_being_processed
@@ -111,8 +110,7 @@ class EvictionStorage:
             raise still_being_processed(name_of(budget)) from None
 
     async def _get(self, ctx: RequestContext, name: str) -> Json:
-        found = await self._pods.get(ctx, name, GetOptions())
-        return found.parse() if isinstance(found, StoredObject) else found
+        return (await self._pods.get(ctx, name, GetOptions())).parse()
 
     async def _delete(self, ctx: RequestContext, name: str, options: DeleteOptions) -> None:
         if not options.dry_run:
@@ -133,8 +131,8 @@ class EvictionStorage:
             set_condition(stored, "DisruptionTarget", "True", reason="EvictionByEvictionAPI", message=message)
             return stored
 
-        result = (await self._pods.update(ctx, name, unchecked_update(announced, WriteOptions()))).result
-        return resource_version_of(result.parse() if isinstance(result, StoredObject) else result)
+        updated = await self._pods.update(ctx, name, unchecked_update(announced, WriteOptions()))
+        return resource_version_of(object_of(updated.result))
 
 
 def _delete_options(eviction: Json, name: str, options: WriteOptions) -> DeleteOptions:

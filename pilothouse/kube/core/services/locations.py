@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.core.services.traits import ports_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, NotFound, ServiceUnavailable
@@ -92,5 +91,4 @@ def _from_anywhere(values: list[Json]) -> list[Json]:
 
 
 async def _get(registry: RegistryStore, ctx: RequestContext, name: str) -> Json:
-    found = await registry.get(ctx, name, GetOptions())
-    return found.parse() if isinstance(found, StoredObject) else found
+    return (await registry.get(ctx, name, GetOptions())).parse()

@@ -9,7 +9,6 @@ from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.core.pods.connect.addresses import is_global_unicast, port_number
 from pilothouse.kube.core.pods.connect.kubelet import KubeletAddress, Kubelets
 from pilothouse.kube.core.pods.containers import all_containers
@@ -26,8 +25,7 @@ class PodLocations:
 
     async def pod(self, ctx: RequestContext, name: str) -> Json:
         """Raises NotFound."""
-        found = await self._pods.get(ctx, name, GetOptions())
-        return found.parse() if isinstance(found, StoredObject) else found
+        return (await self._pods.get(ctx, name, GetOptions())).parse()
 
     async def log(
         self, pod: Json, container: str, parameters: Iterable[tuple[str, str]], *, verify: bool
