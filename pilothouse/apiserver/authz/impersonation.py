@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from pilothouse.apiserver.authn.service_accounts import NODE_NAME, group_names, service_account_name
 from pilothouse.apiserver.authn.user import (
     ALL_AUTHENTICATED,
     ALL_UNAUTHENTICATED,
@@ -24,32 +25,16 @@ from pilothouse.apiserver.authn.user import (
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision, forbidden
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden
-from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain
 
 _AUTHENTICATION = "authentication.k8s.io"
 _NODE_PREFIX = "system:node:"
-_ACCOUNT_PREFIX = "system:serviceaccount:"
 _NODES_GROUP = "system:nodes"
-_NODE_NAME_EXTRA = "authentication.kubernetes.io/node-name"
 _MANY = 4
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceAccountName:
-    namespace: str
-    name: str
 
 
 def node_name(username: str) -> str:
     """The node that a username stands for; empty where it is no node's."""
     return username.removeprefix(_NODE_PREFIX) if username.startswith(_NODE_PREFIX) else ""
-
-
-def service_account_name(username: str) -> ServiceAccountName | None:
-    namespace, _, name = username.removeprefix(_ACCOUNT_PREFIX).partition(":")
-    if not username.startswith(_ACCOUNT_PREFIX) or is_dns1123_label(namespace) or is_dns1123_subdomain(name):
-        return None
-    return ServiceAccountName(namespace, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +54,7 @@ def _only_name(wanted: User) -> bool:
 
 
 def _is_own_node(wanted: User, requestor: User) -> bool:
-    own = requestor.extra.get(_NODE_NAME_EXTRA, ())
+    own = requestor.extra.get(NODE_NAME, ())
     account = service_account_name(requestor.name)
     return _only_name(wanted) and account is not None and own == (node_name(wanted.name),)
 
@@ -125,7 +110,7 @@ class Impersonation:
             part, groups = replace(part, resource="nodes", name=shown), (_NODES_GROUP,)
         elif account is not None:
             part = replace(part, resource="serviceaccounts", namespace=account.namespace, name=account.name)
-            groups = groups or ("system:serviceaccounts", f"system:serviceaccounts:{account.namespace}")
+            groups = groups or group_names(account.namespace)
         await self._authorize(part)
         return groups
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.authn.service_accounts import group_names, user_name
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer
 from pilothouse.apiserver.authz.interface import Decision as Answered
@@ -74,5 +75,4 @@ def _user(subject: Subject) -> User:
         assert isinstance(subject.user, User)
         return subject.user
     namespace, name = subject.service_account
-    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", ALL_AUTHENTICATED)
-    return User(f"system:serviceaccount:{namespace}:{name}", groups=groups)
+    return User(user_name(namespace, name), groups=(*group_names(namespace), ALL_AUTHENTICATED))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.authn.service_accounts import PREFIX
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.machinery.objects import Json, name_of, uid_of
-
-_SERVICE_ACCOUNT = "system:serviceaccount:"
 
 
 class FlowSchema:
@@ -47,7 +46,7 @@ def _matches_subject(subject: Json, user: User) -> bool:
     account = subject.get("serviceAccount")
     if kind != "ServiceAccount" or account is None:
         return False
-    prefix = f"{_SERVICE_ACCOUNT}{account.get('namespace')}:"
+    prefix = f"{PREFIX}{account.get('namespace')}:"
     return user.name.startswith(prefix) if account.get("name") == "*" else user.name == prefix + str(account["name"])
 
 

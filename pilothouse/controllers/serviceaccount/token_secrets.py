@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 
+from pilothouse.apiserver.authn.service_accounts import user_name
 from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, uid_of
 
 TOKEN_TYPE = "kubernetes.io/service-account-token"
@@ -28,7 +29,7 @@ def legacy_claims(account: Json, secret: Json) -> Json:
     """All claims but the issuer's name."""
     namespace, name = namespace_of(account), name_of(account)
     return {
-        "sub": f"system:serviceaccount:{namespace}:{name}",
+        "sub": user_name(namespace, name),
         CLAIMED_NAMESPACE: namespace,
         CLAIMED_NAME: name,
         CLAIMED_UID: uid_of(account),

@@ -21,7 +21,7 @@ from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
-from pilothouse.kube.serviceaccount.getter import StoredObjects
+from pilothouse.kube.serviceaccount.getter import StoredTokenObjects
 from pilothouse.kube.serviceaccount.legacy import LegacyValidator, SecretUses
 from pilothouse.kube.serviceaccount.validator import Validator
 
@@ -34,7 +34,7 @@ def built_in_tokens(
     Raises ValueError when the token file makes no sense, OSError when it can not be read.
     """
     users = read_token_file(Path(options.token_auth_file)) if options.token_auth_file else {}
-    objects = StoredObjects(registries)
+    objects = StoredTokenObjects(registries)
     uses = SecretUses(OwnAccess(registries.open(SECRETS)))
     legacy = LegacyValidator(objects, uses, lookup=options.service_account_lookup)
     tokens: list[TokenAuthenticator] = [

@@ -21,7 +21,7 @@ from pilothouse.kube.admission.service_account.plugin import GetServiceAccount
 from pilothouse.kube.admission.stored_objects import StoredObjects
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage
 from pilothouse.kube.served import Registries
-from pilothouse.kube.serviceaccount.getter import StoredObjects as TokenObjects
+from pilothouse.kube.serviceaccount.getter import StoredTokenObjects
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -75,7 +75,7 @@ class PluginParts:
 
     @property
     def service_account(self) -> GetServiceAccount:
-        return TokenObjects(self.registries).service_account
+        return StoredTokenObjects(self.registries).service_account
 
     def groups(self) -> list[Json]:
         """What discovery says about every group there is at the moment."""

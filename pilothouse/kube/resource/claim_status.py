@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 
+from pilothouse.apiserver.authn.service_accounts import NODE_NAME, service_account_name
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision, forbidden
 from pilothouse.apiserver.registry.context import RequestContext
@@ -24,9 +25,6 @@ from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 from pilothouse.machinery.validation.names import is_dns1123_subdomain
-
-_NODE_NAME = "authentication.kubernetes.io/node-name"
-_SERVICE_ACCOUNT = "system:serviceaccount:"
 
 
 class ResourceClaimStatusStore(StatusStore):
@@ -123,7 +121,5 @@ def _allocated_node(status: Json) -> str:
 
 
 def _runs_on(user: User, node: str) -> bool:
-    names = user.extra.get(_NODE_NAME, ())
-    parts = user.name.removeprefix(_SERVICE_ACCOUNT).split(":")
-    is_account = user.name.startswith(_SERVICE_ACCOUNT) and len(parts) == 2 and all(parts)
-    return is_account and names == (node,) and not is_dns1123_subdomain(node)
+    is_account = service_account_name(user.name) is not None
+    return is_account and user.extra.get(NODE_NAME, ()) == (node,) and not is_dns1123_subdomain(node)

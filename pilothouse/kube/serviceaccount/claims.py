@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Sequence
 from datetime import datetime
 
+from pilothouse.apiserver.authn.service_accounts import user_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
 
@@ -67,7 +68,3 @@ def make_claims(
 def reference(obj: Json) -> Json:
     parts = {"name": name_of(obj), "uid": uid_of(obj)}
     return {name: value for name, value in parts.items() if value}
-
-
-def user_name(namespace: str, name: str) -> str:
-    return f"system:serviceaccount:{namespace}:{name}"

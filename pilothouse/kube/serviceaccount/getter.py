@@ -23,7 +23,7 @@ class TokenGetter(Protocol):
     async def node(self, name: str) -> Json | None: ...
 
 
-class StoredObjects:
+class StoredTokenObjects:
     def __init__(self, registries: Registries) -> None:
         self._registries = registries
 

@@ -11,6 +11,7 @@ import logging
 from datetime import timedelta
 
 from pilothouse.apiserver.authn.interface import NO_REMARKS, InvalidToken, TokenRemarks
+from pilothouse.apiserver.authn.service_accounts import group_names, user_name
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.controllers.serviceaccount.token_secrets import (
@@ -23,7 +24,6 @@ from pilothouse.controllers.serviceaccount.token_secrets import (
     refers_to,
 )
 from pilothouse.kube.parts import text
-from pilothouse.kube.serviceaccount.claims import user_name
 from pilothouse.kube.serviceaccount.getter import TokenGetter
 from pilothouse.kube.serviceaccount.metrics import AUTO_TOKENS, INVALID_AUTO_TOKENS, LEGACY_TOKENS, MANUAL_TOKENS
 from pilothouse.machinery.dataclass import dataclass
@@ -85,7 +85,7 @@ class LegacyValidator:
         namespace, name = claims[CLAIMED_NAMESPACE], claims[CLAIMED_NAME]
         if claims["sub"] != user_name(namespace, name):
             raise InvalidToken("sub claim is invalid")
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", ALL_AUTHENTICATED)
+        groups = (*group_names(namespace), ALL_AUTHENTICATED)
         return User(claims["sub"], uid=claims[CLAIMED_UID], groups=groups)
 
     async def validate(self, claims: Json, token: str) -> TokenRemarks:

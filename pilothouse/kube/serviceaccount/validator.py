@@ -8,9 +8,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from pilothouse.apiserver.authn.interface import NO_REMARKS, InvalidToken, TokenRemarks
+from pilothouse.apiserver.authn.service_accounts import group_names, user_name
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.kube.parts import part, text
-from pilothouse.kube.serviceaccount.claims import PRIVATE, user_name
+from pilothouse.kube.serviceaccount.claims import PRIVATE
 from pilothouse.kube.serviceaccount.getter import TokenGetter
 from pilothouse.kube.serviceaccount.metrics import STALE_TOKENS, VALID_TOKENS
 from pilothouse.machinery.dataclass import dataclass
@@ -100,7 +101,7 @@ def user_of(claims: Json) -> User:
     return User(
         user_name(namespace, text(account, "name")),
         uid=text(account, "uid"),
-        groups=("system:serviceaccounts", f"system:serviceaccounts:{namespace}", ALL_AUTHENTICATED),
+        groups=(*group_names(namespace), ALL_AUTHENTICATED),
         extra=_extra(claims),
     )
 

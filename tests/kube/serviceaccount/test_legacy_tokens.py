@@ -20,7 +20,7 @@ from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
 from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
-from pilothouse.kube.serviceaccount.getter import StoredObjects
+from pilothouse.kube.serviceaccount.getter import StoredTokenObjects
 from pilothouse.kube.serviceaccount.issuer import TokenIssuer
 from pilothouse.kube.serviceaccount.keys import SigningKey
 from pilothouse.kube.serviceaccount.legacy import LegacyValidator, SecretUses
@@ -74,7 +74,7 @@ async def tokens(tmp_path: Path) -> AsyncIterator[Tokens]:
     secrets, accounts = registries.open(SECRETS), registries.open(SERVICE_ACCOUNTS)
     for registry in (secrets, accounts):
         await registry.cacher.start()
-    validator = LegacyValidator(StoredObjects(registries), SecretUses(OwnAccess(secrets)))
+    validator = LegacyValidator(StoredTokenObjects(registries), SecretUses(OwnAccess(secrets)))
     config = ServiceAccountConfig(signing_key_file=key)
     authenticator = ServiceAccountTokenAuthenticator(config, validator, issuers=(LEGACY_ISSUER,))
     issuer = TokenIssuer(LEGACY_ISSUER, SigningKey(key))

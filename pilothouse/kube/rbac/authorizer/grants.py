@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from pilothouse.apiserver.authn.service_accounts import user_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, name_of, namespace_of
@@ -83,7 +84,7 @@ def _subject(subject: Json, namespace: str) -> Subject | None:
         return Subject(namespace, kind == "Group", name)
     home = subject.get("namespace") or namespace
     if kind == "ServiceAccount" and home:
-        return Subject(namespace, False, f"system:serviceaccount:{home}:{name}")
+        return Subject(namespace, False, user_name(home, name))
     return None
 
 

@@ -1,0 +1,33 @@
+"""Service accounts as users: what they are called, and which groups they are in."""
+
+from __future__ import annotations
+
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain
+
+PREFIX = "system:serviceaccount:"
+NODE_NAME = "authentication.kubernetes.io/node-name"
+"""The extra that says on which node a token is used."""
+_ALL = "system:serviceaccounts"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccountName:
+    namespace: str
+    name: str
+
+
+def user_name(namespace: str, name: str) -> str:
+    return f"{PREFIX}{namespace}:{name}"
+
+
+def group_names(namespace: str) -> tuple[str, ...]:
+    return _ALL, f"{_ALL}:{namespace}"
+
+
+def service_account_name(user: str) -> ServiceAccountName | None:
+    """Whose name it is; None where it is no service account's."""
+    namespace, _, name = user.removeprefix(PREFIX).partition(":")
+    if not user.startswith(PREFIX) or is_dns1123_label(namespace) or is_dns1123_subdomain(name):
+        return None
+    return ServiceAccountName(namespace, name)
