@@ -61,6 +61,12 @@ def test_with_too_many_ready_ones_no_others_are_left():
     assert not any(each.get("notReadyAddresses") for each in cut)
 
 
+def test_a_subset_of_which_nothing_is_left_goes():
+    cut = truncated([subset(1000, 0, 1), subset(1, 0, 2), subset(0, 5, 3)])
+    assert number_of_addresses(cut) == MAX_CAPACITY
+    assert [each["ports"] for each in cut] == [[{"port": 1}]]
+
+
 def test_versions_of_pods_make_no_difference():
     def at(version: str) -> list[Json]:
         target = {"kind": "Pod", "name": "a", "resourceVersion": version}

@@ -60,7 +60,7 @@ def truncated(subsets: list[Json]) -> list[Json]:
         left -= len(taken)
         rest = {field: value for field, value in each.items() if field not in (name, "notReadyAddresses")}
         cut.append(rest | ({name: taken} if taken else {}))
-    return cut
+    return [each for each in cut if number_of_addresses([each])]
 
 
 @dataclass(frozen=True, slots=True)
