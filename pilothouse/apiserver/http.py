@@ -35,7 +35,7 @@ class Request:
     method: str
     path: str
     query_string: str
-    headers: Headers
+    headers: Headers = field(repr=False)  # tokens are among them
     read_body: ReadBody
     scheme: str = "https"
     http_version: str = "1.1"
@@ -57,7 +57,7 @@ class Request:
     """Where the request is audited: what it and its answer look like is told to this."""
     _annotations: Annotations | None = None
     _query: dict[str, list[str]] | None = None
-    _headers: dict[bytes, bytes] | None = None
+    _headers: dict[bytes, bytes] | None = field(default=None, repr=False)
 
     @property
     def query(self) -> dict[str, list[str]]:
@@ -105,7 +105,7 @@ class Response:
     """One HTTP answer: whole bytes, a stream (each item is flushed as it comes), or an upgrade."""
 
     status: int
-    body: bytes | Stream = b""
+    body: bytes | Stream = field(default=b"", repr=False)  # may hold secrets
     headers: Headers = field(default_factory=list)
     upgrade: Upgrade | None = None
 

@@ -159,3 +159,11 @@ async def test_no_path_leads_astray(api: InProcessServer, parts: list[str], meth
     target = "/" + "/".join(parts)
     with bounded(2):
         check(await api(method, f"{target}?timeoutSeconds=-1", body))
+
+
+async def test_a_watch_that_asks_for_lists_gets_the_objects_as_they_are(api: InProcessServer) -> None:
+    await api.create("watched")
+    accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+    query = "watch=true&timeoutSeconds=1&fieldSelector=metadata.name=watched"
+    answer = await api("GET", f"{CONFIG_MAPS}?{query}", accept=accept)
+    assert [event["object"]["kind"] for event in answer.events] == ["ConfigMap"]

@@ -23,7 +23,8 @@ from pilothouse.apiserver.storage.cacher.watcher import Watcher as CacheWatcher
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.tallies import Labels
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import Expired, InternalError
+from pilothouse.machinery.errors import Expired, InternalError, NotAcceptable
+from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata
 
 
@@ -114,10 +115,17 @@ class _Converted:
         target = self.output.convert
         assert target is not None
         if target.kind != "Table":
-            return transform.single(self.request, self.scope, target, event.object)
+            return self._metadata(target, event)
         obj = self.scope.view.object(event.object)
         revision = {"resourceVersion": metadata(obj)["resourceVersion"]}
         headers, self.headers = self.headers, False
         if event.type is EventType.BOOKMARK:
             return transform.table(self.request, self.scope, target, [], revision, headers=headers)
         return transform.table(self.request, self.scope, target, [obj], revision, headers=headers)
+
+    def _metadata(self, target: GroupVersionKind, event: WatchEvent) -> Json:
+        """The object as it is where a list was asked for, which no event is."""
+        try:
+            return transform.single(self.request, self.scope, target, event.object)
+        except NotAcceptable:
+            return self.scope.view.object(event.object)

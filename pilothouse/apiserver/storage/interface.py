@@ -10,6 +10,7 @@ revision that created it and the one that last modified it. Keys sort by their U
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import field
 from typing import Protocol, TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
@@ -22,7 +23,7 @@ class Entry:
     """One key as one revision left it. `delete` answers the last value with `modified` set to the delete's revision."""
 
     key: str
-    value: bytes
+    value: bytes = field(repr=False)  # may hold secrets
     created: Revision
     modified: Revision
     stale: bool = False

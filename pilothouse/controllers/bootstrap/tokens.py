@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import field
 from datetime import datetime
 
 from pilothouse.controllers.context import Selection
@@ -19,7 +20,7 @@ _NAME = re.compile(r"bootstrap-token-([a-z0-9]{6})")
 @dataclass(frozen=True, slots=True)
 class BootstrapToken:
     id: str
-    secret: str
+    secret: str = field(repr=False)
 
 
 def signing_token(secret: Json, now: datetime) -> BootstrapToken | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import field
 from datetime import datetime
 
 from pilothouse.apiserver.authn.service_accounts import user_name
@@ -26,7 +27,7 @@ class Binding:
     """The object that a token dies with, and for a pod the node that it is on."""
 
     pod: Json | None = None
-    secret: Json | None = None
+    secret: Json | None = field(default=None, repr=False)
     node: Json | None = None
 
     @property

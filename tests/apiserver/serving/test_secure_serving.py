@@ -257,3 +257,12 @@ def test_files_that_do_not_load_are_an_error_at_the_start(pki: CertificatePaths,
     mixed = KeyPair(pki.serving_cert, pki.admin_key)
     with pytest.raises(OSError):
         SecureServing(SecureServingOptions(TlsFiles(mixed)))
+
+
+@pytest.mark.parametrize("alpn", ["http/1.1", "h2"])
+async def test_a_certificate_that_was_made_for_servers_identifies_no_client(pki: CertificatePaths, alpn: str) -> None:
+    async with serving(who, secure_options(pki)) as server:
+        context = client_context(pki, alpn=alpn, cert=pki.serving_cert, key=pki.serving_key)
+        client = await Http1Client.connect(server.port, context)
+        client.ask("/")
+        assert await client.end() == b""
