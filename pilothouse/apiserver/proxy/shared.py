@@ -17,7 +17,7 @@ class SharedConnections:
         self._tls = tls
         self._server_name = server_name
         self._connections: list[Http2BackendConnection] = []  # oldest first
-        self._dialing: asyncio.Task[bool] | None = None
+        self._dialing: asyncio.Task[Http2BackendConnection | None] | None = None
         self._closed = False
 
     async def take(self, target: Target, *, fresh: bool) -> BackendExchange | None:
@@ -25,22 +25,28 @@ class SharedConnections:
         connection fails with it, and nobody waits for one after the other."""
         since = asyncio.get_running_loop().time() if fresh else 0.0
         while (found := self._with_room(since)) is None:
-            if self._dialing is None:
-                self._dialing = asyncio.create_task(self._dial(target))
-                self._dialing.add_done_callback(self._dialed)
-            if not await asyncio.shield(self._dialing):
+            dialing = self._dialing
+            if dialing is None:
+                made = await asyncio.shield(self._begin_dialing(target))
+                return None if made is None else made.stream()  # with room or not: nobody dials twice
+            if await asyncio.shield(dialing) is None:
                 return None
         return found.stream()
 
-    async def _dial(self, target: Target) -> bool:
+    def _begin_dialing(self, target: Target) -> asyncio.Task[Http2BackendConnection | None]:
+        dialing = self._dialing = asyncio.create_task(self._dial(target))
+        dialing.add_done_callback(self._dialed)
+        return dialing
+
+    async def _dial(self, target: Target) -> Http2BackendConnection | None:
         made = await dial(target, self._tls, self._server_name)
         if isinstance(made, BackendConnection):
             made.close()
-            return False
+            return None
         self.add(made)
-        return True
+        return made
 
-    def _dialed(self, dialing: asyncio.Task[bool]) -> None:
+    def _dialed(self, dialing: asyncio.Task[Http2BackendConnection | None]) -> None:
         self._dialing = None
         if not dialing.cancelled():
             dialing.exception()  # nobody may be left to hear it

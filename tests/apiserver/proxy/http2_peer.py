@@ -65,6 +65,7 @@ class Http2Peer:
     conversations: list[Conversation] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    refusing: bool = False  # new connections are closed at once
     tasks: list[asyncio.Task[Any] | None] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -76,6 +77,8 @@ class Http2Peer:
         conversation = Conversation(wire, writer)
         self.conversations.append(conversation)
         conversation.flush()
+        if self.refusing:
+            writer.transport.abort()
         try:
             while data := await reader.read(1 << 16):
                 for event in wire.receive_data(data):

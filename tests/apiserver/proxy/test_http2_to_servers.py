@@ -131,6 +131,25 @@ async def test_many_requests_at_once_make_one_connection(peers: Peers) -> None:
         assert len(peer.conversations) == 2
 
 
+async def test_a_server_that_takes_nothing_is_an_error_and_not_a_loop(peers: Peers) -> None:
+    async with peers.running(answer_all) as (peer, pool, target):
+        assert await _whole(pool, target) == b"x"
+        peer.refusing = True
+        peer.conversations[0].writer.transport.abort()
+        assert isinstance(await _whole(pool, target), BackendFailed)
+        asking = [asyncio.create_task(_whole(pool, target)) for _ in range(5)]
+        async with asyncio.timeout(10):
+            assert all(isinstance(failed, BackendFailed) for failed in await asyncio.gather(*asking))
+        assert 2 <= len(peer.conversations) <= 6
+
+
+async def _whole(pool: ConnectionPool, target: Target) -> bytes | BackendFailed:
+    try:
+        return await read(await asked(pool, target))
+    except BackendFailed as error:
+        return error
+
+
 async def test_an_answer_that_nobody_reads_holds_only_itself_back(peers: Peers) -> None:
     def behave(conversation: Conversation, event: Any) -> None:
         if isinstance(event, h2.events.StreamEnded):
