@@ -26,6 +26,9 @@ from pilothouse.apiserver.storage.sqlite.state import State
 from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread, Outcome
 from pilothouse.machinery.dataclass import dataclass
 
+_MOST_TURNS = 16
+"""Of the event loop, for which a batch may grow while the disk has nothing to do."""
+
 # Why a write does not fit a state of its key; None if it fits.
 Check: TypeAlias = Callable[[Entry | None], StorageError | None]
 
@@ -97,9 +100,16 @@ class Pipeline:
         self._pending[key] = write
         if not self._queue and not self._running:
             # Not at once: the writes of other tasks that are about to run join the batch.
-            self._loop.call_soon(self._commit_next)
+            self._loop.call_soon(self._commit_grown, 1, _MOST_TURNS)
         self._queue.append(write)
         return write.done
+
+    def _commit_grown(self, size: int, turns: int) -> None:
+        """Waits a little longer as long as others join: a commit of few costs nearly as much as one of many."""
+        if len(self._queue) > size and turns:
+            self._loop.call_soon(self._commit_grown, len(self._queue), turns - 1)
+        else:
+            self._commit_next()
 
     def _commit_next(self) -> None:
         if self._queue and not self._running:
