@@ -12,6 +12,7 @@ from in_process import Answer
 _UPSTREAM_S_OWN = (
     "strconv.ParseUint: ",
     "target.",
+    "[target.",
     "failed to convert new object ",
     "failed to create typed patch object ",
     "failed to create manager for existing fields: ",
