@@ -9,7 +9,6 @@ from pilothouse.apiserver.authn.interface import (
     InvalidToken,
     TokenAuthenticator,
     TokenIdentity,
-    TokenRemarks,
 )
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Request
@@ -56,17 +55,18 @@ class BearerAuthenticator:
             found = await self._tokens.authenticate_token(token)
         except InvalidToken:
             raise Unauthorized from None
-        if found is None:
-            raise Unauthorized
-        if found.remarks is not NO_REMARKS:
-            pass_on(found.remarks, request)
-        return found.user
+        return user_of(found, request)
 
 
-def pass_on(remarks: TokenRemarks, request: Request) -> None:
-    request.warnings.extend(remarks.warnings)
-    for key, value in remarks.annotations:
-        request.annotate(key, value)
+def user_of(found: TokenIdentity | None, request: Request) -> User:
+    """What is remarked of the token goes on to the request. Raises Unauthorized for a token that nobody knows."""
+    if found is None:
+        raise Unauthorized
+    if found.remarks is not NO_REMARKS:
+        request.warnings.extend(found.remarks.warnings)
+        for key, value in found.remarks.annotations:
+            request.annotate(key, value)
+    return found.user
 
 
 def bearer_token(header: str) -> str:

@@ -34,6 +34,12 @@ class TokenIdentity:
     remarks: TokenRemarks = NO_REMARKS
 
 
+def accepted_audiences(own: tuple[str, ...], asked: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Of a token that is meant for the server's own audiences, whoever made it: those that were asked for, or None
+    where there is none."""
+    return own if asked is None else tuple(audience for audience in asked if audience in own) or None
+
+
 class InvalidToken(Exception):
     """A token of the authenticator's own kind that is not good; the arguments say why, one reason each."""
 

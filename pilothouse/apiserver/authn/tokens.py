@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pilothouse.apiserver.authn.interface import TokenIdentity
+from pilothouse.apiserver.authn.interface import TokenIdentity, accepted_audiences
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, API_SERVER_USER, SYSTEM_PRIVILEGED_GROUP, User
 
 
@@ -22,9 +22,8 @@ class StaticTokens:
         self._audiences = tuple(audiences)
 
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
-        wanted = self._audiences if audiences is None else tuple(audiences)
-        meant_for = tuple(audience for audience in wanted if audience in self._audiences)
-        if audiences is not None and not meant_for:
+        meant_for = accepted_audiences(self._audiences, audiences)
+        if meant_for is None:
             return None
         user = self._users.get(_digest(token))
         return None if user is None else TokenIdentity(user, meant_for)

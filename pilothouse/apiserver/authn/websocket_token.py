@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode
 from binascii import Error as Base64Error
 
-from pilothouse.apiserver.authn.bearer import pass_on
+from pilothouse.apiserver.authn.bearer import user_of
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenAuthenticator
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Request
@@ -41,10 +41,7 @@ class WebSocketTokenAuthenticator:
             found = await self._tokens.authenticate_token(token)
         except InvalidToken:
             raise Unauthorized from None
-        if found is None:
-            raise Unauthorized
-        pass_on(found.remarks, request)
-        return found.user
+        return user_of(found, request)
 
 
 def _protocols(request: Request) -> list[str]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from pilothouse.apiserver.authn.interface import TokenIdentity
+from pilothouse.apiserver.authn.interface import TokenIdentity, accepted_audiences
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.kube.parts import part, text
 from pilothouse.machinery.objects import Json, metadata
@@ -38,9 +38,8 @@ class BootstrapTokens:
 
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
         found = _TOKEN.fullmatch(token)
-        wanted = self._audiences if audiences is None else tuple(audiences)
-        meant_for = tuple(audience for audience in wanted if audience in self._audiences)
-        if found is None or (audiences is not None and not meant_for):
+        meant_for = accepted_audiences(self._audiences, audiences)
+        if found is None or meant_for is None:
             return None
         name = f"bootstrap-token-{found[1]}"
         secret = await self._get(NAMESPACE, name)

@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Sequence
 
-from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity
+from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity, accepted_audiences
 from pilothouse.apiserver.authn.jwt.claims import ClaimMapper
 from pilothouse.apiserver.authn.jwt.distributed_claims import DistributedClaims
 from pilothouse.apiserver.authn.jwt.key_set import DEFAULT_PACE, Pace, RemoteKeySet
@@ -60,9 +60,8 @@ class JWTAuthenticators:
         self._audiences = tuple(audiences)
 
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
-        wanted = self._audiences if audiences is None else tuple(audiences)
-        meant_for = tuple(audience for audience in wanted if audience in self._audiences)
-        if audiences is not None and not meant_for:
+        meant_for = accepted_audiences(self._audiences, audiences)
+        if meant_for is None:
             return None
         authenticator = self._by_issuer.get(unverified_issuer(token) or "")
         return None if authenticator is None else TokenIdentity(await authenticator.authenticate(token), meant_for)
