@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tls_backends import Pki, api_service, backend
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.cli.diagnosis.apiservice import APIServiceDoctor
+from pilothouse.cli.diagnosis.findings import Finding
 from pilothouse.cli.doctor import main
 from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.client.rest.client import RESTClient
@@ -68,6 +70,11 @@ async def _findings(client: RESTClient, name: str = "v1.example.com", proxy: Key
     return {each.step: f"{each.outcome}: {each.text}" for each in found if each.step != "apiservice"}
 
 
+async def _finding(client: RESTClient, step: str) -> Finding:
+    found = [finding async for finding in APIServiceDoctor(client).examine("v1.example.com")]
+    return next(each for each in found if each.step == step)
+
+
 async def discovery(request: Request) -> Response:
     return Response(200, orjson.dumps({"kind": "APIResourceList", "groupVersion": "example.com/v1", "resources": []}))
 
@@ -118,6 +125,41 @@ async def test_a_certificate_of_another_ca_or_for_another_name(client: RESTClien
         await _api_services(client).patch("v1.example.com", {"spec": {"caBundle": pki.ca_bundle}})
         found = (await _findings(client))["tls"]
         assert found.endswith("x509: certificate is not valid for web.default.svc")
+
+
+async def test_any_certificate_may_do_and_then_the_answer_still_counts(client: RESTClient, pki: Pki) -> None:
+    async def broken(request: Request) -> Response:
+        return Response(500, b"oh no")
+
+    async with backend(broken, pki) as server:
+        await _register(client, server.port, insecureSkipTLSVerify=True)
+        found = await _findings(client)
+    assert found["tls"].startswith("note: any certificate is taken")
+    assert found["discovery"].startswith("FAILED: ")
+    assert " answers 500 (" in found["discovery"]
+
+
+async def test_a_server_that_does_not_speak_tls(client: RESTClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer_plainly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    monkeypatch.setattr("pilothouse.cli.diagnosis.backend._TIMEOUT", 0.1)
+    async with await asyncio.start_server(answer_plainly, "127.0.0.1", 0) as plain:
+        await _register(client, plain.sockets[0].getsockname()[1], insecureSkipTLSVerify=True)
+        finding = await _finding(client, "tls")
+        assert finding.text.startswith("tls: ")
+        assert "speak TLS" in finding.advice
+    async with await asyncio.start_server(say_nothing, "127.0.0.1", 0) as silent:
+        port = silent.sockets[0].getsockname()[1]
+        await _api_services(client).patch("v1.example.com", {"spec": {"service": {"port": port}}})
+        finding = await _finding(client, "tls")
+        assert finding.text == "no handshake within 0.1 s"
+        assert "speak TLS" in finding.advice
 
 
 async def test_a_server_that_does_not_believe_the_aggregator(client: RESTClient, pki: Pki) -> None:

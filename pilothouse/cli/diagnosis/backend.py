@@ -13,11 +13,12 @@ from pilothouse.aggregator.availability.discovery_check import probe_status
 from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
 from pilothouse.apiserver.proxy.exchange import BackendFailed
 from pilothouse.apiserver.proxy.targets import Target, dial_problem
-from pilothouse.cli.diagnosis.findings import Finding, failed, note, ok
+from pilothouse.cli.diagnosis.findings import Finding, Outcome, failed, note, ok
 from pilothouse.machinery.dataclass import dataclass
 
 _TIMEOUT = 5.0
 _TRUST = "make spec.caBundle the CA of the server's certificate, and the certificate one for this name"
+_SPEAKS_TLS = "does the server speak TLS on this port, and does it still work?"
 _REFUSED = (
     "the server must believe front proxies of the CA in the ConfigMap extension-apiserver-authentication, "
     "and let system:masters read its discovery document"
@@ -36,14 +37,14 @@ class Backend:
         """Ends at the first thing that makes the next one pointless."""
         tcp = await self._tcp()
         yield tcp
-        if tcp.outcome != "ok":
+        if tcp.outcome is Outcome.FAILED:
             return
         shown = await self._certificate()
         if shown is not None:
             yield shown
         trusted = await self._trusted()
         yield trusted
-        if trusted.outcome == "ok":
+        if trusted.outcome is not Outcome.FAILED:
             yield await self._answer()
 
     async def _tcp(self) -> Finding:
@@ -79,8 +80,12 @@ class Backend:
             pool.give_back(target, await pool.take(replace(target, timeout=_TIMEOUT)))
         except TransportUnusable as error:
             return failed("tls", str(error), _TRUST)
-        except (OSError, TimeoutError) as error:
+        except ssl.SSLCertVerificationError as error:
             return failed("tls", dial_problem(error, target), f"{_TRUST}: {target.server_name}")
+        except TimeoutError:
+            return failed("tls", f"no handshake within {_TIMEOUT:g} s", _SPEAKS_TLS)
+        except OSError as error:
+            return failed("tls", dial_problem(error, target), _SPEAKS_TLS)
         if config.insecure:
             return note("tls", "any certificate is taken: spec.insecureSkipTLSVerify is set", "use spec.caBundle")
         return ok("tls", f"the certificate is good for {target.server_name}")
