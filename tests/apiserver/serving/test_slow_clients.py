@@ -105,13 +105,12 @@ async def test_a_connection_with_a_stream_is_not_idle(pki: CertificatePaths) -> 
         await release.wait()
         yield b"late"
 
-    limits = Limits(idle_timeout=0.02, header_timeout=0.02)
-    async with serving(answering(body), secure_options(pki), limits=limits) as server:
+    async with serving(answering(body), secure_options(pki), limits=Limits(idle_timeout=0.1)) as server:
         first = await Http1Client.connect(server.port, client_context(pki, alpn="http/1.1"))
-        second = await Http2Client.connect(server.port, client_context(pki, alpn="h2"))
         first.ask("/")
+        second = await Http2Client.connect(server.port, client_context(pki, alpn="h2"))
         stream = second.ask("/")
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.3)
         release.set()
         assert (await first.answer()).body == b"late"
         assert (await second.answer(stream)).body == b"late"
