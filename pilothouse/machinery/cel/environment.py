@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from pilothouse.machinery.cel.constants import complaints
 from pilothouse.machinery.cel.messages import descriptor_pool
 from pilothouse.machinery.cel.signatures import Signature, signatures
 from pilothouse.machinery.cel.wording import declarable_type, go_type, in_words_of_go
@@ -58,6 +59,8 @@ def compile_in(native_environment: Any, expression: str) -> Compiled:
         program = native_environment.compile(expression)
     except RuntimeError as error:
         raise CompilationFailed(in_words_of_go(str(error))) from None
+    if wrong := complaints(program, expression):
+        raise CompilationFailed("\n".join(wrong))
     native = program.return_type().name()
     return Compiled(go_type(native), declarable_type(native), program)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -27,7 +28,9 @@ Comprehension: iter_var=1 string, iter_range=2 Expr, accu_var=3 string, accu_ini
 loop_step=6 Expr, result=7 Expr, iter_var2=8 string
 Expr: id=2 int64, const_expr=3 Constant, ident_expr=4 Ident, select_expr=5 Select, call_expr=6 Call, \
 list_expr=7 CreateList, struct_expr=8 CreateStruct, comprehension_expr=9 Comprehension
-CheckedExpr: reference_map=2 ReferenceEntry*, type_map=3 TypeEntry*, expr=4 Expr
+PositionEntry: key=1 int64, value=2 int32
+SourceInfo: positions=4 PositionEntry*
+CheckedExpr: reference_map=2 ReferenceEntry*, type_map=3 TypeEntry*, expr=4 Expr, source_info=5 SourceInfo
 """
 ACCUMULATORS = ("__result__", "@result")
 """What the results of loops are called."""
@@ -51,6 +54,7 @@ class SyntaxTree:
         self.root = checked.expr
         self._references = {entry.key: entry.value for entry in checked.reference_map}
         self._types = {entry.key: entry.value for entry in checked.type_map}
+        self._positions: dict[int, int] = {entry.key: entry.value for entry in checked.source_info.positions}
 
     def uses(self, variable: str) -> bool:
         return any(reference.name == variable for reference in self._references.values())
@@ -71,10 +75,33 @@ class SyntaxTree:
     def type_of(self, expression: Any) -> Any:
         return self._types.get(expression.id)
 
+    def position(self, expression: Any) -> int:
+        """Where it begins, in characters from the start of the source."""
+        return self._positions.get(expression.id, 0)
+
+    def calls(self) -> Iterator[Any]:
+        """All calls of functions, the outer ones first."""
+        waiting = [self.root]
+        while waiting:
+            expression = waiting.pop()
+            if kind_of(expression) == "call_expr":
+                yield expression
+            waiting.extend(reversed(_parts(expression)))
+
 
 def kind_of(expression: Any) -> str:
     """Which of the kinds of expression it is; empty for none."""
     return next((kind for kind in _EXPRESSION_KINDS if expression.HasField(kind)), "")
+
+
+def _parts(message: Any) -> list[Any]:
+    """The expressions directly within one, or within what it is made of."""
+    found = []
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for each in value if field.is_repeated else (value,):
+                found += [each] if field.message_type.name == "Expr" else _parts(each)
+    return found
 
 
 def is_binding(loop: Any) -> bool:

@@ -136,6 +136,11 @@ def test_rules_must_compile_against_their_schema() -> None:
         f".rule: Invalid value: {printed('self.b == 1')}: compilation failed: ERROR: <input>:1:5: undefined field 'b'\n"
         " | self.b == 1\n | ....^"
     ]
+    pattern = "'a'.matches('(')"
+    assert rule_errors(obj, {"rule": pattern}) == [
+        f".rule: Invalid value: {printed(pattern)}: compilation failed: ERROR: <input>:1:13: "
+        "invalid matches argument\n | 'a'.matches('(')\n | ............^"
+    ]
     assert rule_errors(obj, {"rule": "self.a"}) == [
         f".rule: Invalid value: {printed('self.a')}: cel expression must evaluate to a bool"
     ]

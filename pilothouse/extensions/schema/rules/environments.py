@@ -12,14 +12,13 @@ from pilothouse.machinery.cel.declared import Declared
 from pilothouse.machinery.cel.environment import (
     BINDINGS,
     LIBRARIES,
-    CompilationFailed,
     Environment,
+    compile_in,
     declared_functions,
 )
 from pilothouse.machinery.cel.program import Program
 from pilothouse.machinery.cel.syntax import SyntaxTree
 from pilothouse.machinery.cel.typed import TypedPool
-from pilothouse.machinery.cel.wording import in_words_of_go
 from pilothouse.machinery.dataclass import dataclass
 
 _UNTYPED = Environment((("oldSelf", "dyn"), ("self", "dyn")), bindings=True)
@@ -39,10 +38,7 @@ class TypedEnvironment:
         if optional_old:
             # An optional cannot be declared from outside, so that an optional oldSelf may be anything.
             self._optional = env = self._optional or self._environment("dyn")
-        try:
-            return env.compile(expression)
-        except RuntimeError as error:
-            raise CompilationFailed(in_words_of_go(str(error))) from None
+        return compile_in(env, expression).program
 
     def _environment(self, old_type: str) -> Any:
         from cel_expr_python import cel
