@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from pilothouse.machinery.cel.complaint import Complaint
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.syntax import SyntaxTree, kind_of
 
@@ -13,14 +15,11 @@ _CHECKED = (*_EVALUATED, _PATTERN)
 _COST_LIMIT = 1_000_000
 
 
-def complaints(program: Any, source: str) -> list[str]:
-    """In the words of cel-go, in the order of the source."""
-    if not any(name in source for name in _CHECKED):
-        return []
-    tree = SyntaxTree(program)
-    wrong = [call for call in tree.calls() if call.call_expr.function in _CHECKED and not _is_good(tree, call)]
-    positions = {tree.position(call.call_expr.args[0]): call.call_expr.function for call in wrong}
-    return [_complaint(source, place, f"invalid {name} argument") for place, name in sorted(positions.items())]
+def wrong_constants(tree: SyntaxTree) -> Iterator[Complaint]:
+    for call in tree.calls():
+        name = call.call_expr.function
+        if name in _CHECKED and not _is_good(tree, call):
+            yield Complaint(tree.position(call.call_expr.args[0]), f"invalid {name} argument")
 
 
 def _is_good(tree: SyntaxTree, call: Any) -> bool:
@@ -44,10 +43,3 @@ def _can_be_evaluated(tree: SyntaxTree, call: Any) -> bool:
     except EvaluationFailed:
         return False
     return True
-
-
-def _complaint(source: str, position: int, problem: str) -> str:
-    line_start = source.rfind("\n", 0, position) + 1
-    line, column = source.count("\n", 0, position) + 1, position - line_start
-    text = source[line_start:].partition("\n")[0]
-    return f"ERROR: <input>:{line}:{column + 1}: {problem}\n | {text}\n | {'.' * column}^"

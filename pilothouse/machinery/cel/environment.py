@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from pilothouse.machinery.cel.constants import complaints
 from pilothouse.machinery.cel.messages import descriptor_pool
 from pilothouse.machinery.cel.signatures import Signature, signatures
+from pilothouse.machinery.cel.syntax import SyntaxTree
 from pilothouse.machinery.cel.wording import declarable_type, go_type, in_words_of_go
 from pilothouse.machinery.dataclass import dataclass
 
@@ -23,6 +24,7 @@ extensions:
 - name: two-var-comprehensions
 """
 BINDINGS = "- name: bindings\n"
+_HAS_LITERALS = re.compile(r"matches|duration|timestamp|[\[{]")
 
 
 class CompilationFailed(Exception):
@@ -59,10 +61,22 @@ def compile_in(native_environment: Any, expression: str) -> Compiled:
         program = native_environment.compile(expression)
     except RuntimeError as error:
         raise CompilationFailed(in_words_of_go(str(error))) from None
-    if wrong := complaints(program, expression):
-        raise CompilationFailed("\n".join(wrong))
+    _check_literals(program, expression)
     native = program.return_type().name()
     return Compiled(go_type(native), declarable_type(native), program)
+
+
+def _check_literals(program: Any, expression: str) -> None:
+    """What cel-go finds out after type checking, and the compiler here does not. Raises CompilationFailed."""
+    from pilothouse.machinery.cel.constants import wrong_constants
+    from pilothouse.machinery.cel.literals import mixed_literals
+
+    if not _HAS_LITERALS.search(expression):
+        return
+    tree = SyntaxTree(program)
+    complaints = sorted({*wrong_constants(tree), *mixed_literals(tree)})
+    if complaints:
+        raise CompilationFailed("\n".join(each.within(expression) for each in complaints))
 
 
 def environment(variables: Mapping[str, str], *, types: tuple[str, ...], fields: tuple[str, ...]) -> Environment:

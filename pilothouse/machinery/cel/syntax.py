@@ -86,7 +86,7 @@ class SyntaxTree:
             expression = waiting.pop()
             if kind_of(expression) == "call_expr":
                 yield expression
-            waiting.extend(reversed(_parts(expression)))
+            waiting.extend(reversed(parts(expression)))
 
 
 def kind_of(expression: Any) -> str:
@@ -94,13 +94,13 @@ def kind_of(expression: Any) -> str:
     return next((kind for kind in _EXPRESSION_KINDS if expression.HasField(kind)), "")
 
 
-def _parts(message: Any) -> list[Any]:
+def parts(message: Any) -> list[Any]:
     """The expressions directly within one, or within what it is made of."""
     found = []
     for field, value in message.ListFields():
         if field.message_type is not None:
             for each in value if field.is_repeated else (value,):
-                found += [each] if field.message_type.name == "Expr" else _parts(each)
+                found += [each] if field.message_type.name == "Expr" else parts(each)
     return found
 
 

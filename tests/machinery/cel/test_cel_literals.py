@@ -1,4 +1,4 @@
-"""Wrong constants are refused when an expression is compiled, at their place and in cel-go's words."""
+"""Wrong constants and mixed lists are refused when they are compiled, where they stand and in cel-go's words."""
 
 from __future__ import annotations
 
@@ -45,3 +45,33 @@ def test_all_wrong_constants_are_named_in_their_order() -> None:
         _ENVIRONMENT.compile("duration('b') < duration('c') || 'a'.matches('[')")
     assert str(refused.value).count("invalid duration argument") == 2
     assert str(refused.value).rindex("duration argument") < str(refused.value).index("matches argument")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "[1, 2, object.a].size() == {'a': [], 'b': [1]}.size()",
+        "'%s %d'.format(['a', 1]) == {1: 'a', 2: 'b'}[1]",
+        "[1, 2].map(x, [x, x + 1]).exists(y, y[0] in [1, 2])",
+    ],
+)
+def test_entries_of_one_type_or_of_any_are_taken(expression: str) -> None:
+    assert _ENVIRONMENT.compile(expression).type == "bool"
+
+
+@pytest.mark.parametrize(
+    ("expression", "complaint"),
+    [
+        (
+            "object.a in [1, 'a']",
+            "1:17: expected type 'int' but found 'string'\n | object.a in [1, 'a']\n | ................^",
+        ),
+        ("{'a': 1, 'b': [2]} == object", "1:15: expected type 'int' but found 'list(int)'"),
+        ("{'a': 1, 2: 2} == object", "1:10: expected type 'string' but found 'int'"),
+    ],
+)
+def test_entries_of_different_types_are_refused(expression: str, complaint: str) -> None:
+    with pytest.raises(CompilationFailed) as refused:
+        _ENVIRONMENT.compile(expression)
+    assert str(refused.value).startswith(f"ERROR: <input>:{complaint}")
+    assert str(refused.value).count("ERROR") == 1
