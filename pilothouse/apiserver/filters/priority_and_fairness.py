@@ -48,7 +48,7 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
             kind = reading if request.info.verb in READ_ONLY else writing
             kind.count += 1
             try:
-                if not flow.level.is_exempt and not pacer.begin():
+                if not flow.level.is_exempt and not pacer.begin(flow.entropy):
                     await pacer.wait(flow.level.line, flow.entropy, work.seats)
                 response = await handler(request)
             except BaseException:

@@ -4,6 +4,8 @@ All requests share one processor. One that begins runs until it waits for someth
 get in between; were all that have seats to begin at once, a newcomer would wait for all of them.
 
     limit 4, seats for all: 30 requests of flow A, then one of flow B     A A A A | B A A A | A A A A | …
+
+Each turn costs something by itself, so that as long as a flow is alone, more of its requests begin at once.
 """
 
 from __future__ import annotations
@@ -11,6 +13,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from heapq import heappop, heappush
+
+_ALONE = 4
+"""How many times as many begin at once while nobody else asks."""
+_REMEMBERED = 1000
+"""Turns for which a flow that asked once is not taken for gone."""
 
 
 class Line:
@@ -53,16 +60,25 @@ class Line:
 
 
 class Pacer:
-    """Lets `limit` requests begin in a turn. Those held back begin in the next turns; their levels take turns."""
+    """Lets `limit` requests begin in a turn, more while all are of one flow. Those held back begin in the next turns;
+    their levels take turns."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self._limits = (limit * _ALONE, limit)  # for a flow alone, and for several
+        self._flow = 0  # whose request came last
+        self._several = 0  # turns until the flow that asks is thought to be alone
         self._begun = 0
         self._turning = False
         self._lines: deque[Line] = deque()  # those in which somebody waits
 
-    def begin(self) -> bool:
+    @property
+    def _limit(self) -> int:
+        return self._limits[self._several > 0]
+
+    def begin(self, flow: int) -> bool:
         """Whether a request may begin in this turn; if so, it is counted. Others that wait to begin come first."""
+        if flow != self._flow:
+            self._flow, self._several = flow, _REMEMBERED
         if self._begun >= self._limit:
             return False
         self._begun += 1
@@ -80,6 +96,7 @@ class Pacer:
     def _turn(self) -> None:
         self._begun = 0
         self._turning = False
+        self._several = max(0, self._several - 1)
         while self._lines and self._begun < self._limit:
             line = self._lines.popleft()
             turn = line.next()

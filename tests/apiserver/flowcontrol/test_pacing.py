@@ -19,7 +19,7 @@ class Begun:
         self.order: list[str] = []
 
     async def one(self, name: str, line: Line, flow: int, weight: int = 1) -> None:
-        if not self._pacer.begin():
+        if not self._pacer.begin(flow):
             await self._pacer.wait(line, flow, weight)
         self.order.append(name)
 
@@ -63,3 +63,21 @@ async def test_whoever_goes_away_takes_no_turn():
     tasks[2].cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     assert begun.order == ["0", "3"]
+
+
+async def test_more_requests_of_a_flow_begin_at_once_when_nobody_else_has_asked_for_a_while():
+    begun, line = Begun(2), Line()
+    for _ in range(1001):
+        await begun.one("a", line, A)
+        await asyncio.sleep(0)
+    begun.order.clear()
+    tasks = [asyncio.ensure_future(begun.one("a", line, A)) for _ in range(40)]
+    await asyncio.sleep(0)
+    assert len(begun.order) == 8
+    await asyncio.gather(*tasks)
+    await begun.one("b", line, B)
+    begun.order.clear()
+    tasks = [asyncio.ensure_future(begun.one("a", line, A)) for _ in range(40)]
+    await asyncio.sleep(0)
+    assert len(begun.order) <= 2
+    await asyncio.gather(*tasks)
