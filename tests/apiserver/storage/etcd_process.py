@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -75,6 +76,8 @@ class EtcdProcess:
     def send(self, number: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(number)
+            if number is signal.SIGSTOP:  # of several threads, some may go on for a moment
+                os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
 
     def _timing(self) -> list[str]:
         """A member that is alone waits for one election timeout before it elects itself."""
