@@ -41,14 +41,14 @@ def with_priority_and_fairness(control: FlowControl) -> Filter:
             is_watch = request.info.verb == "watch"
             if not is_watch and is_long_running(request.info):
                 return await handler(request)
-            work = ONE_SEAT if flow.level.is_exempt else estimate(request, stats_of)
+            work = ONE_SEAT if flow.is_exempt else estimate(request, stats_of)
             ticket = Ticket(work.seats, flow.distinguisher, flow.schema.name, about=request)
             await _take_seats(flow, ticket, control.wait_limit)
             seats = _Seats(flow, ticket, work)
             kind = reading if request.info.verb in READ_ONLY else writing
             kind.count += 1
             try:
-                if not flow.level.is_exempt and not pacer.begin(flow.entropy):
+                if not flow.is_exempt and not pacer.begin(flow.entropy):
                     await pacer.wait(flow.level.line, flow.entropy, work.seats)
                 response = await handler(request)
             except BaseException:

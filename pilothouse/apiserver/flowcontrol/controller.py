@@ -36,11 +36,9 @@ class Flow:
     distinguisher: str
     entropy: int
     headers: tuple[tuple[bytes, bytes], ...]
-
-    @property
-    def labels(self) -> tuple[str, str]:
-        """Under which its requests are counted."""
-        return self.level.name, self.schema.name
+    labels: tuple[str, str]
+    """Under which its requests are counted."""
+    is_exempt: bool
 
 
 class FlowController:
@@ -97,7 +95,15 @@ class FlowController:
             (b"x-kubernetes-pf-flowschema-uid", schema.uid.encode()),
             (b"x-kubernetes-pf-prioritylevel-uid", level.uid.encode()),
         )
-        return Flow(schema, level, distinguisher, flow_hash(schema.name, distinguisher), headers)
+        return Flow(
+            schema,
+            level,
+            distinguisher,
+            flow_hash(schema.name, distinguisher),
+            headers,
+            labels=(level.name, schema.name),
+            is_exempt=level.is_exempt,
+        )
 
     @property
     def _catch_all(self) -> FlowSchema:
