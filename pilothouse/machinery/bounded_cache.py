@@ -43,7 +43,7 @@ def bounded_cache(*, entries: int, key_bytes: int) -> Callable[[Callable[P, V]],
             return remembered(*args) if sum(map(len, args)) <= key_bytes else compute(*args)
 
         calls: dict[int, Any] = {1: call_with_one, 2: call_with_two}
-        call = wraps(function)(calls.get(function.__code__.co_argcount, call_with_more))  # type: ignore[attr-defined]
+        call: Any = wraps(function)(calls.get(function.__code__.co_argcount, call_with_more))
         call.cache_clear, call.cache_info = remembered.cache_clear, remembered.cache_info
         return cast("Callable[P, V]", call)
 
