@@ -55,6 +55,8 @@ def _serve(options: CompletedOptions) -> int:
 
 
 def _announce(ready: Ready) -> None:
+    gc.freeze()  # what the start made stays, and need not be looked through for garbage again
+    gc.enable()
     from pilothouse.cli.version import version_line
 
     lines = [

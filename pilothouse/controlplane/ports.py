@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from pilothouse.apiserver.filters.chain import handler_chain, insecure_handler_chain
+from pilothouse.apiserver.filters.chain import insecure_handler_chain
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.serving.insecure import insecure_endpoint
 from pilothouse.apiserver.serving.limits import Limits
@@ -51,11 +51,12 @@ class Port:
         await self._server.shutdown(timeout)
 
 
-def open_ports(api: Handler, config: Config, secure: SecureServing) -> list[Port]:
-    """The secure port first. Raises ValueError for an insecure port that others could reach."""
+def open_ports(api: Handler, guarded: Handler, config: Config, secure: SecureServing) -> list[Port]:
+    """The secure port, which leads to the `guarded` API, first. Raises ValueError for an insecure port that others
+    could reach."""
     ports = [
         Port(
-            handler_chain(api, config.chain),
+            guarded,
             secure.endpoint,
             limits=_limits(config.options.secure_serving),
             listening=config.kube.address.listens_on,

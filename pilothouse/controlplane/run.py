@@ -1,4 +1,4 @@
-"""Runs the server: certificates and store → config → chain → prepare → serve, until a signal ends it.
+"""Runs the server: certificates and store → config → chain → prepare → serve, until it is told to stop.
 
 Whatever was opened is closed again, in reverse order, however the run ends.
 """
@@ -6,11 +6,12 @@ Whatever was opened is closed again, in reverse order, however the run ends.
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from pilothouse.apiserver.filters.chain import handler_chain
+from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.hooks import HookFailed
 from pilothouse.apiserver.server.run import RunConfig, Runner
 from pilothouse.apiserver.server.server import PreparedAPIServer
@@ -38,24 +39,33 @@ class Ready:
     kubeconfig: str
     data_dir: str
     storage: str
+    handler: Handler
+    """What the secure port leads to, for calls without a socket."""
 
 
 def run(options: CompletedOptions, ready: Callable[[Ready], None]) -> None:
-    """Returns after an orderly shutdown. Raises StartFailed."""
+    """Serve until a signal comes; return after an orderly shutdown. Raises StartFailed."""
     import uvloop
 
+    async def until_signal() -> None:
+        await serve(options, stop_on_signal(), ready)
+
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        try:
-            runner.run(_run(options, ready))
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else ""
-            raise StartFailed(f"{where}{error.strerror or error}") from error
-        except (CertificateError, DataDirInUse, HookFailed, StorageError, ValueError) as error:
-            raise StartFailed(str(error)) from error
+        runner.run(until_signal())
 
 
-async def _run(options: CompletedOptions, ready: Callable[[Ready], None]) -> None:
-    stop = stop_on_signal()
+async def serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
+    """Serve in this event loop until `stop` is set; return after an orderly shutdown. Raises StartFailed."""
+    try:
+        await _serve(options, stop, ready)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise StartFailed(f"{where}{error.strerror or error}") from error
+    except (CertificateError, DataDirInUse, HookFailed, StorageError, ValueError) as error:
+        raise StartFailed(str(error)) from error
+
+
+async def _serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
     async with AsyncExitStack() as opened:
         opened.callback(DataDir.open(Path(options.pilothouse.data_dir)).close)
         certificates = Certificates.ensure(options)
@@ -74,7 +84,9 @@ class Process:
         self._background = config.background
         self._certificates = certificates
         self._prepared = prepare(config)
-        self._ports = open_ports(self._prepared.server.handler, config, secure_serving(config.options, certificates))
+        api = self._prepared.server.handler
+        self._handler = handler_chain(api, config.chain)
+        self._ports = open_ports(api, self._handler, config, secure_serving(config.options, certificates))
 
     async def run(self, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
         """Raises StartFailed, HookFailed."""
@@ -101,11 +113,10 @@ class Process:
         await self._in_flight.wait(timeout)
 
     def _announce(self) -> Ready:
-        gc.freeze()  # what the start made stays, and need not be looked through for garbage again
-        gc.enable()
         self._write_kubeconfig()
         paths, etcd = self._options.pilothouse, self._options.etcd
-        return Ready(self._url, paths.kubeconfig_out, paths.data_dir, ", ".join(etcd.servers) or "sqlite")
+        storage = ", ".join(etcd.servers) or "sqlite"
+        return Ready(self._url, paths.kubeconfig_out, paths.data_dir, storage, self._handler)
 
     @property
     def _url(self) -> str:

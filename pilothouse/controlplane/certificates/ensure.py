@@ -38,7 +38,7 @@ def _make(paths: CertificatePaths, wanted: ServingNames) -> None:
     keep_signing_key(paths.service_account_key, paths.service_account_public_key)
 
     server = Profile("kube-apiserver", names=wanted)
-    admin = Profile("kubernetes-admin", organization="system:masters")
+    admin = Profile("kubernetes-admin", organizations=("system:masters",))
     proxy = Profile(FRONT_PROXY_CLIENT)
     serving = keep_certificate(server, ca, paths.serving_cert, paths.serving_key)
     issued = [

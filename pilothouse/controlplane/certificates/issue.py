@@ -39,7 +39,7 @@ class Profile:
     """What a certificate is for: a client's identity, or a server's names."""
 
     common_name: str
-    organization: str = ""
+    organizations: tuple[str, ...] = ()
     names: ServingNames | None = None
 
 
@@ -77,7 +77,7 @@ def new_authority(common_name: str, key: CertificateIssuerPrivateKeyTypes) -> x5
 def issue(profile: Profile, public: CertificatePublicKeyTypes, authority: Authority) -> x509.Certificate:
     assert authority.key is not None, "the caller checks that the authority can issue"
     purpose = ExtendedKeyUsageOID.SERVER_AUTH if profile.names else ExtendedKeyUsageOID.CLIENT_AUTH
-    subject = _subject(profile.common_name, profile.organization)
+    subject = _subject(profile.common_name, profile.organizations)
     builder = (
         _builder(subject, authority.certificate.subject, public, LEAF_LIFE)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -114,8 +114,8 @@ def _builder(
     )
 
 
-def _subject(common_name: str, organization: str = "") -> x509.Name:
-    attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)] if organization else []
+def _subject(common_name: str, organizations: tuple[str, ...] = ()) -> x509.Name:
+    attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, name) for name in organizations]
     return x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 

@@ -1,0 +1,15 @@
+"""What can go wrong before a test has its server."""
+
+from __future__ import annotations
+
+
+class StartError(Exception):
+    """The server did not start. The message has everything that is wrong with the flags, or why it could not go on.
+
+    >>> from pilothouse.testing import Server, StartError
+    >>> try:
+    ...     Server(authorization_mode="Nobody").start()
+    ... except StartError as error:
+    ...     print(error)
+    authorization-mode "Nobody" is not a valid mode
+    """

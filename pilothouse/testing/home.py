@@ -1,0 +1,58 @@
+"""Where a server of a test lives: a folder of its own, with a token that may do everything."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.testing.flags import Flag, command_line, defaults
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.http import Handler
+
+ADMIN = "pilothouse-testing"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """`arguments` start a server here. `scratch` is for what the test's clients need, and goes with the home."""
+
+    data_dir: Path
+    scratch: Path
+    token: str
+    arguments: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server is that is ready. `handler` is the server itself, where it runs in this event loop."""
+
+    url: str
+    kubeconfig: Path
+    handler: Handler | None = None
+
+
+@contextmanager
+def new_home(data_dir: Path | None, flags: Mapping[str, Flag]) -> Iterator[Home]:
+    """Make the home for as long as the block lasts; a `data_dir` that was given stays."""
+    with TemporaryDirectory(prefix="pilothouse-") as folder:
+        scratch, token = Path(folder), secrets.token_urlsafe(24)
+        home = data_dir or scratch / "data"
+        all_flags = {"data_dir": home, **dict(defaults(flags)), **flags}
+        all_flags.setdefault("kubeconfig_out", scratch / "admin.kubeconfig")
+        all_flags["token_auth_file"] = _token_file(scratch, token, str(flags.get("token_auth_file", "")))
+        yield Home(home, scratch, token, command_line(all_flags))
+
+
+def _token_file(folder: Path, token: str, given: str) -> Path:
+    """Write a token file with ours beside those that were given."""
+    file = folder / "tokens.csv"
+    file.touch(mode=0o600)
+    others = Path(given).read_text() if given else ""
+    file.write_text(f'{token},{ADMIN},{ADMIN},"system:masters"\n{others}')
+    return file

@@ -1,0 +1,75 @@
+"""The server in the event loop of the test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pilothouse.testing.api import API
+from pilothouse.testing.child_process import child_process
+from pilothouse.testing.errors import StartError
+from pilothouse.testing.flags import Flag
+from pilothouse.testing.home import Home, Place, new_home
+
+if TYPE_CHECKING:
+    from pilothouse.controlplane.options.completion import CompletedOptions
+
+
+@asynccontextmanager
+async def server(*, data_dir: Path | None = None, process: bool = False, **flags: Flag) -> AsyncIterator[API]:
+    """Run a whole API server for as long as the block lasts.
+
+    It is ready when the block begins and gone when it ends; nothing outside `data_dir`, or without one a temporary
+    folder, is touched. `flags` are those of `pilothouse serve`. With `process` the server runs in a process of its own.
+    Raises StartError with everything that is wrong with the flags.
+
+    >>> import asyncio
+    >>> from pilothouse.testing import server
+    >>> async def main() -> None:
+    ...     async with server() as api:
+    ...         print((await api.client().get_json("/version"))["major"])
+    >>> asyncio.run(main())
+    1
+    """
+    async with AsyncExitStack() as stack:
+        home = stack.enter_context(new_home(data_dir, flags))
+        place = await stack.enter_async_context(child_process(home) if process else in_this_loop(home))
+        opened = await stack.enter_async_context(AsyncExitStack())
+        yield API(place.url, place.kubeconfig, home.token, home, opened=opened, handler=place.handler)
+
+
+@asynccontextmanager
+async def in_this_loop(home: Home) -> AsyncIterator[Place]:
+    """Serve in this loop for as long as the block lasts. Raises StartError."""
+    from pilothouse.controlplane.errors import StartFailed
+    from pilothouse.controlplane.run import Ready, serve
+
+    stop, announced = asyncio.Event(), asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(serve(_options(home.arguments), stop, announced.set_result))
+    try:
+        await asyncio.wait((serving, announced), return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
+        ready: Ready = announced.result()
+        yield Place(ready.url, Path(ready.kubeconfig), ready.handler)
+        stop.set()
+        await serving
+    except StartFailed as error:
+        raise StartError(str(error)) from None
+    finally:
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+
+def _options(arguments: Sequence[str]) -> CompletedOptions:
+    from pilothouse.controlplane.flags.flagset import FlagError
+    from pilothouse.controlplane.options.completion import InvalidOptions, complete
+    from pilothouse.controlplane.options.options import Options
+
+    try:
+        return complete(Options.parse(arguments)).validate()
+    except (FlagError, InvalidOptions) as error:
+        raise StartError(str(error)) from None
