@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from in_process import InProcessServer, in_process_server
+from recorded import recorded
 
 from pilothouse.machinery.objects import Json
 
-FACTS = Path(__file__).parents[3] / "shared" / "facts" / "discovery.json"
+FACTS = recorded("facts") / "discovery.json"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 MISSING = frozenset(
@@ -25,8 +26,6 @@ MISSING = frozenset(
     }
 )
 """What this server does not serve."""
-
-pytestmark = pytest.mark.skipif(not FACTS.exists(), reason="the recorded discovery documents are not on this machine")
 
 
 @pytest.fixture

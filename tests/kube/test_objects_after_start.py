@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from in_process import InProcessServer, in_process_server
+from recorded import recorded
 
 from pilothouse.apiserver.server.hooks import run_pre_shutdown_hooks
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 
-FACTS = Path(__file__).parents[3] / "shared" / "facts" / "objects-after-start.json"
+FACTS = recorded("facts") / "objects-after-start.json"
 ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes"
 SLICE = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -50,10 +51,9 @@ def _by_name(objects: list[Json]) -> dict[str, Json]:
     return {"kube-system/apiserver-?" if "/apiserver-" in name else name: obj for name, obj in stable.items()}
 
 
-@pytest.mark.skipif(not FACTS.exists(), reason="the recorded objects are not on this machine")
 async def test_what_kube_apiserver_has_is_there_and_says_the_same(api: InProcessServer) -> None:
-    for path, recorded in json.loads(FACTS.read_text()).items():
-        wanted, found = _by_name(recorded), _by_name((await api("GET", path)).json["items"])
+    for path, objects in json.loads(FACTS.read_text()).items():
+        wanted, found = _by_name(objects), _by_name((await api("GET", path)).json["items"])
         assert wanted.keys() <= found.keys(), path
         for name, obj in wanted.items():
             given = found[name]
@@ -83,8 +83,5 @@ async def test_a_restart_changes_nothing_but_the_lease(tmp_path: Path) -> None:
 
 async def test_the_hooks_have_the_names_of_kube_apiserver(api: InProcessServer) -> None:
     names = [hook.name for hook in api.generic.post_start_hooks()]
-    health = FACTS.with_name("health-checks.json")
-    if not health.exists():
-        pytest.skip("the recorded checks are not on this machine")
-    known = json.loads(health.read_text())["/readyz"]
+    known = json.loads(FACTS.with_name("health-checks.json").read_text())["/readyz"]
     assert {f"[+]poststarthook/{name} ok" for name in names} <= set(known)

@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 from in_process import InProcessServer, in_process_server
+from recorded import recorded
 
 from pilothouse.apiserver.endpoints.serializers.registry import JSON, PROTOBUF
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
@@ -16,11 +17,9 @@ from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.protobuf import codec
 
-VECTORS = Path(__file__).parents[3] / "shared" / "protobuf-vectors"
+VECTORS = recorded("protobuf-vectors")
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 MEDIA = PROTOBUF.media_type
-
-needs_vectors = pytest.mark.skipif(not VECTORS.exists(), reason=f"no protobuf vectors in {VECTORS}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,6 @@ def _vector(kind: GroupVersionKind, suffix: str) -> bytes:
     return (VECTORS / f"{kind.group or 'core'}.{kind.version}.{kind.kind}{suffix}").read_bytes()
 
 
-@needs_vectors
 async def test_every_kind_that_can_be_created_is_read_and_written_as_upstream_does(api: InProcessServer) -> None:
     kinds = {each.kind for each in await _endpoints(api) if _is_created(each)}
     assert len(kinds) > 60
@@ -85,7 +83,6 @@ async def test_every_kind_that_can_be_created_is_read_and_written_as_upstream_do
         assert decoded.obj == TypedDecoder(kind).decode(JSON, text, strict=False).obj, kind
 
 
-@needs_vectors
 async def test_a_server_takes_every_kind_as_protobuf_and_answers_in_it(api: InProcessServer) -> None:
     for endpoint in await _endpoints(api):
         kind = endpoint.kind

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from rbac_store import RBACStore, allow, rbac_store, role, user
+from recorded import recorded
 
 from pilothouse.kube.rbac.bootstrap.tables import AUTO_UPDATE, bootstrap_objects
 from pilothouse.machinery.objects import Json, metadata
 
-FACTS = Path(__file__).parents[4] / "shared" / "facts" / "rbac-bootstrap.json"
+FACTS = recorded("facts") / "rbac-bootstrap.json"
 PLURALS = {
     "clusterroles": "ClusterRole",
     "clusterrolebindings": "ClusterRoleBinding",
@@ -47,7 +48,6 @@ def _flat(obj: Json) -> Json:
     return flat | meta
 
 
-@pytest.mark.skipif(not FACTS.exists(), reason="the recorded objects are not on this machine")
 @pytest.mark.parametrize("plural", PLURALS)
 async def test_a_new_cluster_has_what_kube_apiserver_makes(rbac: RBACStore, plural: str) -> None:
     found = {(obj.get("namespace"), obj["name"]): obj for obj in map(_flat, await rbac.access(PLURALS[plural]).list())}

@@ -1,27 +1,22 @@
-"""Every built-in kind with every field set, against the bytes that upstream's own encoder wrote.
-
-The vectors lie beside the repository; where they are missing the tests are skipped.
-"""
+"""Every built-in kind with every field set, against the bytes that upstream's own encoder wrote."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import orjson
 import pytest
+from recorded import recorded
 
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.protobuf.codec import decode, encode, encode_raw, gvk_of, list_raw, supports
 from pilothouse.machinery.protobuf.envelope import envelope
 
-VECTORS = Path(__file__).parents[4] / "shared" / "protobuf-vectors"
+VECTORS = recorded("protobuf-vectors")
 NAMES = sorted(path.stem for path in VECTORS.glob("*.json"))
-pytestmark = pytest.mark.skipif(not NAMES, reason=f"no protobuf vectors in {VECTORS}")
 WATCH_EVENT = GroupVersionKind("", "v1", "WatchEvent")
 NO_KIND = GroupVersionKind("", "", "")
 
 
-@pytest.mark.parametrize("name", NAMES or ["none"])
+@pytest.mark.parametrize("name", NAMES)
 def test_an_object_with_every_field_set_is_written_and_read_as_upstream_does(name: str) -> None:
     obj = orjson.loads((VECTORS / f"{name}.json").read_bytes())
     data = (VECTORS / f"{name}.pb").read_bytes()

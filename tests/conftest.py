@@ -1,0 +1,36 @@
+"""Runs in CI fail when a test is skipped for a reason that is not in the list: nobody reads what was left out."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from kubectl import MISSING
+
+ALLOWED_SKIPS = {
+    MISSING: "kubectl cannot be installed by pip",
+    "this store may leave a request for progress unanswered": "the etcd that PyPI has is 3.5.1",
+    "this user may not mount file systems": "a full disk is a small file system of its own",
+    "this machine has no IPv6": "a machine's network is its own",
+    "this machine has only a loopback address": "a machine's network is its own",
+}
+"""Reasons that tests give, and why a run without them is still a run."""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for reason in _unexpected(terminalreporter):
+        terminalreporter.write_line(f"skipped, though nothing allows it in CI: {reason}", red=True)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.getplugin("terminalreporter")
+    if reporter is not None and _unexpected(reporter) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _unexpected(reporter: pytest.TerminalReporter) -> list[str]:
+    if not os.environ.get("CI"):
+        return []
+    skipped = (report.longrepr for report in reporter.stats.get("skipped", []))
+    reasons = (longrepr[2].removeprefix("Skipped: ") for longrepr in skipped if isinstance(longrepr, tuple))
+    return [reason for reason in reasons if reason not in ALLOWED_SKIPS]
