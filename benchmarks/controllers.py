@@ -19,7 +19,7 @@ from pathlib import Path
 from time import perf_counter
 
 from pilothouse.client.config.kubeconfig import load_kubeconfig
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest.options import DeleteOptions, ListOptions
 from pilothouse.client.rest.resource import ResourceClient
@@ -62,7 +62,7 @@ KINDS: list[tuple[str, str, Json]] = [
 
 @dataclass(frozen=True)
 class Server:
-    client: RESTClient
+    client: Client
     pid: int
 
     @property
@@ -123,7 +123,7 @@ async def collected(objects: ResourceClient, policy: str, number: int) -> float:
     return perf_counter() - began
 
 
-async def emptied(client: RESTClient) -> float:
+async def emptied(client: Client) -> float:
     namespaces = client.resource("v1", "namespaces")
     await namespaces.create({"metadata": {"name": "full"}})
     wanted = [(KINDS[number % len(KINDS)], f"n{number}") for number in range(IN_A_NAMESPACE)]

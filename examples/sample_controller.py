@@ -19,7 +19,7 @@ from pilothouse.client.controller.enqueue import enqueue_keys, enqueue_owner
 from pilothouse.client.controller.runner import Controller
 from pilothouse.client.events.event import NORMAL, WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.names import GroupVersionResource
@@ -65,7 +65,7 @@ class ResourceExists(Exception):
 
 
 class FooController:
-    def __init__(self, client: RESTClient, factory: SharedInformerFactory, recorder: EventRecorder) -> None:
+    def __init__(self, client: Client, factory: SharedInformerFactory, recorder: EventRecorder) -> None:
         self._client = client
         self._recorder = recorder
         self._foos, self._deployments = factory.lister(FOOS), factory.lister(DEPLOYMENTS)

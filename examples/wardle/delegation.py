@@ -20,7 +20,7 @@ from pilothouse.apiserver.authn.union import UnionAuthenticator
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.authn.x509 import X509Authenticator
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.machinery.objects import Json
 
 _PUBLIC = ("/healthz", "/livez", "/readyz")
@@ -32,7 +32,7 @@ _MOST_KEPT = 4096
 class ClusterTrust:
     """The ConfigMap that says whom the cluster believes, as files, which is what TLS reads. They are followed."""
 
-    client: RESTClient
+    client: Client
     folder: Path
     headers: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -67,7 +67,7 @@ class ClusterTrust:
 
 @dataclass(frozen=True)
 class ReviewedTokens:
-    client: RESTClient
+    client: Client
 
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
         review = {"spec": {"token": token, "audiences": list(audiences or ())}}
@@ -83,7 +83,7 @@ class ReviewedTokens:
 class SubjectAccessReviews:
     """Is an Authorizer. Masters may do everything, and everybody may see whether this server is well."""
 
-    def __init__(self, client: RESTClient) -> None:
+    def __init__(self, client: Client) -> None:
         self._reviews = client.resource("authorization.k8s.io/v1", "subjectaccessreviews")
         self._kept: dict[str, tuple[float, Answer]] = {}
 

@@ -24,7 +24,7 @@ from pilothouse.aggregator.autoregister_decisions import (
 )
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.client.controller.runner import Controller
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.machinery.dataclass import dataclass
@@ -74,7 +74,7 @@ class AutoRegisterController:
     _synced_successfully: set[str]
     _api_services_at_start: frozenset[str]  # the APIServices that existed when the controller started
 
-    def __init__(self, api_services: Lister, client: RESTClient) -> None:
+    def __init__(self, api_services: Lister, client: Client) -> None:
         self._api_services = api_services
         self._client = client.for_resource(GROUP_VERSION.resource(API_SERVICES.names.plural))
         self._api_services_to_sync = {}

@@ -31,14 +31,14 @@ from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer, PreparedAPIServer
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class AggregatorConfig:
     generic: GenericConfig
-    client: RESTClient
+    client: Client
     """The loopback client: what the controllers do, they do through the whole chain."""
     definitions: CustomResourceDefinitions | None = None
     """None where their API is turned off."""

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pilothouse.client.config.model import ClientConfig
 from pilothouse.client.discovery import DiscoveryClient
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest.options import DeleteOptions, ListOptions, PatchType, WriteOptions
 from pilothouse.client.rest.resource import ALL, DELETE, WRITE, ResourceClient
@@ -32,7 +32,7 @@ class BlockingClient:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="pilothouse-client", daemon=True)
         self._thread.start()
-        self._client: RESTClient = self.run(_connected(config))
+        self._client: Client = self.run(_connected(config))
         self._mapper = RESTMapper(DiscoveryClient(self._client))
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -125,7 +125,7 @@ class BlockingResource:
         return self._client.run(self._resource.delete_collection(options, selection))
 
 
-async def _connected(config: ClientConfig) -> RESTClient:
+async def _connected(config: ClientConfig) -> Client:
     return connect(config)
 
 

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import field
 
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound, StatusError
@@ -76,7 +76,7 @@ class ServerResources:
 
 
 class DiscoveryClient:
-    def __init__(self, client: RESTClient) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
         self._found: ServerResources | None = None
 

@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 from pilothouse.client.discovery import APIResource, DiscoveryClient
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import PilothouseError
 from pilothouse.machinery.names import GroupKind, GroupVersionKind, GroupVersionResource
 
 
-class NoMatch(LookupError):
+class NoMatch(PilothouseError, LookupError):
     """The server has nothing of that name."""
 
 

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from pilothouse.client.cache.informer_factory import SharedInformerFactory
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import REAL_CLOCK, Clock
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.endpointslice.config import EndpointConfig
 from pilothouse.controllers.resourcequota.evaluator import Evaluators
@@ -72,7 +72,7 @@ class ControllerConfig:
 
 @dataclass(frozen=True, slots=True)
 class ControllerContext:
-    client: RESTClient
+    client: Client
     """Calls the whole chain in this process, with every right."""
     registry: CollectorRegistry
     """Where queues and controllers show their metrics."""

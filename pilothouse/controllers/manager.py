@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.leaderelection.elector import ElectionTimes, LeaderElector
 from pilothouse.client.leaderelection.lease_lock import LeaseLock
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.wait import Backoff
 from pilothouse.controllers.context import ControllerConfig, ControllerContext
 from pilothouse.controllers.descriptors import ControllerDescriptor
@@ -42,7 +42,7 @@ class Election:
 class ControllerManager:
     def __init__(
         self,
-        client: RESTClient,
+        client: Client,
         controllers: Sequence[ControllerDescriptor],
         *,
         registry: CollectorRegistry,

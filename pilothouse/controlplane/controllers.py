@@ -12,7 +12,7 @@ from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.client.clock import cancelled
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.controllers.descriptors import ControllerDescriptor, enabled
 from pilothouse.controlplane.options.completion import CompletedOptions
 
@@ -24,7 +24,7 @@ PROGRAM = "kube-controller-manager"
 """The name under which managedFields record what they change."""
 
 
-def install_controllers(server: GenericAPIServer, options: CompletedOptions, client: RESTClient) -> None:
+def install_controllers(server: GenericAPIServer, options: CompletedOptions, client: Client) -> None:
     """Nothing is added to a server that runs no controller."""
     if enabled(options.controllers.controllers):
         controllers = _Controllers(server, options, client)
@@ -33,7 +33,7 @@ def install_controllers(server: GenericAPIServer, options: CompletedOptions, cli
 
 
 class _Controllers:
-    def __init__(self, server: GenericAPIServer, options: CompletedOptions, client: RESTClient) -> None:
+    def __init__(self, server: GenericAPIServer, options: CompletedOptions, client: Client) -> None:
         self._ready = server.lifecycle.has_been_ready
         self._options, self._all_options = options.controllers, options
         self._client = client

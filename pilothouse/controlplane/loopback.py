@@ -11,7 +11,7 @@ from pilothouse.apiserver.filters.chain import ChainConfig, loopback_handler_cha
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.server.version import GIT_VERSION
 from pilothouse.apiserver.serving.asgi import AsgiApp
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import loopback
 
 
@@ -20,9 +20,9 @@ class Loopback:
         self._chain = chain
         self._bound = asyncio.Event()
         self._handler: Handler | None = None
-        self.client: RESTClient = self.client_named("kube-apiserver")
+        self.client: Client = self.client_named("kube-apiserver")
 
-    def client_named(self, program: str) -> RESTClient:
+    def client_named(self, program: str) -> Client:
         """One whose changes are recorded in managedFields under this name."""
         return loopback(AsgiApp(self), user_agent=f"{program}/{GIT_VERSION}", on_warning=_ignore)
 

@@ -21,7 +21,7 @@ from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.apiserver.webhook.credentials import anonymous
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.kube.admission.plugin_parts import AdmissionConfig, PluginParts
 from pilothouse.kube.admission.plugins import admission_plugins
 from pilothouse.kube.bootstrap.address import PublicAddress, kubernetes_service_ip
@@ -83,7 +83,7 @@ class KubeConfig:
 class KubeServer:
     """Installs every group, and keeps the watch caches of their resources running."""
 
-    def __init__(self, config: KubeConfig, *, delegate: Handler, client: RESTClient | None = None) -> None:
+    def __init__(self, config: KubeConfig, *, delegate: Handler, client: Client | None = None) -> None:
         """`client`: to the whole chain of servers."""
         self.config = config
         self.generic = config.generic.new_server("kube-apiserver", delegate)
@@ -102,7 +102,7 @@ class KubeServer:
         self._keep_caches()
         self._bootstrap(legacy).install(self.generic)
 
-    def _plugins(self, legacy: LegacyRESTStorage, client: RESTClient | None) -> list[Plugin]:
+    def _plugins(self, legacy: LegacyRESTStorage, client: Client | None) -> list[Plugin]:
         generic = self.config.generic
         credentials = self.config.admission.webhook_credentials
         webhooks = {

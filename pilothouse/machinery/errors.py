@@ -19,7 +19,16 @@ from pilothouse.machinery.objects import Json
 NO_RESOURCE = GroupResource("", "")
 
 
-class StatusError(Exception):
+class PilothouseError(Exception):
+    """The root of all errors that the library raises on purpose.
+
+    >>> from pilothouse.errors import ConfigError, NotFound, PilothouseError
+    >>> issubclass(NotFound, PilothouseError) and issubclass(ConfigError, PilothouseError)
+    True
+    """
+
+
+class StatusError(PilothouseError):
     """A failure that travels as a Status object. `details` is left out of the Status when it is None."""
 
     reason: ClassVar[str] = ""

@@ -14,7 +14,7 @@ from pilothouse.testing.answer import Answer
 if TYPE_CHECKING:
     from pilothouse.apiserver.http import Handler
     from pilothouse.client.blocking import BlockingClient
-    from pilothouse.client.rest.client import RESTClient
+    from pilothouse.client.rest.client import Client
     from pilothouse.client.rest.transport import HttpResponse, Transport
 
 _JSON = "application/json"
@@ -40,18 +40,18 @@ class API(Access):
     """The server itself, where it runs in this event loop."""
     _transport: Transport | None = field(default=None, init=False, repr=False)
 
-    def client(self, *, in_process: bool = False) -> RESTClient:
+    def client(self, *, in_process: bool = False) -> Client:
         """Return a client of this user, which is closed with the server.
 
         With `in_process` its requests go through every filter, but no socket. Raises ValueError where that cannot be:
         for a server in another process, and for users of `as_user`, who are known by their certificates.
         """
-        from pilothouse.client.rest.client import RESTClient
+        from pilothouse.client.rest.client import Client
         from pilothouse.client.rest.connect import connect
 
         if in_process and not self._is_at_hand:
             raise ValueError("only the administrator of a server in this event loop can do without a socket")
-        client = RESTClient(self._call_transport()) if in_process else connect(self.config())
+        client = Client(self._call_transport()) if in_process else connect(self.config())
         self.opened.push_async_callback(client.close)
         return client
 

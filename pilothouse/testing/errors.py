@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pilothouse.machinery.errors import PilothouseError
 
-class StartError(Exception):
+
+class StartError(PilothouseError):
     """The server did not start. The message has everything that is wrong with the flags, or why it could not go on.
 
     >>> from pilothouse.testing import Server, StartError

@@ -17,7 +17,7 @@ from pilothouse.cli.diagnosis.apiservice import APIServiceDoctor
 from pilothouse.cli.diagnosis.findings import Finding
 from pilothouse.cli.doctor import main
 from pilothouse.client.config.kubeconfig import load_kubeconfig
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.machinery.errors import NotFound
@@ -32,7 +32,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
 
 
 @pytest.fixture
-async def client(cluster: ServeProcess) -> AsyncIterator[RESTClient]:
+async def client(cluster: ServeProcess) -> AsyncIterator[Client]:
     """No APIService and no Service of another test is left."""
     async with connect(load_kubeconfig(cluster.data_dir / "admin.kubeconfig")) as made:
         for resource, name in ((_api_services(made), "v1.example.com"), (_services(made), "web")):
@@ -48,15 +48,15 @@ def pki(tmp_path: Path) -> Pki:
     return Pki.make(tmp_path / "pki")
 
 
-def _api_services(client: RESTClient) -> ResourceClient:
+def _api_services(client: Client) -> ResourceClient:
     return client.resource("apiregistration.k8s.io/v1", "apiservices")
 
 
-def _services(client: RESTClient) -> ResourceClient:
+def _services(client: Client) -> ResourceClient:
     return client.resource("v1", "services", namespace="default")
 
 
-async def _register(client: RESTClient, port: int, **spec: object) -> None:
+async def _register(client: Client, port: int, **spec: object) -> None:
     await _services(client).create(
         {"metadata": {"name": "web"}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
     )
@@ -64,13 +64,13 @@ async def _register(client: RESTClient, port: int, **spec: object) -> None:
     await _api_services(client).create(obj)
 
 
-async def _findings(client: RESTClient, name: str = "v1.example.com", proxy: KeyPair | None = None) -> dict[str, str]:
+async def _findings(client: Client, name: str = "v1.example.com", proxy: KeyPair | None = None) -> dict[str, str]:
     """By step, without the steps about the condition, which another part keeps."""
     found = [finding async for finding in APIServiceDoctor(client, proxy).examine(name)]
     return {each.step: f"{each.outcome}: {each.text}" for each in found if each.step != "apiservice"}
 
 
-async def _finding(client: RESTClient, step: str) -> Finding:
+async def _finding(client: Client, step: str) -> Finding:
     found = [finding async for finding in APIServiceDoctor(client).examine("v1.example.com")]
     return next(each for each in found if each.step == step)
 
@@ -79,18 +79,18 @@ async def discovery(request: Request) -> Response:
     return Response(200, orjson.dumps({"kind": "APIResourceList", "groupVersion": "example.com/v1", "resources": []}))
 
 
-async def test_an_apiservice_that_does_not_exist(client: RESTClient) -> None:
+async def test_an_apiservice_that_does_not_exist(client: Client) -> None:
     found = [finding.text async for finding in APIServiceDoctor(client).examine("v1.none")]
     assert found == ["there is no APIService v1.none"]
 
 
-async def test_a_local_one_needs_no_service(client: RESTClient) -> None:
+async def test_a_local_one_needs_no_service(client: Client) -> None:
     found = await _findings(client, "v1.apps")
     assert found["service"] == "ok: none: the API server itself serves this group version"
     assert found["aggregator"].startswith("ok: GET /apis/apps/v1 lists ")
 
 
-async def test_a_service_that_is_missing_or_has_no_endpoints(client: RESTClient) -> None:
+async def test_a_service_that_is_missing_or_has_no_endpoints(client: Client) -> None:
     await _api_services(client).create(api_service())
     assert (await _findings(client))["service"] == "FAILED: there is no Service default/web"
     await _services(client).create({"metadata": {"name": "web"}, "spec": {"ports": [{"port": 444}]}})
@@ -100,7 +100,7 @@ async def test_a_service_that_is_missing_or_has_no_endpoints(client: RESTClient)
     assert (await _findings(client))["endpoints"] == "FAILED: the Service has no EndpointSlices"
 
 
-async def test_a_server_that_is_well_passes_every_step(client: RESTClient, pki: Pki) -> None:
+async def test_a_server_that_is_well_passes_every_step(client: Client, pki: Pki) -> None:
     async with backend(discovery, pki) as server:
         await _register(client, server.port, caBundle=pki.ca_bundle)
         found, port = await _findings(client), server.port
@@ -111,12 +111,12 @@ async def test_a_server_that_is_well_passes_every_step(client: RESTClient, pki: 
     assert " answers 200 (" in found["discovery"]
 
 
-async def test_nothing_listens(client: RESTClient) -> None:
+async def test_nothing_listens(client: Client) -> None:
     await _register(client, 1, insecureSkipTLSVerify=True)
     assert (await _findings(client))["tcp"] == "FAILED: dial tcp localhost:1: connect: connection refused"
 
 
-async def test_a_certificate_of_another_ca_or_for_another_name(client: RESTClient, pki: Pki, tmp_path: Path) -> None:
+async def test_a_certificate_of_another_ca_or_for_another_name(client: Client, pki: Pki, tmp_path: Path) -> None:
     other = Pki.make(tmp_path / "other", "other")
     async with backend(discovery, pki, names=("elsewhere",)) as server:
         await _register(client, server.port, caBundle=other.ca_bundle)
@@ -127,7 +127,7 @@ async def test_a_certificate_of_another_ca_or_for_another_name(client: RESTClien
         assert found.endswith("x509: certificate is not valid for web.default.svc")
 
 
-async def test_any_certificate_may_do_and_then_the_answer_still_counts(client: RESTClient, pki: Pki) -> None:
+async def test_any_certificate_may_do_and_then_the_answer_still_counts(client: Client, pki: Pki) -> None:
     async def broken(request: Request) -> Response:
         return Response(500, b"oh no")
 
@@ -139,7 +139,7 @@ async def test_any_certificate_may_do_and_then_the_answer_still_counts(client: R
     assert " answers 500 (" in found["discovery"]
 
 
-async def test_a_server_that_does_not_speak_tls(client: RESTClient, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_that_does_not_speak_tls(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     async def answer_plainly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         writer.close()
@@ -162,7 +162,7 @@ async def test_a_server_that_does_not_speak_tls(client: RESTClient, monkeypatch:
         assert "speak TLS" in finding.advice
 
 
-async def test_a_server_that_does_not_believe_the_aggregator(client: RESTClient, pki: Pki) -> None:
+async def test_a_server_that_does_not_believe_the_aggregator(client: Client, pki: Pki) -> None:
     async def refuse(request: Request) -> Response:
         return Response(401, b"who?")
 

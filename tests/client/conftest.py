@@ -8,7 +8,7 @@ import pytest
 from api_server_fixture import ApiServer
 
 from pilothouse.client.config.model import ClientConfig
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 
 
@@ -19,6 +19,6 @@ async def server() -> AsyncIterator[ApiServer]:
 
 
 @pytest.fixture
-async def client(server: ApiServer) -> AsyncIterator[RESTClient]:
+async def client(server: ApiServer) -> AsyncIterator[Client]:
     async with connect(ClientConfig(host=server.url, qps=0)) as connected:
         yield connected

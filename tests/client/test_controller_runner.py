@@ -15,7 +15,7 @@ from pilothouse.client.cache.keys import DeletedFinalStateUnknown
 from pilothouse.client.controller.enqueue import enqueue_keys, enqueue_mapped, enqueue_owner
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.client.fake_clock import FakeClock
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.workqueue.queue import WorkQueue
 from pilothouse.machinery.names import GroupVersionResource
 
@@ -201,7 +201,7 @@ async def test_cancelling_ends_running_reconciles():
     assert controller.queue.shutting_down
 
 
-async def test_keys_come_from_an_informer_and_are_read_back_from_its_cache(server: ApiServer, client: RESTClient):
+async def test_keys_come_from_an_informer_and_are_read_back_from_its_cache(server: ApiServer, client: Client):
     resource = GroupVersionResource("", "v1", "configmaps")
     await server.put("a")
     factory = SharedInformerFactory(client)

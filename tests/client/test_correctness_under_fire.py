@@ -18,7 +18,7 @@ from pilothouse.client.cache.list_watch import SelectedListWatch
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import cancelled
 from pilothouse.client.config.model import ClientConfig
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.rest.options import ListOptions
@@ -132,7 +132,7 @@ class Churn:
 
 
 @asynccontextmanager
-async def watched(client: RESTClient, **options: object) -> AsyncIterator[tuple[SharedIndexInformer, HistoryChecker]]:
+async def watched(client: Client, **options: object) -> AsyncIterator[tuple[SharedIndexInformer, HistoryChecker]]:
     selector = str(options.pop("selector", ""))
     source = SelectedListWatch(client.resource("v1", "configmaps", namespace="default"), label_selector=selector)
     informer = SharedIndexInformer(source, name=f"fire {selector}", backoff=QUICK, **options)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import pytest
 from pilothouse.client.blocking import BlockingClient
 from pilothouse.client.config.model import ClientConfig
 from pilothouse.client.discovery import DiscoveryClient
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import loopback
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
@@ -90,7 +90,7 @@ def aggregated() -> Server:
     return Server({path: {"kind": "APIGroupDiscoveryList", "items": items} for path, items in AGGREGATED.items()})
 
 
-def client(server: Server) -> RESTClient:
+def client(server: Server) -> Client:
     return loopback(server)
 
 

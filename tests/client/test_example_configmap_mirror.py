@@ -14,7 +14,7 @@ from live_server import LiveServer
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import cancelled
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.wait import Backoff
 from pilothouse.machinery.objects import Json
@@ -26,7 +26,7 @@ TO = "example.com/mirror-to"
 class View:
     """All ConfigMaps' data by key, as they are now; `until` waits for them to look right."""
 
-    def __init__(self, client: RESTClient) -> None:
+    def __init__(self, client: Client) -> None:
         quick = Backoff(duration=0.05, jitter=1.0)
         self.informer = SharedIndexInformer(client.resource("v1", "configmaps"), backoff=quick)
         self._changed = asyncio.Event()
@@ -56,7 +56,7 @@ async def live(tmp_path: Path) -> AsyncIterator[LiveServer]:
 
 
 @asynccontextmanager
-async def viewing(client: RESTClient) -> AsyncIterator[View]:
+async def viewing(client: Client) -> AsyncIterator[View]:
     view = View(client)
     task = asyncio.ensure_future(view.informer.run())
     try:

@@ -11,7 +11,7 @@ import pytest_asyncio
 from example_process import example
 from live_server import LiveServer
 
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest.resource import ResourceClient
@@ -23,7 +23,7 @@ FOO = "samplecontroller.k8s.io/v1alpha1"
 
 
 class Cluster:
-    def __init__(self, client: RESTClient) -> None:
+    def __init__(self, client: Client) -> None:
         self.foos = client.resource(FOO, "foos", namespace="default")
         self.deployments = client.resource("apps/v1", "deployments", namespace="default")
         self.events = client.resource("v1", "events", namespace="default")

@@ -15,7 +15,7 @@ from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.leaderelection.elector import ElectionTimes, LeaderElector
 from pilothouse.client.leaderelection.lease_lock import LeaseLock
 from pilothouse.client.leaderelection.record import LeaderElectionRecord
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 
 KEY = "default/lock"
@@ -28,13 +28,13 @@ async def leases() -> AsyncIterator[ApiServer]:
 
 
 @pytest.fixture
-async def lease_client(leases: ApiServer) -> AsyncIterator[RESTClient]:
+async def lease_client(leases: ApiServer) -> AsyncIterator[Client]:
     async with connect(ClientConfig(host=leases.url, qps=0)) as client:
         yield client
 
 
 class Candidate:
-    def __init__(self, client: RESTClient, identity: str, clock: FakeClock, **options: Any) -> None:
+    def __init__(self, client: Client, identity: str, clock: FakeClock, **options: Any) -> None:
         self.leads = asyncio.Event()
         self.stopped = asyncio.Event()
         self.heard: list[str] = []
@@ -62,7 +62,7 @@ async def wait_past(leases: ApiServer, clock: FakeClock, seconds: float, *, time
         clock.advance(1)
 
 
-async def test_the_first_candidate_leads_and_keeps_the_lease(leases: ApiServer, lease_client: RESTClient):
+async def test_the_first_candidate_leads_and_keeps_the_lease(leases: ApiServer, lease_client: Client):
     clock = FakeClock()
     one = Candidate(lease_client, "one", clock)
     await one.leads.wait()
@@ -85,7 +85,7 @@ async def test_the_first_candidate_leads_and_keeps_the_lease(leases: ApiServer, 
 
 
 async def test_a_second_candidate_waits_and_takes_over_a_lease_that_is_released(
-    leases: ApiServer, lease_client: RESTClient
+    leases: ApiServer, lease_client: Client
 ):
     clock = FakeClock()
     one = Candidate(lease_client, "one", clock)
@@ -106,7 +106,7 @@ async def test_a_second_candidate_waits_and_takes_over_a_lease_that_is_released(
 
 
 async def test_a_lease_whose_holder_died_is_taken_over_only_when_it_has_run_out(
-    leases: ApiServer, lease_client: RESTClient
+    leases: ApiServer, lease_client: Client
 ):
     clock = FakeClock()
     dead = LeaderElectionRecord(holder_identity="dead", lease_duration_seconds=15, renew_time=clock.wall() + 9999)
@@ -124,7 +124,7 @@ async def test_a_lease_whose_holder_died_is_taken_over_only_when_it_has_run_out(
     await cancelled(two.task)
 
 
-async def test_a_leader_that_can_not_renew_stops_before_its_lease_runs_out(leases: ApiServer, lease_client: RESTClient):
+async def test_a_leader_that_can_not_renew_stops_before_its_lease_runs_out(leases: ApiServer, lease_client: Client):
     clock = FakeClock()
     one = Candidate(lease_client, "one", clock)
     await one.leads.wait()
@@ -140,7 +140,7 @@ async def test_a_leader_that_can_not_renew_stops_before_its_lease_runs_out(lease
     assert clock.now() - led_from == 10
 
 
-async def test_a_leader_whose_request_hangs_stops_all_the_same(leases: ApiServer, lease_client: RESTClient):
+async def test_a_leader_whose_request_hangs_stops_all_the_same(leases: ApiServer, lease_client: Client):
     clock = FakeClock()
     one = Candidate(lease_client, "one", clock, release_on_cancel=False)
     await clock.wait_for_timer(2)
@@ -159,7 +159,7 @@ async def test_a_leader_whose_request_hangs_stops_all_the_same(leases: ApiServer
     await one.task
 
 
-async def test_two_candidates_that_race_for_a_new_lease_do_not_both_lead(leases: ApiServer, lease_client: RESTClient):
+async def test_two_candidates_that_race_for_a_new_lease_do_not_both_lead(leases: ApiServer, lease_client: Client):
     clock = FakeClock()
     both = [Candidate(lease_client, name, clock) for name in ("one", "two")]
     await leases.wait_for_requests(4)
@@ -171,9 +171,7 @@ async def test_two_candidates_that_race_for_a_new_lease_do_not_both_lead(leases:
         await cancelled(candidate.task)
 
 
-async def test_what_the_leader_raises_goes_through_and_the_lease_is_released(
-    leases: ApiServer, lease_client: RESTClient
-):
+async def test_what_the_leader_raises_goes_through_and_the_lease_is_released(leases: ApiServer, lease_client: Client):
     async def lead() -> None:
         raise RuntimeError("broken")
 
@@ -183,7 +181,7 @@ async def test_what_the_leader_raises_goes_through_and_the_lease_is_released(
     assert spec(leases)["holderIdentity"] == ""
 
 
-async def test_what_else_a_lease_says_is_left_alone(leases: ApiServer, lease_client: RESTClient):
+async def test_what_else_a_lease_says_is_left_alone(leases: ApiServer, lease_client: Client):
     await leases.put("lock", spec={"strategy": "OldestEmulationVersion"})
     clock = FakeClock()
     one = Candidate(lease_client, "one", clock)
@@ -192,7 +190,7 @@ async def test_what_else_a_lease_says_is_left_alone(leases: ApiServer, lease_cli
     await cancelled(one.task)
 
 
-async def test_a_leader_that_failed_to_renew_for_too_long_is_not_healthy(leases: ApiServer, lease_client: RESTClient):
+async def test_a_leader_that_failed_to_renew_for_too_long_is_not_healthy(leases: ApiServer, lease_client: Client):
     clock = FakeClock()
     one = Candidate(lease_client, "one", clock)
     await one.leads.wait()
@@ -216,7 +214,7 @@ def test_times_that_can_not_work_are_refused(times: dict[str, float]):
         ElectionTimes(**times)
 
 
-async def test_a_lock_needs_an_identity_and_a_lease_to_update(lease_client: RESTClient):
+async def test_a_lock_needs_an_identity_and_a_lease_to_update(lease_client: Client):
     with pytest.raises(ValueError, match="identity"):
         LeaseLock(lease_client, namespace="default", name="lock", identity="")
     lock = LeaseLock(lease_client, namespace="default", name="lock", identity="x")

@@ -13,7 +13,7 @@ from pilothouse.apiserver.server.run import RunConfig, Runner
 from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.informer_factory import SharedInformerFactory
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import loopback
 from pilothouse.controlplane.config import new_config
 from pilothouse.controlplane.options.completion import complete
@@ -50,13 +50,13 @@ async def app(tmp_path: Path) -> AsyncIterator[AsgiApp]:
 
 
 @pytest.fixture
-async def client(app: AsgiApp) -> RESTClient:
+async def client(app: AsgiApp) -> Client:
     connected = loopback(app, headers={"authorization": "Bearer secret"})
     await connected.resource("v1", "namespaces").create({"metadata": {"name": "here"}})
     return connected
 
 
-async def test_objects_are_written_and_read_without_a_socket(client: RESTClient):
+async def test_objects_are_written_and_read_without_a_socket(client: Client):
     maps = client.resource("v1", "configmaps", namespace="here")
     created = await maps.create({"metadata": {"name": "a"}, "data": {"x": "1"}})
     with pytest.raises(AlreadyExists):
@@ -73,7 +73,7 @@ async def test_the_loopback_client_must_say_who_it_is(app: AsgiApp):
         await loopback(app, headers={"authorization": "Bearer wrong"}).get_json("/api/v1/namespaces")
 
 
-async def test_an_informer_follows_the_server_in_process(client: RESTClient):
+async def test_an_informer_follows_the_server_in_process(client: Client):
     maps = client.resource("v1", "configmaps", namespace="here")
     await maps.create({"metadata": {"name": "a"}})
     seen: asyncio.Queue[str] = asyncio.Queue()

@@ -14,7 +14,7 @@ from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.reflector import Reflector
 from pilothouse.client.cache.watch_errors import VeryShortWatch
 from pilothouse.client.fake_clock import FakeClock
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.machinery.errors import Expired, StatusError
 from pilothouse.machinery.objects import Json
 
@@ -63,7 +63,7 @@ class Recorder:
 
 
 class Running:
-    def __init__(self, client: RESTClient, **options: Any) -> None:
+    def __init__(self, client: Client, **options: Any) -> None:
         self.store = Recorder()
         self.clock = FakeClock()
         self.errors: list[Exception] = []
@@ -95,7 +95,7 @@ class Running:
 
 
 @asynccontextmanager
-async def reflecting(client: RESTClient, **options: Any) -> AsyncIterator[Running]:
+async def reflecting(client: Client, **options: Any) -> AsyncIterator[Running]:
     running = Running(client, **options)
     task = asyncio.ensure_future(running.reflector.run())
     try:
@@ -110,9 +110,7 @@ def watch_list(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-async def test_the_store_becomes_and_stays_equal_to_the_collection(
-    server: ApiServer, client: RESTClient, watch_list: bool
-):
+async def test_the_store_becomes_and_stays_equal_to_the_collection(server: ApiServer, client: Client, watch_list: bool):
     await server.put("a")
     await server.put("b", "other")
     async with reflecting(client, use_watch_list=watch_list) as running:
@@ -125,7 +123,7 @@ async def test_the_store_becomes_and_stays_equal_to_the_collection(
     assert running.store.replaces == 1
 
 
-async def test_the_state_is_streamed_and_its_watch_goes_on(server: ApiServer, client: RESTClient):
+async def test_the_state_is_streamed_and_its_watch_goes_on(server: ApiServer, client: Client):
     await server.put("a")
     async with reflecting(client) as running:
         await running.store.equals(server)
@@ -139,7 +137,7 @@ async def test_the_state_is_streamed_and_its_watch_goes_on(server: ApiServer, cl
     assert "resourceVersion" not in query
 
 
-async def test_a_server_that_can_not_stream_is_listed_in_pages(server: ApiServer, client: RESTClient):
+async def test_a_server_that_can_not_stream_is_listed_in_pages(server: ApiServer, client: Client):
     server.faults.stream = False
     server.faults.max_page = 2
     for name in "abcde":
@@ -153,7 +151,7 @@ async def test_a_server_that_can_not_stream_is_listed_in_pages(server: ApiServer
     assert [bool(query.get("continue")) for query in lists] == [False, True, True]
 
 
-async def test_pages_that_expire_midway_are_replaced_by_one_whole_list(server: ApiServer, client: RESTClient):
+async def test_pages_that_expire_midway_are_replaced_by_one_whole_list(server: ApiServer, client: Client):
     server.faults.max_page = 2
     for name in "abc":
         await server.put(name)
@@ -164,7 +162,7 @@ async def test_pages_that_expire_midway_are_replaced_by_one_whole_list(server: A
 
 
 async def test_a_cut_watch_is_resumed_where_it_was_and_nothing_is_listed_again(
-    server: ApiServer, client: RESTClient, watch_list: bool
+    server: ApiServer, client: Client, watch_list: bool
 ):
     await server.put("a")
     async with reflecting(client, use_watch_list=watch_list) as running:
@@ -181,7 +179,7 @@ async def test_a_cut_watch_is_resumed_where_it_was_and_nothing_is_listed_again(
     assert server.requests[-1][2]["resourceVersion"] == str(version)
 
 
-async def test_half_an_event_before_a_cut_is_not_taken_for_a_whole_one(server: ApiServer, client: RESTClient):
+async def test_half_an_event_before_a_cut_is_not_taken_for_a_whole_one(server: ApiServer, client: Client):
     await server.put("a")
     async with reflecting(client) as running:
         await running.store.equals(server)
@@ -194,7 +192,7 @@ async def test_half_an_event_before_a_cut_is_not_taken_for_a_whole_one(server: A
     assert running.store.replaces == 1
 
 
-async def test_a_bookmark_moves_the_place_from_which_a_watch_is_resumed(server: ApiServer, client: RESTClient):
+async def test_a_bookmark_moves_the_place_from_which_a_watch_is_resumed(server: ApiServer, client: Client):
     await server.put("a")
     async with reflecting(client) as running:
         await running.store.equals(server)
@@ -210,7 +208,7 @@ async def test_a_bookmark_moves_the_place_from_which_a_watch_is_resumed(server: 
 
 
 async def test_a_watch_that_is_answered_410_leads_to_a_list_not_older_than_what_was_seen(
-    server: ApiServer, client: RESTClient, watch_list: bool
+    server: ApiServer, client: Client, watch_list: bool
 ):
     await server.put("a")
     await server.put("b")
@@ -235,7 +233,7 @@ async def test_a_watch_that_is_answered_410_leads_to_a_list_not_older_than_what_
     assert watch_list or "limit" not in relist
 
 
-async def test_an_error_event_with_410_leads_to_a_new_list(server: ApiServer, client: RESTClient):
+async def test_an_error_event_with_410_leads_to_a_new_list(server: ApiServer, client: Client):
     await server.put("a")
     async with reflecting(client) as running:
         await running.store.equals(server)
@@ -246,7 +244,7 @@ async def test_an_error_event_with_410_leads_to_a_new_list(server: ApiServer, cl
         await running.store.equals(server)
 
 
-async def test_a_list_that_is_answered_410_is_repeated_at_the_newest_version(server: ApiServer, client: RESTClient):
+async def test_a_list_that_is_answered_410_is_repeated_at_the_newest_version(server: ApiServer, client: Client):
     await server.put("a")
     server.faults.fail(410, reason="Expired", when=is_list)
     async with reflecting(client, use_watch_list=False) as running:
@@ -255,7 +253,7 @@ async def test_a_list_that_is_answered_410_is_repeated_at_the_newest_version(ser
 
 
 async def test_a_version_that_the_server_has_not_reached_is_given_up(
-    server: ApiServer, client: RESTClient, watch_list: bool
+    server: ApiServer, client: Client, watch_list: bool
 ):
     await server.put("a")
     async with reflecting(client, use_watch_list=watch_list) as running:
@@ -275,9 +273,7 @@ async def test_a_version_that_the_server_has_not_reached_is_given_up(
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_a_failing_server_is_asked_again_later(
-    server: ApiServer, client: RESTClient, watch_list: bool, status: int
-):
+async def test_a_failing_server_is_asked_again_later(server: ApiServer, client: Client, watch_list: bool, status: int):
     await server.put("a")
     reason = {429: "TooManyRequests"}.get(status, "")
     for _ in range(2):
@@ -286,7 +282,7 @@ async def test_a_failing_server_is_asked_again_later(
         await running.until(lambda: running.store.state == server.objects)
 
 
-async def test_a_429_on_a_watch_is_waited_out_without_a_new_list(server: ApiServer, client: RESTClient):
+async def test_a_429_on_a_watch_is_waited_out_without_a_new_list(server: ApiServer, client: Client):
     await server.put("a")
     async with reflecting(client) as running:
         await running.store.equals(server)
@@ -300,7 +296,7 @@ async def test_a_429_on_a_watch_is_waited_out_without_a_new_list(server: ApiServ
     assert running.store.replaces == 1
 
 
-async def test_a_server_that_is_down_for_a_while_is_resumed_without_a_new_list(server: ApiServer, client: RESTClient):
+async def test_a_server_that_is_down_for_a_while_is_resumed_without_a_new_list(server: ApiServer, client: Client):
     await server.put("a")
     async with reflecting(client) as running:
         await running.store.equals(server)
@@ -315,7 +311,7 @@ async def test_a_server_that_is_down_for_a_while_is_resumed_without_a_new_list(s
 
 
 async def test_a_watch_that_ends_at_once_and_brings_nothing_is_an_error_and_not_a_busy_loop(
-    server: ApiServer, client: RESTClient
+    server: ApiServer, client: Client
 ):
     await server.put("a")
     async with reflecting(client) as running:
@@ -326,7 +322,7 @@ async def test_a_watch_that_ends_at_once_and_brings_nothing_is_an_error_and_not_
     assert [type(error) for error in running.errors] == [VeryShortWatch]
 
 
-async def test_waits_grow_up_to_a_limit_and_carry_jitter(server: ApiServer, client: RESTClient):
+async def test_waits_grow_up_to_a_limit_and_carry_jitter(server: ApiServer, client: Client):
     for _ in range(8):
         server.faults.fail(500)
     waits = []
@@ -342,7 +338,7 @@ async def test_waits_grow_up_to_a_limit_and_carry_jitter(server: ApiServer, clie
     assert all(isinstance(error, StatusError) for error in running.errors)
 
 
-async def test_the_store_is_resynced_in_every_period_in_which_somebody_wants_it(server: ApiServer, client: RESTClient):
+async def test_the_store_is_resynced_in_every_period_in_which_somebody_wants_it(server: ApiServer, client: Client):
     wanted = [True, False, True]
     options = {"resync_period": 30.0, "should_resync": lambda: wanted.pop(0)}
     async with reflecting(client, **options) as running:

@@ -12,7 +12,7 @@ from api_server_fixture import ApiServer, is_watch
 from pilothouse.client.config.model import ClientConfig
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.flowcontrol import TokenBucket
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, InvalidResponse, RequestTimedOut
 from pilothouse.client.rest.http_transport import HttpTransport
@@ -34,7 +34,7 @@ def config_map(name: str, **data: str) -> Json:
     return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}, "data": data}
 
 
-async def test_an_object_can_be_created_read_changed_and_deleted(client: RESTClient):
+async def test_an_object_can_be_created_read_changed_and_deleted(client: Client):
     maps = client.resource("v1", "configmaps", namespace="default")
     created = await maps.create(config_map("a", x="1"))
     assert await maps.get("a") == created
@@ -48,7 +48,7 @@ async def test_an_object_can_be_created_read_changed_and_deleted(client: RESTCli
         await maps.get("a")
 
 
-async def test_what_the_server_refuses_is_raised_as_the_class_of_its_reason(server: ApiServer, client: RESTClient):
+async def test_what_the_server_refuses_is_raised_as_the_class_of_its_reason(server: ApiServer, client: Client):
     maps = client.resource("v1", "configmaps", namespace="default")
     old = await maps.create(config_map("a"))
     with pytest.raises(AlreadyExists):
@@ -60,20 +60,20 @@ async def test_what_the_server_refuses_is_raised_as_the_class_of_its_reason(serv
         await maps.get("")
 
 
-async def test_items_of_a_list_look_like_objects_that_were_read_alone(client: RESTClient):
+async def test_items_of_a_list_look_like_objects_that_were_read_alone(client: Client):
     maps = client.resource("v1", "configmaps").namespace("default")
     created = await maps.create(config_map("a"))
     assert (await maps.list())["items"] == [created]
 
 
-async def test_pages_go_on_to_the_end(server: ApiServer, client: RESTClient):
+async def test_pages_go_on_to_the_end(server: ApiServer, client: Client):
     for name in "abcde":
         await server.put(name)
     pages = [page async for page in client.resource("v1", "configmaps").pages(ListOptions(limit=2))]
     assert [[name_of(item) for item in page["items"]] for page in pages] == [["a", "b"], ["c", "d"], ["e"]]
 
 
-async def test_a_collection_can_be_deleted(server: ApiServer, client: RESTClient):
+async def test_a_collection_can_be_deleted(server: ApiServer, client: Client):
     await server.put("a")
     await server.put("b", "other")
     await client.resource("v1", "configmaps", namespace="default").delete_collection(
@@ -91,7 +91,7 @@ async def test_a_collection_can_be_deleted(server: ApiServer, client: RESTClient
         (PatchType.APPLY, "application/apply-patch+yaml"),
     ],
 )
-async def test_each_kind_of_patch_is_sent_under_its_media_type(client: RESTClient, type_: PatchType, media_type: str):
+async def test_each_kind_of_patch_is_sent_under_its_media_type(client: Client, type_: PatchType, media_type: str):
     maps = client.resource("v1", "configmaps", namespace="default")
     options = WriteOptions(field_manager="me", dry_run=True, field_validation="Strict")
     echo = await maps.patch("a", [1], type_, options=options, subresource="status")
@@ -100,21 +100,21 @@ async def test_each_kind_of_patch_is_sent_under_its_media_type(client: RESTClien
     assert echo["path"].endswith("/configmaps/a/status")
 
 
-async def test_apply_names_its_manager_and_may_force(client: RESTClient):
+async def test_apply_names_its_manager_and_may_force(client: Client):
     maps = client.resource("v1", "configmaps", namespace="default")
     echo = await maps.apply(config_map("a"), field_manager="me", force=True)
     assert echo["query"] == {"fieldManager": "me", "force": "true"}
     assert echo["body"] == config_map("a")
 
 
-async def test_a_subresource_can_be_created_under_an_object(client: RESTClient):
+async def test_a_subresource_can_be_created_under_an_object(client: Client):
     maps = client.resource("v1", "configmaps", namespace="default")
     echo = await maps.create({"kind": "Binding"}, name="a", subresource="binding")
     assert echo["path"].endswith("/configmaps/a/binding")
 
 
 def test_paths_name_groups_namespaces_and_quote_names():
-    client = RESTClient(HttpTransport(ClientConfig(host="http://x")))
+    client = Client(HttpTransport(ClientConfig(host="http://x")))
     assert client.resource("apps/v1", "deployments").path() == "/apis/apps/v1/deployments"
     assert (
         client.resource("v1", "pods", namespace="n").path("a b/c", "log") == "/api/v1/namespaces/n/pods/a%20b%2Fc/log"
@@ -134,7 +134,7 @@ def test_delete_options_are_upstreams():
     }
 
 
-async def test_a_watch_shows_every_change_and_ends_when_it_is_closed(server: ApiServer, client: RESTClient):
+async def test_a_watch_shows_every_change_and_ends_when_it_is_closed(server: ApiServer, client: Client):
     await server.put("a")
     options = ListOptions(resource_version=str(server.version), timeout_seconds=60)
     async with await client.resource("v1", "configmaps").watch(options) as events:
@@ -144,13 +144,13 @@ async def test_a_watch_shows_every_change_and_ends_when_it_is_closed(server: Api
         assert [(event.type, name_of(event.object)) for event in seen] == [("ADDED", "b"), ("DELETED", "a")]
 
 
-async def test_a_watch_that_is_refused_raises_at_once(server: ApiServer, client: RESTClient):
+async def test_a_watch_that_is_refused_raises_at_once(server: ApiServer, client: Client):
     server.compact()
     with pytest.raises(Expired):
         await client.resource("v1", "configmaps").watch(ListOptions(resource_version="1"))
 
 
-async def test_a_watch_that_breaks_off_raises(server: ApiServer, client: RESTClient):
+async def test_a_watch_that_breaks_off_raises(server: ApiServer, client: Client):
     events = await client.resource("v1", "configmaps").watch()
     await server.wait_for_watches()
     server.cut()
@@ -158,7 +158,7 @@ async def test_a_watch_that_breaks_off_raises(server: ApiServer, client: RESTCli
         await anext(events)
 
 
-async def test_something_that_is_no_event_is_refused(server: ApiServer, client: RESTClient):
+async def test_something_that_is_no_event_is_refused(server: ApiServer, client: Client):
     events = await client.resource("v1", "configmaps").watch()
     await server.wait_for_watches()
     await server.send_raw(b"hello\n")
@@ -169,7 +169,7 @@ async def test_something_that_is_no_event_is_refused(server: ApiServer, client: 
 @pytest.mark.parametrize("status", [429, 503])
 async def test_a_request_is_sent_again_when_the_server_asks_for_it(server: ApiServer, status: int):
     clock = FakeClock()
-    async with RESTClient(HttpTransport(ClientConfig(host=server.url)), clock=clock) as client:
+    async with Client(HttpTransport(ClientConfig(host=server.url)), clock=clock) as client:
         for _ in range(2):
             server.faults.fail(status, retry_after="7")
         answer = asyncio.ensure_future(client.resource("v1", "configmaps", namespace="default").create(config_map("a")))
@@ -182,7 +182,7 @@ async def test_a_request_is_sent_again_when_the_server_asks_for_it(server: ApiSe
 
 async def test_a_server_that_asks_for_ever_is_given_up_after_ten_retries(server: ApiServer):
     clock = FakeClock()
-    async with RESTClient(HttpTransport(ClientConfig(host=server.url)), clock=clock) as client:
+    async with Client(HttpTransport(ClientConfig(host=server.url)), clock=clock) as client:
         for _ in range(20):
             server.faults.fail(429, reason="TooManyRequests", retry_after="1")
         answer = asyncio.ensure_future(client.resource("v1", "configmaps").list())
@@ -196,14 +196,14 @@ async def test_a_server_that_asks_for_ever_is_given_up_after_ten_retries(server:
 
 
 @pytest.mark.parametrize("status", [500, 503])
-async def test_a_failure_without_retry_after_is_raised_at_once(server: ApiServer, client: RESTClient, status: int):
+async def test_a_failure_without_retry_after_is_raised_at_once(server: ApiServer, client: Client, status: int):
     server.faults.fail(status, reason="ServiceUnavailable")
     with pytest.raises(ServiceUnavailable):
         await client.resource("v1", "configmaps").list()
     assert len(server.requests) == 1
 
 
-async def test_an_answer_that_is_no_status_becomes_an_error_of_its_code(server: ApiServer, client: RESTClient):
+async def test_an_answer_that_is_no_status_becomes_an_error_of_its_code(server: ApiServer, client: Client):
     with pytest.raises(NotFound, match="404"):
         await client.get_json("/nothing/here")
     server.faults.next.append((lambda _: True, 418, {"no": "status"}, {}))
@@ -224,7 +224,7 @@ async def test_a_get_is_repeated_when_its_connection_breaks_but_a_write_is_not()
     server = await asyncio.start_server(slam, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     clock = FakeClock()
-    async with server, RESTClient(HttpTransport(ClientConfig(host=f"http://127.0.0.1:{port}")), clock=clock) as client:
+    async with server, Client(HttpTransport(ClientConfig(host=f"http://127.0.0.1:{port}")), clock=clock) as client:
         with pytest.raises(ConnectionFailed):
             await client.request("POST", "/x", body={})
         writes = connections
@@ -247,7 +247,7 @@ async def test_nobody_listening_and_no_answer_in_time_are_told_apart(server: Api
             await anext(response.chunks())
 
 
-async def test_an_answer_that_is_no_json_is_refused(server: ApiServer, client: RESTClient):
+async def test_an_answer_that_is_no_json_is_refused(server: ApiServer, client: Client):
     async def page(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\n<htm>")
@@ -266,7 +266,7 @@ async def test_an_answer_that_is_no_json_is_refused(server: ApiServer, client: R
 async def test_requests_wait_for_the_rate_limit(server: ApiServer):
     clock = FakeClock()
     transport = HttpTransport(ClientConfig(host=server.url))
-    async with RESTClient(transport, rate_limiter=TokenBucket(2, 1, clock), clock=clock) as client:
+    async with Client(transport, rate_limiter=TokenBucket(2, 1, clock), clock=clock) as client:
         maps = client.resource("v1", "configmaps")
         await maps.list()
         second = asyncio.ensure_future(maps.list())
@@ -279,7 +279,7 @@ async def test_requests_wait_for_the_rate_limit(server: ApiServer):
 
 async def test_warnings_are_handed_on(server: ApiServer):
     heard: list[str] = []
-    async with RESTClient(HttpTransport(ClientConfig(host=server.url)), on_warning=heard.append) as client:
+    async with Client(HttpTransport(ClientConfig(host=server.url)), on_warning=heard.append) as client:
         server.faults.next.append((lambda _: True, 200, {}, {"warning": '299 - "v1 \\"x\\" is old", 299 - "second"'}))
         await client.get_json("/version")
     assert heard == ['v1 "x" is old', "second"]
@@ -296,7 +296,7 @@ def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture):
 
 async def test_a_watch_is_retried_like_any_request(server: ApiServer):
     clock = FakeClock()
-    async with RESTClient(HttpTransport(ClientConfig(host=server.url)), clock=clock) as client:
+    async with Client(HttpTransport(ClientConfig(host=server.url)), clock=clock) as client:
         server.faults.fail(503, retry_after="2", when=is_watch)
         events = asyncio.ensure_future(client.resource("v1", "configmaps").watch())
         await clock.wait_for_timers()

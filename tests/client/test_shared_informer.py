@@ -20,7 +20,7 @@ from pilothouse.client.cache.keys import DeletedFinalStateUnknown, last_known_st
 from pilothouse.client.cache.mutation_detector import CacheMutated
 from pilothouse.client.cache.shared_informer import InformerState, SharedIndexInformer, wait_for_cache_sync
 from pilothouse.client.fake_clock import FakeClock
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of
 
@@ -61,7 +61,7 @@ class History:
         await self.until(lambda: len(self.told) >= count)
 
 
-def new_informer(client: RESTClient, **options: Any) -> SharedIndexInformer:
+def new_informer(client: Client, **options: Any) -> SharedIndexInformer:
     options.setdefault("clock", FakeClock())
     informer = SharedIndexInformer(client.resource("v1", "configmaps"), name="configmaps", **options)
     informer.detect_mutations()
@@ -78,7 +78,7 @@ async def running(informer: SharedIndexInformer) -> AsyncIterator[asyncio.Task[N
         await asyncio.wait({task})
 
 
-async def test_a_handler_is_told_of_every_change_of_an_object_in_order(server: ApiServer, client: RESTClient):
+async def test_a_handler_is_told_of_every_change_of_an_object_in_order(server: ApiServer, client: Client):
     await server.put("a")
     informer, history = new_informer(client), History()
     informer.add_event_handler(history)
@@ -94,7 +94,7 @@ async def test_a_handler_is_told_of_every_change_of_an_object_in_order(server: A
     assert gone["metadata"]["resourceVersion"] == str(server.version)
 
 
-async def test_the_cache_shows_a_change_before_handlers_are_told(server: ApiServer, client: RESTClient):
+async def test_the_cache_shows_a_change_before_handlers_are_told(server: ApiServer, client: Client):
     informer = new_informer(client, indexers={"data": lambda obj: obj.get("data", {})})
     seen: list[tuple[bool, list[str]]] = []
     done = asyncio.Event()
@@ -111,7 +111,7 @@ async def test_the_cache_shows_a_change_before_handlers_are_told(server: ApiServ
     assert seen == [(True, ["default/a"])]
 
 
-async def test_a_late_handler_is_told_of_what_there_is_and_then_of_every_change(server: ApiServer, client: RESTClient):
+async def test_a_late_handler_is_told_of_what_there_is_and_then_of_every_change(server: ApiServer, client: Client):
     await server.put("a")
     await server.put("b")
     informer, late = new_informer(client), History()
@@ -127,7 +127,7 @@ async def test_a_late_handler_is_told_of_what_there_is_and_then_of_every_change(
     assert late.told[2] == ("add", "c", False)
 
 
-async def test_a_slow_handler_delays_nobody_and_loses_nothing(server: ApiServer, client: RESTClient):
+async def test_a_slow_handler_delays_nobody_and_loses_nothing(server: ApiServer, client: Client):
     informer, quick = new_informer(client), History()
     gate = asyncio.Event()
     slow_history = History()
@@ -149,7 +149,7 @@ async def test_a_slow_handler_delays_nobody_and_loses_nothing(server: ApiServer,
     assert [told[1] for told in slow_history.told] == [told[1] for told in quick.told]
 
 
-async def test_a_handler_has_synced_only_when_it_has_handled_the_first_list(server: ApiServer, client: RESTClient):
+async def test_a_handler_has_synced_only_when_it_has_handled_the_first_list(server: ApiServer, client: Client):
     await server.put("a")
     informer = new_informer(client)
     gate = asyncio.Event()
@@ -167,7 +167,7 @@ async def test_a_handler_has_synced_only_when_it_has_handled_the_first_list(serv
         assert registration.has_synced()
 
 
-async def test_a_handler_that_raises_loses_that_one_notification(server: ApiServer, client: RESTClient, caplog):
+async def test_a_handler_that_raises_loses_that_one_notification(server: ApiServer, client: Client, caplog):
     clock = FakeClock()
     informer, history = new_informer(client, clock=clock), History()
 
@@ -188,7 +188,7 @@ async def test_a_handler_that_raises_loses_that_one_notification(server: ApiServ
     assert "no" in caplog.text
 
 
-async def test_a_removed_handler_is_told_nothing_more(server: ApiServer, client: RESTClient):
+async def test_a_removed_handler_is_told_nothing_more(server: ApiServer, client: Client):
     informer, stays, goes = new_informer(client), History(), History()
     informer.add_event_handler(stays)
     registration = informer.add_event_handler(goes)
@@ -202,7 +202,7 @@ async def test_a_removed_handler_is_told_nothing_more(server: ApiServer, client:
     assert len(goes.told) == 1
 
 
-async def test_what_was_deleted_unseen_is_told_as_a_tombstone(server: ApiServer, client: RESTClient):
+async def test_what_was_deleted_unseen_is_told_as_a_tombstone(server: ApiServer, client: Client):
     clock = FakeClock()
     await server.put("a")
     await server.put("b")
@@ -221,7 +221,7 @@ async def test_what_was_deleted_unseen_is_told_as_a_tombstone(server: ApiServer,
     assert informer.indexer.list_keys() == ["default/b"]
 
 
-async def test_each_handler_is_resynced_in_its_own_period(server: ApiServer, client: RESTClient):
+async def test_each_handler_is_resynced_in_its_own_period(server: ApiServer, client: Client):
     clock = FakeClock()
     await server.put("a")
     informer = new_informer(client, clock=clock, resync_period=20.0)
@@ -243,7 +243,7 @@ async def test_each_handler_is_resynced_in_its_own_period(server: ApiServer, cli
     assert never.told == [("add", "a", True)]
 
 
-async def test_an_informer_without_resyncs_does_none_for_anybody(server: ApiServer, client: RESTClient):
+async def test_an_informer_without_resyncs_does_none_for_anybody(server: ApiServer, client: Client):
     clock = FakeClock()
     await server.put("a")
     informer, history = new_informer(client, clock=clock), History()
@@ -256,7 +256,7 @@ async def test_an_informer_without_resyncs_does_none_for_anybody(server: ApiServ
     assert history.told == [("add", "a", True), ("add", "b", False)]
 
 
-async def test_objects_are_transformed_before_anyone_sees_them(server: ApiServer, client: RESTClient):
+async def test_objects_are_transformed_before_anyone_sees_them(server: ApiServer, client: Client):
     await server.put("a", data={"big": "x" * 100})
     informer, history = new_informer(client), History()
     informer.add_event_handler(history)
@@ -267,7 +267,7 @@ async def test_objects_are_transformed_before_anyone_sees_them(server: ApiServer
     assert "data" not in informer.indexer.list()[0]
 
 
-async def test_the_watch_error_handler_hears_of_failures(server: ApiServer, client: RESTClient):
+async def test_the_watch_error_handler_hears_of_failures(server: ApiServer, client: Client):
     heard: asyncio.Queue[tuple[str, Exception]] = asyncio.Queue()
     for _ in range(2):
         server.faults.fail(500)
@@ -279,7 +279,7 @@ async def test_the_watch_error_handler_hears_of_failures(server: ApiServer, clie
     assert "injected 500" in str(error)
 
 
-async def test_a_watch_error_handler_that_fails_does_not_stop_the_informer(server: ApiServer, client: RESTClient):
+async def test_a_watch_error_handler_that_fails_does_not_stop_the_informer(server: ApiServer, client: Client):
     clock = FakeClock()
     for _ in range(2):
         server.faults.fail(500)
@@ -296,7 +296,7 @@ async def test_a_watch_error_handler_that_fails_does_not_stop_the_informer(serve
             await informer.wait_synced()
 
 
-async def test_what_must_be_set_before_the_start_is_refused_after_it(server: ApiServer, client: RESTClient):
+async def test_what_must_be_set_before_the_start_is_refused_after_it(server: ApiServer, client: Client):
     informer = new_informer(client)
     async with running(informer):
         await informer.wait_synced()
@@ -314,7 +314,7 @@ async def test_what_must_be_set_before_the_start_is_refused_after_it(server: Api
         informer.add_indexers({})
 
 
-async def test_changing_an_object_of_the_cache_makes_the_informer_fail(server: ApiServer, client: RESTClient):
+async def test_changing_an_object_of_the_cache_makes_the_informer_fail(server: ApiServer, client: Client):
     clock = FakeClock()
     await server.put("a")
     informer = new_informer(client, clock=clock)
@@ -363,7 +363,7 @@ async def test_a_filter_turns_updates_into_additions_and_deletions():
     assert history.told == [("add", "a", False), ("update", "a"), ("delete", "a", False), ("delete", "a", True)]
 
 
-async def test_a_factory_shares_one_informer_and_lists_from_its_cache(server: ApiServer, client: RESTClient):
+async def test_a_factory_shares_one_informer_and_lists_from_its_cache(server: ApiServer, client: Client):
     await server.put("a", metadata={"labels": {"app": "x"}})
     await server.put("b", "other")
     factory = SharedInformerFactory(client, namespace="default")
@@ -379,7 +379,7 @@ async def test_a_factory_shares_one_informer_and_lists_from_its_cache(server: Ap
     assert informer.is_stopped
 
 
-async def test_a_factory_hands_its_selectors_and_transform_to_every_informer(server: ApiServer, client: RESTClient):
+async def test_a_factory_hands_its_selectors_and_transform_to_every_informer(server: ApiServer, client: Client):
     await server.put("a", data={"x": "1"})
     factory = SharedInformerFactory(
         client, label_selector="app=x", field_selector="metadata.name=a", transform=lambda obj: {**obj, "data": None}

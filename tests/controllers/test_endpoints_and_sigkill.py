@@ -10,7 +10,7 @@ from restarts import changes_of, kill_after, server_client
 from service_pods import ServicesAndPods
 from serving_process import ServeProcess
 
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.machinery.objects import Json, labels_of
@@ -44,7 +44,7 @@ async def test_endpoints_and_quotas_are_right_after_a_kill(tmp_path: Path):
         server.close()
 
 
-def quotas(own: RESTClient) -> ResourceClient:
+def quotas(own: Client) -> ResourceClient:
     return own.resource("v1", "resourcequotas", namespace="default")
 
 

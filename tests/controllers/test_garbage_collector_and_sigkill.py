@@ -9,7 +9,7 @@ from owner_graphs import CONFIG_MAP, Model, OwnerGraph, Reference, Thing
 from restarts import changes_of, kill_after, server_client
 from serving_process import ServeProcess
 
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.resource import ResourceClient
 
 TREES = {0: "Foreground", 1: "Orphan", 2: "Background"}
@@ -29,7 +29,7 @@ def forest() -> list[Thing]:
     return things
 
 
-def config_maps(own: RESTClient) -> ResourceClient:
+def config_maps(own: Client) -> ResourceClient:
     return own.resource("v1", "configmaps", namespace="default")
 
 

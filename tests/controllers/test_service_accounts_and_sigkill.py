@@ -10,14 +10,14 @@ from awaiting import until, until_gone
 from serving_process import ServeProcess
 
 from pilothouse.client.config.kubeconfig import load_kubeconfig
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.machinery.objects import Json
 
 NAMESPACES = [f"ns-{number}" for number in range(12)]
 
 
-def client(server: ServeProcess) -> RESTClient:
+def client(server: ServeProcess) -> Client:
     return connect(load_kubeconfig(server.data_dir / "admin.kubeconfig"))
 
 
@@ -26,7 +26,7 @@ def token_secret(account: str) -> Json:
     return {"metadata": meta, "type": "kubernetes.io/service-account-token"}
 
 
-async def fill(own: RESTClient, namespace: str) -> None:
+async def fill(own: Client, namespace: str) -> None:
     """One account with a token, and one whose account goes away."""
     accounts = own.resource("v1", "serviceaccounts", namespace=namespace)
     secrets = own.resource("v1", "secrets", namespace=namespace)
@@ -37,7 +37,7 @@ async def fill(own: RESTClient, namespace: str) -> None:
     await accounts.delete("ghost")
 
 
-async def until_filled(own: RESTClient, namespace: str) -> None:
+async def until_filled(own: Client, namespace: str) -> None:
     secrets = own.resource("v1", "secrets", namespace=namespace)
     await until(own.resource("v1", "serviceaccounts", namespace=namespace), "default")
     await until(own.resource("v1", "configmaps", namespace=namespace), "kube-root-ca.crt")

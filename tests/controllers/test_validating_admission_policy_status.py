@@ -11,7 +11,7 @@ from controllers_on_a_server import client_of, running
 from in_process import in_process_server
 from prometheus_client import CollectorRegistry
 
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.controllers.descriptors import enabled
 from pilothouse.controllers.manager import ControllerManager
@@ -22,13 +22,13 @@ DEPLOYMENTS = [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["*"
 
 
 @pytest_asyncio.fixture
-async def client(tmp_path: Path) -> AsyncIterator[RESTClient]:
+async def client(tmp_path: Path) -> AsyncIterator[Client]:
     async with in_process_server(tmp_path) as server:
         server.generic.prepare_run()
         yield client_of(server.handler)
 
 
-async def until_observed(client: RESTClient, generation: int) -> Json:
+async def until_observed(client: Client, generation: int) -> Json:
     policies = client.resource("admissionregistration.k8s.io/v1", "validatingadmissionpolicies")
     watch = await policies.watch(ListOptions(timeout_seconds=20))
     async with watch:
@@ -39,7 +39,7 @@ async def until_observed(client: RESTClient, generation: int) -> Json:
     raise AssertionError("the policy was never checked")
 
 
-async def test_each_generation_is_checked_against_the_types_of_what_it_is_about(client: RESTClient) -> None:
+async def test_each_generation_is_checked_against_the_types_of_what_it_is_about(client: Client) -> None:
     policies = client.resource("admissionregistration.k8s.io/v1", "validatingadmissionpolicies")
     wrong = [{"expression": "object.spec.replicas > 1"}, {"expression": "object.spec.replica > 1"}]
     async with running(ControllerManager(client, enabled([NAME]), registry=CollectorRegistry())):

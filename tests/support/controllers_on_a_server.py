@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.client.clock import cancelled
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import loopback
 from pilothouse.client.rest.options import DeleteOptions, ListOptions
 from pilothouse.controllers.context import ControllerConfig
@@ -30,7 +30,7 @@ _PATIENCE = 20
 class ControlledServer:
     """Its namespaces are emptied at once."""
 
-    client: RESTClient
+    client: Client
     config: ControllerConfig = field(default_factory=lambda: ControllerConfig(namespace_deletion_grace_period=0.0))
 
     async def create_namespace(self, name: str, **fields: Any) -> Json:
@@ -71,7 +71,7 @@ async def controlled_server(folder: Path) -> AsyncIterator[ControlledServer]:
         yield ControlledServer(client_of(server.handler))
 
 
-def client_of(handler: Handler) -> RESTClient:
+def client_of(handler: Handler) -> Client:
     return loopback(AsgiApp(handler), headers={"authorization": "Bearer in-process"})
 
 

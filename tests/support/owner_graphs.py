@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions, ListOptions
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.machinery.errors import NotFound
@@ -78,13 +78,13 @@ class Model:
 class OwnerGraph:
     """Things as objects of a server. Numbers mean the same as in the model."""
 
-    def __init__(self, client: RESTClient, kinds: Sequence[Kind]) -> None:
+    def __init__(self, client: Client, kinds: Sequence[Kind]) -> None:
         self._client = client
         self._kinds = kinds
         self._run = uuid.uuid4().hex[:12]
         self._objects: dict[int, tuple[Kind, Json]] = {}
 
-    def use(self, client: RESTClient) -> None:
+    def use(self, client: Client) -> None:
         """Another way to the same server."""
         self._client = client
 
@@ -160,7 +160,7 @@ class OwnerGraph:
         return self._client.resource(kind.api_version, kind.plural, namespace=namespace if kind.namespaced else "")
 
 
-async def until_gone(client: RESTClient, kind: Kind, namespace: str, name: str) -> None:
+async def until_gone(client: Client, kind: Kind, namespace: str, name: str) -> None:
     objects = client.resource(kind.api_version, kind.plural, namespace=namespace if kind.namespaced else "")
     deadline = time.monotonic() + _PATIENCE
     while True:

@@ -8,14 +8,14 @@ import signal
 from serving_process import ServeProcess
 
 from pilothouse.client.config.kubeconfig import load_kubeconfig
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.client.rest.watch import RestWatch
 
 
-def server_client(server: ServeProcess) -> RESTClient:
+def server_client(server: ServeProcess) -> Client:
     return connect(load_kubeconfig(server.data_dir / "admin.kubeconfig"))
 
 

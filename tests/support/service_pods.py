@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.machinery.objects import Json
 
 APP = {"app": "web"}
 
 
 class ServicesAndPods:
-    def __init__(self, client: RESTClient, namespace: str) -> None:
+    def __init__(self, client: Client, namespace: str) -> None:
         self.namespace = namespace
         self.pods = client.resource("v1", "pods", namespace=namespace)
         self.services = client.resource("v1", "services", namespace=namespace)

@@ -9,7 +9,7 @@ from copy import deepcopy
 from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.apiservice.strategy import API_SERVICES, GROUP_VERSION
 from pilothouse.aggregator.availability.metrics import count_unavailable, note_availability
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.machinery.conditions import Condition, find_condition, is_true, set_condition
 from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, name_of
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class AvailabilityStatus:
-    def __init__(self, client: RESTClient) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client.for_resource(GROUP_VERSION.resource(API_SERVICES.names.plural))
 
     async def put(self, api_service: Json, condition: Condition) -> None:

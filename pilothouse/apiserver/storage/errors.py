@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pilothouse.machinery.errors import PilothouseError
 
-class StorageError(Exception):
+
+class StorageError(PilothouseError):
     """The root of all errors of a store."""
 
 

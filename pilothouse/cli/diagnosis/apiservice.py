@@ -16,7 +16,7 @@ from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.cli.diagnosis.backend import Backend
 from pilothouse.cli.diagnosis.findings import Finding, failed, note, ok
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.machinery.conditions import find_condition
@@ -29,7 +29,7 @@ _TRUST_MAP = "extension-apiserver-authentication"
 
 @dataclass(frozen=True, slots=True)
 class APIServiceDoctor:
-    client: RESTClient
+    client: Client
     proxy_client: KeyPair | None = None
 
     async def examine(self, name: str) -> AsyncIterator[Finding]:

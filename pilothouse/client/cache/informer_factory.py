@@ -16,7 +16,7 @@ from pilothouse.client.cache.list_watch import SelectedListWatch
 from pilothouse.client.cache.lister import Lister
 from pilothouse.client.cache.shared_informer import SharedIndexInformer, wait_for_cache_sync
 from pilothouse.client.clock import REAL_CLOCK, Clock
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.machinery.names import GroupVersionResource
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class SharedInformerFactory:
 
     def __init__(
         self,
-        client: RESTClient,
+        client: Client,
         *,
         namespace: str = "",
         label_selector: str = "",

@@ -23,6 +23,7 @@ from pilothouse.client.cache.reflector import BACKOFF, Reflector
 from pilothouse.client.cache.watch_errors import WatchErrorHandler, log_watch_error
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.wait import Backoff
+from pilothouse.machinery.errors import PilothouseError
 from pilothouse.machinery.objects import Json, resource_version_of
 
 logger = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ _OBJECTS_PER_TURN = 500  # then the event loop gets its turn
 Registration: TypeAlias = ProcessorListener
 
 
-class InformerState(Exception):
+class InformerState(PilothouseError):
     """The informer has started, or stopped, and can no longer do what was asked."""
 
 

@@ -6,10 +6,11 @@ from dataclasses import field
 from pathlib import Path
 
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import PilothouseError
 from pilothouse.machinery.objects import Json
 
 
-class ConfigError(Exception):
+class ConfigError(PilothouseError):
     """The configuration can not be used; the message says what is wrong with it."""
 
 

@@ -17,7 +17,7 @@ from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.workqueue.queue import ShutDown
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.errors import PilothouseError, StatusError
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Requeue:
     after: float
 
 
-class TryAgain(Exception):
+class TryAgain(PilothouseError):
     """What a reconcile raises that waits for others: it is called again, later each time, and nothing is wrong."""
 
 

@@ -15,7 +15,7 @@ from typing import NoReturn
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.events.correlator import Correlated, CorrelatorOptions, EventCorrelator
 from pilothouse.client.events.event import NORMAL, WARNING, EventSource, new_event, reference_to
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.client.rest.options import PatchType
 from pilothouse.machinery.errors import NotFound, StatusError
@@ -31,7 +31,7 @@ RETRY_DELAY = 10.0
 class EventRecorder:
     def __init__(
         self,
-        client: RESTClient,
+        client: Client,
         source: EventSource,
         *,
         options: CorrelatorOptions = CorrelatorOptions(),  # noqa: B008  (immutable)

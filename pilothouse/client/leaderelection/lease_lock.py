@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pilothouse.client.leaderelection.record import LeaderElectionRecord
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.machinery.objects import Json
 
 
 class LeaseLock:
-    def __init__(self, client: RESTClient, *, namespace: str, name: str, identity: str) -> None:
+    def __init__(self, client: Client, *, namespace: str, name: str, identity: str) -> None:
         if not identity:
             raise ValueError("lock identity is empty")
         self.identity = identity

@@ -35,7 +35,7 @@ BIG = 1 << 20
 T = TypeVar("T")
 
 
-class RESTClient:
+class Client:
     """`resource` is the way in for objects; `get_json`, `request` and `stream` are for everything else."""
 
     def __init__(
@@ -103,7 +103,7 @@ class RESTClient:
     async def close(self) -> None:
         await self._transport.close()
 
-    async def __aenter__(self) -> RESTClient:
+    async def __aenter__(self) -> Client:
         return self
 
     async def __aexit__(self, *exc: object) -> None:

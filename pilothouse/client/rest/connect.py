@@ -9,15 +9,15 @@ from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.config.model import ClientConfig
 from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.client.rest.asgi_transport import AsgiApp, AsgiTransport
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.warnings import WarningHandler
 
 
-def connect(config: ClientConfig, *, clock: Clock = REAL_CLOCK) -> RESTClient:
+def connect(config: ClientConfig, *, clock: Clock = REAL_CLOCK) -> Client:
     """A client over HTTP(S). Nothing is sent before the first request."""
     from pilothouse.client.rest.http_transport import HttpTransport
 
-    return RESTClient(
+    return Client(
         HttpTransport(config, clock),
         rate_limiter=TokenBucket(config.qps, config.burst, clock) if config.qps > 0 else None,
         user_agent=config.user_agent,
@@ -34,7 +34,7 @@ def loopback(
     user_agent: str = "pilothouse-loopback",
     on_warning: WarningHandler | None = None,
     clock: Clock = REAL_CLOCK,
-) -> RESTClient:
+) -> Client:
     """A client that calls an ASGI app. It has no rate limit: the server it calls knows its own load."""
     transport = AsgiTransport(app, headers=headers, state=state)
-    return RESTClient(transport, user_agent=user_agent, on_warning=on_warning, clock=clock)
+    return Client(transport, user_agent=user_agent, on_warning=on_warning, clock=clock)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pilothouse.machinery.errors import PilothouseError
 
-class ConnectionFailed(Exception):
+
+class ConnectionFailed(PilothouseError):
     """The server could not be reached, or the connection broke off. Whether a request took effect is unknown."""
 
 
@@ -15,5 +17,5 @@ class RequestTimedOut(ConnectionFailed):
     """The answer did not come within the client's own time limit."""
 
 
-class InvalidResponse(Exception):
+class InvalidResponse(PilothouseError):
     """The answer is not what a Kubernetes API sends."""

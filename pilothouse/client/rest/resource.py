@@ -18,7 +18,7 @@ from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, name_of
 
 if TYPE_CHECKING:
-    from pilothouse.client.rest.client import RESTClient
+    from pilothouse.client.rest.client import Client
 
 PAGE_SIZE = 500
 JSON = "application/json"
@@ -31,7 +31,7 @@ _GRACE = 30.0  # how long after its own time limit a watch may still be silent b
 class ResourceClient:
     def __init__(
         self,
-        client: RESTClient,
+        client: Client,
         resource: GroupVersionResource,
         *,
         namespace: str = "",

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.config.kubeconfig import load_kubeconfig
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.machinery.errors import InternalError, ServiceUnavailable, StatusError, Timeout, TooManyRequests
@@ -29,7 +29,7 @@ def may_help_later(error: Exception) -> bool:
 class KubeconfigWebhook:
     def __init__(
         self,
-        client: RESTClient,
+        client: Client,
         *,
         initial_backoff: float = 0.5,
         may_help: MayHelp = may_help_later,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pilothouse.client.clock import REAL_CLOCK, Clock, resolve
 from pilothouse.client.workqueue.metrics import QueueMetrics, metrics_for
+from pilothouse.machinery.errors import PilothouseError
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=Hashable)
 
 
-class ShutDown(Exception):
+class ShutDown(PilothouseError):
     """The queue is shutting down and has nothing left to hand out."""
 
 

@@ -7,7 +7,7 @@ Who may have one without being asked is a question of rights: to create the subr
 from __future__ import annotations
 
 from pilothouse.client.controller.runner import TryAgain
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.controllers.certificates.requests import (
     APPROVED,
     DENIED,
@@ -44,7 +44,7 @@ async def run(context: ControllerContext) -> None:
 
 
 class _Approver:
-    def __init__(self, client: RESTClient) -> None:
+    def __init__(self, client: Client) -> None:
         self._requests = client.for_resource(CERTIFICATE_SIGNING_REQUESTS)
         self._reviews = client.resource("authorization.k8s.io/v1", "subjectaccessreviews")
 

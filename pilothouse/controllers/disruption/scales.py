@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.client.discovery import DiscoveryClient
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.controllers.resources import DEPLOYMENTS, REPLICA_SETS
 from pilothouse.machinery.dataclass import dataclass
@@ -37,7 +37,7 @@ class ExpectedScale:
 
 
 class Scales:
-    def __init__(self, client: RESTClient) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
         self._discovery = DiscoveryClient(client)
         self._mapper = RESTMapper(self._discovery)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import Gauge
 
 from pilothouse.client.cache.keys import meta_namespace_key
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.controllers.endpointslice.plan import Plan
 from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker
 from pilothouse.controllers.namespace_state import is_terminating
@@ -19,7 +19,7 @@ class WriteFailed(Exception):
 
 
 class SliceWriter:
-    def __init__(self, client: RESTClient, tracker: EndpointSliceTracker, changes: Gauge, of: str) -> None:
+    def __init__(self, client: Client, tracker: EndpointSliceTracker, changes: Gauge, of: str) -> None:
         """`of` is the kind of what the slices are made from, for messages."""
         self._slices = client.for_resource(ENDPOINT_SLICES)
         self._tracker = tracker

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pilothouse.client.clock import Clock
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.controllers.garbagecollector.graph import Node, ObjectReference
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 
 class InvalidOwnerReporter:
-    def __init__(self, client: RESTClient, clock: Clock) -> None:
+    def __init__(self, client: Client, clock: Clock) -> None:
         self._recorder = EventRecorder(client, EventSource("garbage-collector-controller"), clock=clock)
 
     async def run(self) -> None:

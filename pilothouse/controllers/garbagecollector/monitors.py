@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.reflector import Reflector
 from pilothouse.client.clock import Clock, cancelled
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.controllers.garbagecollector.graph import ObjectReference, State, identity_of
 from pilothouse.controllers.garbagecollector.graph_builder import Event
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
@@ -61,7 +61,7 @@ class Monitor:
 
 
 class Monitors:
-    def __init__(self, client: RESTClient, emit: Callable[[Event], None], clock: Clock) -> None:
+    def __init__(self, client: Client, emit: Callable[[Event], None], clock: Clock) -> None:
         self._client = client
         self._emit = emit
         self._clock = clock

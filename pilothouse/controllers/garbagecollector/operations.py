@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions, PatchType
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.garbagecollector.graph import Node, ObjectReference, State
@@ -28,7 +28,7 @@ class NamespacedOwnerOfClusterScopedObject(Exception):
 
 
 class Operations:
-    def __init__(self, client: RESTClient, mappings: Mappings) -> None:
+    def __init__(self, client: Client, mappings: Mappings) -> None:
         self._client = client
         self._mappings = mappings
 

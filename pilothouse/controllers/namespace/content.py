@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import field
 
 from pilothouse.client.discovery import APIResource
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.machinery.dataclass import dataclass
@@ -34,7 +34,7 @@ class Remaining:
 
 
 class Content:
-    def __init__(self, client: RESTClient, resource: APIResource, namespace: str) -> None:
+    def __init__(self, client: Client, resource: APIResource, namespace: str) -> None:
         self._namespace = namespace
         self._resource = resource
         self._objects = client.for_resource(resource.resource, namespace=namespace)

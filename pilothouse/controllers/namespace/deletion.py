@@ -12,7 +12,7 @@ from datetime import datetime
 
 from pilothouse.client.clock import Clock
 from pilothouse.client.discovery import APIResource, DiscoveryClient
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.controllers.namespace.conditions import Progress, discovery_failed, update_conditions
 from pilothouse.controllers.namespace.content import PODS, Content, Remaining
@@ -28,7 +28,7 @@ class DeletionFailed(Exception):
 
 
 class NamespacedResourcesDeleter:
-    def __init__(self, client: RESTClient, clock: Clock) -> None:
+    def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
         self._namespaces = client.resource("v1", "namespaces")
         self._clock = clock

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.controllers.context import SignToken
 from pilothouse.controllers.resources import SECRETS
 from pilothouse.controllers.serviceaccount.token_secrets import ACCOUNT_NAME, ACCOUNT_UID, encoded, legacy_claims
@@ -19,7 +19,7 @@ from pilothouse.machinery.objects import (
 
 
 class TokenFiller:
-    def __init__(self, client: RESTClient, root_ca: bytes, sign: SignToken) -> None:
+    def __init__(self, client: Client, root_ca: bytes, sign: SignToken) -> None:
         self._client = client
         self._root_ca = encoded(root_ca)
         self._sign = sign

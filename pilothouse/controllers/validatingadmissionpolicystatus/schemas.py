@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.machinery.cel.declared import Declared
 from pilothouse.machinery.cel.openapi_types import OpenAPITypes
 from pilothouse.machinery.errors import NotFound
@@ -15,7 +15,7 @@ _KINDS = "x-kubernetes-group-version-kind"
 
 
 class SchemaResolver:
-    def __init__(self, client: RESTClient) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
 
     async def declared(self, kind: GroupVersionKind) -> Declared | None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 
 from pilothouse.client.discovery import DiscoveryClient
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.controllers.validatingadmissionpolicystatus.schemas import SchemaResolver
 from pilothouse.machinery.cel.admission import CompilationFailed, Declarations
@@ -26,7 +26,7 @@ class _Target:
 
 
 class TypeChecker:
-    def __init__(self, client: RESTClient) -> None:
+    def __init__(self, client: Client) -> None:
         self._mapper = RESTMapper(DiscoveryClient(client))
         self._schemas = SchemaResolver(client)
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pilothouse.apiserver.admission.webhook.calling import WebhookClient
 from pilothouse.apiserver.webhook.failures import DEADLINE_EXCEEDED, WebhookCallFailed
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
@@ -22,7 +22,7 @@ _HOST = ("kubernetes.default.svc", 443)
 
 @dataclass(frozen=True, slots=True)
 class OwnWebhooks:
-    client: RESTClient
+    client: Client
     others: WebhookClient
 
     async def post(self, config: Json, body: Json, *, timeout: float) -> Json:

@@ -14,7 +14,7 @@ from pilothouse.apiserver.discovery.groups import group_discovery
 from pilothouse.apiserver.discovery.manager import GroupManager
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.webhook.credentials import FindCredentials
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.kube.admission.own_webhooks import OwnWebhooks
 from pilothouse.kube.admission.policy_params import PolicyParams
 from pilothouse.kube.admission.service_account.plugin import GetServiceAccount
@@ -50,7 +50,7 @@ class PluginParts:
     discovery: GroupManager
     webhooks: Mapping[str, WebhookClient]
     """By the names of the plugins that call them."""
-    client: RESTClient | None
+    client: Client | None
     """To the whole server, if there is one: the parameters of policies may be of any resource."""
     config: AdmissionConfig = field(default_factory=AdmissionConfig)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pilothouse.apiserver.admission.policy.params import ParamResource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.client.discovery import DiscoveryClient
-from pilothouse.client.rest.client import RESTClient
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.kube.admission.stored_objects import StoredObjects
@@ -24,7 +24,7 @@ _RETRY = 1.0
 
 class PolicyParams:
     def __init__(
-        self, registries: Registries, client: RESTClient | None, clock: Callable[[], float] = time.monotonic
+        self, registries: Registries, client: Client | None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._registries = registries
         self._client = client

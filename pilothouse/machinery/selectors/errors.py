@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pilothouse.machinery.errors import PilothouseError
 
-class InvalidSelector(ValueError):
+
+class InvalidSelector(PilothouseError, ValueError):
     """The text or object is no selector; the message is upstream's and fit for a BadRequest."""
