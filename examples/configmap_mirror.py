@@ -7,14 +7,20 @@ import asyncio
 import logging
 import signal
 
-from pilothouse.client.cache.informer_factory import SharedInformerFactory
-from pilothouse.client.cache.keys import meta_namespace_key, split_meta_namespace_key
-from pilothouse.client.config.in_cluster import load_config
-from pilothouse.client.controller.enqueue import enqueue_mapped
-from pilothouse.client.controller.runner import Controller
-from pilothouse.client.rest.connect import connect
-from pilothouse.machinery.names import GroupVersionResource
-from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of
+from pilothouse.client import (
+    Controller,
+    GroupVersionResource,
+    Json,
+    SharedInformerFactory,
+    annotations_of,
+    connect,
+    enqueue_mapped,
+    load_config,
+    meta_namespace_key,
+    name_of,
+    namespace_of,
+    split_meta_namespace_key,
+)
 
 CONFIG_MAPS = GroupVersionResource("", "v1", "configmaps")
 TO, OF = "example.com/mirror-to", "example.com/mirror-of"

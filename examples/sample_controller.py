@@ -12,18 +12,26 @@ import contextlib
 import logging
 import signal
 
-from pilothouse.client.cache.informer_factory import SharedInformerFactory
-from pilothouse.client.cache.keys import split_meta_namespace_key
-from pilothouse.client.config.in_cluster import load_config
-from pilothouse.client.controller.enqueue import enqueue_keys, enqueue_owner
-from pilothouse.client.controller.runner import Controller
-from pilothouse.client.events.event import NORMAL, WARNING, EventSource
-from pilothouse.client.events.recorder import EventRecorder
-from pilothouse.client.rest.client import Client
-from pilothouse.client.rest.connect import connect
-from pilothouse.machinery.errors import AlreadyExists, NotFound
-from pilothouse.machinery.names import GroupVersionResource
-from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
+from pilothouse.client import (
+    NORMAL,
+    WARNING,
+    Client,
+    Controller,
+    EventRecorder,
+    EventSource,
+    GroupVersionResource,
+    Json,
+    SharedInformerFactory,
+    connect,
+    enqueue_keys,
+    enqueue_owner,
+    load_config,
+    name_of,
+    namespace_of,
+    split_meta_namespace_key,
+    uid_of,
+)
+from pilothouse.errors import AlreadyExists, NotFound
 
 FOOS = GroupVersionResource("samplecontroller.k8s.io", "v1alpha1", "foos")
 DEPLOYMENTS = GroupVersionResource("apps", "v1", "deployments")

@@ -26,7 +26,16 @@ T = TypeVar("T")
 
 
 class BlockingClient:
-    """May be used from several threads. Close it, or use it as a context manager."""
+    """May be used from several threads. Close it, or use it as a context manager.
+
+    >>> import asyncio
+    >>> from pilothouse.client import BlockingClient
+    >>> def names() -> list[str]:
+    ...     with BlockingClient(api.config()) as blocking:
+    ...         return [item["metadata"]["name"] for item in blocking.find("ns").items()]
+    >>> (await asyncio.to_thread(names))[0]
+    'default'
+    """
 
     def __init__(self, config: ClientConfig) -> None:
         self._loop = asyncio.new_event_loop()
@@ -80,7 +89,16 @@ class BlockingClient:
 
 
 class BlockingResource:
-    """ResourceClient's verbs, blocking."""
+    """ResourceClient's verbs, blocking.
+
+    >>> import asyncio
+    >>> from pilothouse.client import BlockingClient
+    >>> def phase() -> str:
+    ...     with BlockingClient(api.config()) as blocking:
+    ...         return blocking.resource("v1", "namespaces").get("default")["status"]["phase"]
+    >>> await asyncio.to_thread(phase)
+    'Active'
+    """
 
     def __init__(self, client: BlockingClient, resource: ResourceClient) -> None:
         self._client = client

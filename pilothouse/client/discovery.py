@@ -76,6 +76,14 @@ class ServerResources:
 
 
 class DiscoveryClient:
+    """Asks a server what it serves. The answer is kept until `invalidate`.
+
+    >>> from pilothouse.client import DiscoveryClient
+    >>> found = await DiscoveryClient(client).server_resources()
+    >>> next(resource.kind.kind for resource in found.resources if "po" in resource.short_names)
+    'Pod'
+    """
+
     def __init__(self, client: Client) -> None:
         self._client = client
         self._found: ServerResources | None = None

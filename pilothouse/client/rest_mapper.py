@@ -14,7 +14,16 @@ from pilothouse.machinery.names import GroupKind, GroupVersionKind, GroupVersion
 
 
 class NoMatch(PilothouseError, LookupError):
-    """The server has nothing of that name."""
+    """The server has nothing of that name.
+
+    >>> from pilothouse.client import DiscoveryClient, RESTMapper
+    >>> from pilothouse.errors import NoMatch
+    >>> try:
+    ...     await RESTMapper(DiscoveryClient(client)).mapping_for("unicorns")
+    ... except NoMatch as error:
+    ...     print(error)
+    the server has no resource 'unicorns'
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +36,14 @@ class RESTMapping:
 
 
 class RESTMapper:
+    """Finds the resource of a kind, or of any name by which people call it. What the server said is kept until `reset`.
+
+    >>> from pilothouse.client import DiscoveryClient, RESTMapper
+    >>> mapping = await RESTMapper(DiscoveryClient(client)).mapping_for("deploy")
+    >>> mapping.kind.kind, mapping.resource.resource, mapping.namespaced
+    ('Deployment', 'deployments', True)
+    """
+
     def __init__(self, discovery: DiscoveryClient) -> None:
         self._discovery = discovery
 

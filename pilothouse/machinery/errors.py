@@ -29,7 +29,13 @@ class PilothouseError(Exception):
 
 
 class StatusError(PilothouseError):
-    """A failure that travels as a Status object. `details` is left out of the Status when it is None."""
+    """A failure that travels as a Status object. `details` is left out of the Status when it is None.
+
+    >>> from pilothouse.errors import StatusError
+    >>> error = StatusError("it broke")
+    >>> error.status["code"], error.status["message"]
+    (500, 'it broke')
+    """
 
     reason: ClassVar[str] = ""
     code: int = 500
@@ -60,10 +66,27 @@ class StatusError(PilothouseError):
 
 
 class BadRequest(StatusError):
+    """The server could not understand the request (400).
+
+    >>> from pilothouse.errors import BadRequest
+    >>> try:
+    ...     await client.request("POST", "/api/v1/namespaces", body={"kind": "Pod", "apiVersion": "v1"})
+    ... except BadRequest as error:
+    ...     print(error.code, error.reason)
+    400 BadRequest
+    """
+
     reason, code = "BadRequest", 400
 
 
 class Unauthorized(StatusError):
+    """The server does not know who asks (401).
+
+    >>> from pilothouse.errors import Unauthorized
+    >>> (await api.request("GET", "/api/v1/pods", authorization="Bearer wrong")).json["reason"] == Unauthorized.reason
+    True
+    """
+
     reason, code = "Unauthorized", 401
 
     def __init__(self, message: str = "Unauthorized", **rest: Any) -> None:
@@ -71,6 +94,14 @@ class Unauthorized(StatusError):
 
 
 class Forbidden(StatusError):
+    """Whoever asks may not do that (403).
+
+    >>> from pilothouse.errors import Forbidden
+    >>> from pilothouse.machinery.names import GroupResource
+    >>> print(Forbidden.of(GroupResource("", "pods"), "web", "it is Sunday"))
+    pods "web" is forbidden: it is Sunday
+    """
+
     reason, code = "Forbidden", 403
 
     @classmethod
@@ -83,6 +114,16 @@ class Forbidden(StatusError):
 
 
 class NotFound(StatusError):
+    """There is no such object, or no such resource (404).
+
+    >>> from pilothouse.errors import NotFound
+    >>> try:
+    ...     await client.resource("v1", "namespaces").get("nowhere")
+    ... except NotFound as error:
+    ...     print(error)
+    namespaces "nowhere" not found
+    """
+
     reason, code = "NotFound", 404
 
     @classmethod
@@ -91,6 +132,14 @@ class NotFound(StatusError):
 
 
 class MethodNotAllowed(StatusError):
+    """The resource is there, but cannot do that (405).
+
+    >>> from pilothouse.errors import MethodNotAllowed
+    >>> from pilothouse.machinery.names import GroupResource
+    >>> MethodNotAllowed.of(GroupResource("", "bindings"), "list").message
+    'list is not supported on resources of kind "bindings"'
+    """
+
     reason, code = "MethodNotAllowed", 405
 
     @classmethod
@@ -100,10 +149,27 @@ class MethodNotAllowed(StatusError):
 
 
 class NotAcceptable(StatusError):
+    """The server cannot answer in any form that the client takes (406).
+
+    >>> from pilothouse.errors import NotAcceptable
+    >>> (await api.request("GET", "/api/v1/namespaces", accept="text/html")).status == NotAcceptable.code
+    True
+    """
+
     reason, code = "NotAcceptable", 406
 
 
 class AlreadyExists(StatusError):
+    """An object with that name is there already (409).
+
+    >>> from pilothouse.errors import AlreadyExists
+    >>> try:
+    ...     await client.resource("v1", "namespaces").create({"metadata": {"name": "default"}})
+    ... except AlreadyExists as error:
+    ...     print(error)
+    namespaces "default" already exists
+    """
+
     reason, code = "AlreadyExists", 409
 
     @classmethod
@@ -117,6 +183,19 @@ class AlreadyExists(StatusError):
 
 
 class Conflict(StatusError):
+    """The object is no longer as the writer believed, or somebody else owns a field (409). Read it and try again.
+
+    >>> from pilothouse.errors import Conflict
+    >>> namespaces = client.resource("v1", "namespaces")
+    >>> stale = await namespaces.get("default")
+    >>> _ = await namespaces.patch("default", {"metadata": {"labels": {"a": "1"}}})
+    >>> try:
+    ...     await namespaces.update(stale)
+    ... except Conflict as error:
+    ...     print(error.reason)
+    Conflict
+    """
+
     reason, code = "Conflict", 409
 
     @classmethod
@@ -126,14 +205,35 @@ class Conflict(StatusError):
 
 
 class Gone(StatusError):
+    """What was asked for was there and is no more (410).
+
+    >>> from pilothouse.errors import Gone
+    >>> Gone("too old resource version: 1 (5)").code
+    410
+    """
+
     reason, code = "Gone", 410
 
 
 class Expired(StatusError):
+    """A resourceVersion or a continue token is too old (410). List anew.
+
+    >>> from pilothouse.errors import Expired
+    >>> Expired("The provided continue parameter is too old").reason
+    'Expired'
+    """
+
     reason, code = "Expired", 410
 
 
 class RequestEntityTooLarge(StatusError):
+    """The body is larger than the server takes (413).
+
+    >>> from pilothouse.errors import RequestEntityTooLarge
+    >>> RequestEntityTooLarge.of("limit is 3145728").message
+    'Request entity too large: limit is 3145728'
+    """
+
     reason, code = "RequestEntityTooLarge", 413
 
     @classmethod
@@ -142,10 +242,27 @@ class RequestEntityTooLarge(StatusError):
 
 
 class UnsupportedMediaType(StatusError):
+    """The server does not read bodies of that media type (415).
+
+    >>> from pilothouse.errors import UnsupportedMediaType
+    >>> (await api.request("POST", "/api/v1/namespaces", "a", content_type="text/plain")).status
+    415
+    """
+
     reason, code = "UnsupportedMediaType", 415
 
 
 class Invalid(StatusError):
+    """The object breaks a rule (422). `details` has a cause for each rule and field.
+
+    >>> from pilothouse.errors import Invalid
+    >>> try:
+    ...     await client.resource("v1", "namespaces").create({"metadata": {"name": "A"}})
+    ... except Invalid as error:
+    ...     print(error.details["causes"][0]["field"])
+    metadata.name
+    """
+
     reason, code = "Invalid", 422
 
     @classmethod
@@ -159,6 +276,13 @@ class Invalid(StatusError):
 
 
 class TooManyRequests(StatusError):
+    """The server has too much to do (429). `retry_after_seconds` says when to try again.
+
+    >>> from pilothouse.errors import TooManyRequests
+    >>> TooManyRequests.of("try later", 2).retry_after_seconds
+    2
+    """
+
     reason, code = "TooManyRequests", 429
 
     @classmethod
@@ -167,6 +291,13 @@ class TooManyRequests(StatusError):
 
 
 class InternalError(StatusError):
+    """Something went wrong in the server (500).
+
+    >>> from pilothouse.errors import InternalError
+    >>> InternalError.of("no space").message
+    'Internal error occurred: no space'
+    """
+
     reason, code = "InternalError", 500
 
     @classmethod
@@ -175,6 +306,14 @@ class InternalError(StatusError):
 
 
 class ServerTimeout(StatusError):
+    """The server could not finish in time and nothing was done; try again (500).
+
+    >>> from pilothouse.errors import ServerTimeout
+    >>> from pilothouse.machinery.names import GroupResource
+    >>> ServerTimeout.of(GroupResource("", "pods"), "create", 1).retry_after_seconds
+    1
+    """
+
     reason, code = "ServerTimeout", 500
 
     @classmethod
@@ -184,10 +323,24 @@ class ServerTimeout(StatusError):
 
 
 class ServiceUnavailable(StatusError):
+    """The server, or one that it asks, cannot be used now (503).
+
+    >>> from pilothouse.errors import ServiceUnavailable
+    >>> ServiceUnavailable("service unavailable").code
+    503
+    """
+
     reason, code = "ServiceUnavailable", 503
 
 
 class Timeout(StatusError):
+    """The request took too long; whether it took effect is unknown (504).
+
+    >>> from pilothouse.errors import Timeout
+    >>> Timeout.of("request did not complete within 10s", 0).message
+    'Timeout: request did not complete within 10s'
+    """
+
     reason, code = "Timeout", 504
 
     @classmethod

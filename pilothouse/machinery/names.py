@@ -48,6 +48,13 @@ class GroupVersion:
 
 @dataclass(frozen=True, slots=True)
 class GroupVersionKind:
+    """A kind in one version of one group; the core group has an empty name.
+
+    >>> from pilothouse.client import GroupVersionKind
+    >>> GroupVersionKind("apps", "v1", "Deployment").api_version
+    'apps/v1'
+    """
+
     group: str
     version: str
     kind: str
@@ -71,6 +78,13 @@ class GroupVersionKind:
 
 @dataclass(frozen=True, slots=True)
 class GroupVersionResource:
+    """A resource in one version of one group, by its plural name; the core group has an empty name.
+
+    >>> from pilothouse.client import GroupVersionResource
+    >>> str(GroupVersionResource("apps", "v1", "deployments").group_resource)
+    'deployments.apps'
+    """
+
     group: str
     version: str
     resource: str

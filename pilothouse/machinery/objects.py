@@ -40,14 +40,32 @@ def metadata(obj: Json) -> Json:
 
 
 def name_of(obj: Json) -> str:
+    """Return the object's name; empty if it has none.
+
+    >>> from pilothouse.client import name_of
+    >>> name_of({"metadata": {"name": "a"}}), name_of({})
+    ('a', '')
+    """
     return str((obj.get("metadata") or {}).get("name") or "")
 
 
 def namespace_of(obj: Json) -> str:
+    """Return the object's namespace; empty if it has none.
+
+    >>> from pilothouse.client import namespace_of
+    >>> namespace_of({"metadata": {"namespace": "a"}}), namespace_of({})
+    ('a', '')
+    """
     return str((obj.get("metadata") or {}).get("namespace") or "")
 
 
 def uid_of(obj: Json) -> str:
+    """Return the object's uid; empty if it has none.
+
+    >>> from pilothouse.client import uid_of
+    >>> uid_of({"metadata": {"uid": "a"}}), uid_of({})
+    ('a', '')
+    """
     return str((obj.get("metadata") or {}).get("uid") or "")
 
 
@@ -56,8 +74,20 @@ def resource_version_of(obj: Json) -> str:
 
 
 def labels_of(obj: Json) -> dict[str, str]:
+    """Return the object's labels; empty if it has none.
+
+    >>> from pilothouse.client import labels_of
+    >>> labels_of({"metadata": {"labels": {"a": "1"}}})
+    {'a': '1'}
+    """
     return (obj.get("metadata") or {}).get("labels") or {}
 
 
 def annotations_of(obj: Json) -> dict[str, str]:
+    """Return the object's annotations; empty if it has none.
+
+    >>> from pilothouse.client import annotations_of
+    >>> annotations_of({"metadata": {"annotations": {"a": "1"}}})
+    {'a': '1'}
+    """
     return (obj.get("metadata") or {}).get("annotations") or {}

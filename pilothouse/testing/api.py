@@ -24,13 +24,10 @@ _JSON = "application/json"
 class API(Access):
     """A running server, for code in an event loop.
 
-    >>> import asyncio
     >>> from pilothouse.testing import server
-    >>> async def main() -> None:
-    ...     async with server(authorization_mode="RBAC") as api:
-    ...         ann = api.as_user("ann", groups=["developers"])
-    ...         print((await ann.request("GET", "/api/v1/pods")).json["message"])
-    >>> asyncio.run(main())
+    >>> async with server(authorization_mode="RBAC") as api:
+    ...     ann = api.as_user("ann", groups=["developers"])
+    ...     print((await ann.request("GET", "/api/v1/pods")).json["message"])
     pods is forbidden: User "ann" cannot list resource "pods" in API group "" at the cluster scope
     """
 

@@ -26,12 +26,9 @@ async def server(*, data_dir: Path | None = None, process: bool = False, **flags
     folder, is touched. `flags` are those of `pilothouse serve`. With `process` the server runs in a process of its own.
     Raises StartError with everything that is wrong with the flags.
 
-    >>> import asyncio
     >>> from pilothouse.testing import server
-    >>> async def main() -> None:
-    ...     async with server() as api:
-    ...         print((await api.client().get_json("/version"))["major"])
-    >>> asyncio.run(main())
+    >>> async with server() as api:
+    ...     print((await api.client().get_json("/version"))["major"])
     1
     """
     async with AsyncExitStack() as stack:

@@ -14,7 +14,13 @@ Deleted: TypeAlias = Json | DeletedFinalStateUnknown
 
 
 class ResourceEventHandler(Protocol):
-    """The objects belong to the cache: a handler that wants to change one copies it first."""
+    """The objects belong to the cache: a handler that wants to change one copies it first.
+
+    >>> from pilothouse.client import ResourceEventHandler, ResourceEventHandlerFuncs
+    >>> handler: ResourceEventHandler = ResourceEventHandlerFuncs(add=print)
+    >>> handler.on_add({"metadata": {"name": "a"}}, True)
+    {'metadata': {'name': 'a'}}
+    """
 
     def on_add(self, obj: Json, is_in_initial_list: bool) -> MaybeAwaitable: ...
     def on_update(self, old: Json, new: Json) -> MaybeAwaitable: ...
@@ -23,7 +29,13 @@ class ResourceEventHandler(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ResourceEventHandlerFuncs:
-    """A handler made of functions; what is left out is not told."""
+    """A handler made of functions; what is left out is not told.
+
+    >>> from pilothouse.client import ResourceEventHandlerFuncs, name_of
+    >>> handler = ResourceEventHandlerFuncs(delete=lambda obj: print("gone:", name_of(obj)))
+    >>> handler.on_delete({"metadata": {"name": "a"}})
+    gone: a
+    """
 
     add: Callable[[Json], MaybeAwaitable] | None = None
     update: Callable[[Json, Json], MaybeAwaitable] | None = None
@@ -41,7 +53,14 @@ class ResourceEventHandlerFuncs:
 
 @dataclass(frozen=True, slots=True)
 class FilteringResourceEventHandler:
-    """Tells another handler only of objects that pass: one that begins to pass is added, one that ceases is deleted."""
+    """Tells another handler only of objects that pass: one that begins to pass is added, one that ceases is deleted.
+
+    >>> from pilothouse.client import FilteringResourceEventHandler, ResourceEventHandlerFuncs, name_of
+    >>> mine = FilteringResourceEventHandler(lambda obj: name_of(obj) == "a", ResourceEventHandlerFuncs(add=print))
+    >>> mine.on_add({"metadata": {"name": "b"}}, False)
+    >>> mine.on_add({"metadata": {"name": "a"}}, False)
+    {'metadata': {'name': 'a'}}
+    """
 
     passes: Callable[[Json], bool]
     handler: ResourceEventHandler

@@ -26,6 +26,15 @@ def namespace_index(obj: Json) -> tuple[str, ...]:
 
 
 class Indexer:
+    """Objects by their keys, and by whatever else is to be looked up. An indexer is a function from object to values.
+
+    >>> from pilothouse.client import Indexer
+    >>> pods = Indexer({"node": lambda pod: [pod["spec"]["nodeName"]]})
+    >>> pods.add({"metadata": {"name": "web"}, "spec": {"nodeName": "n1"}})
+    >>> [pod["metadata"]["name"] for pod in pods.by_index("node", "n1")]
+    ['web']
+    """
+
     _items: dict[str, Json]
     _indexes: dict[str, dict[str, set[str]]]  # index name → indexed value → keys; no set here is ever empty
 

@@ -23,7 +23,16 @@ logger = logging.getLogger(__name__)
 
 
 class SharedInformerFactory:
-    """All its informers see the same namespace and selectors."""
+    """All its informers see the same namespace and selectors.
+
+    >>> from pilothouse.client import GroupVersionResource, SharedInformerFactory, name_of
+    >>> async with SharedInformerFactory(client) as factory:
+    ...     namespaces = factory.lister(GroupVersionResource("", "v1", "namespaces"))
+    ...     factory.start()
+    ...     await factory.wait_for_cache_sync()
+    ...     print(name_of(namespaces.get("default")))
+    default
+    """
 
     def __init__(
         self,

@@ -11,6 +11,10 @@ class DeletedFinalStateUnknown:
     """A tombstone: the object was found gone by a list, so its deletion was not seen.
 
     `obj` is the last state that was known and may be older than the one that was deleted.
+
+    >>> from pilothouse.client import DeletedFinalStateUnknown
+    >>> DeletedFinalStateUnknown("default/web", {"metadata": {"name": "web"}}).key
+    'default/web'
     """
 
     key: str
@@ -19,6 +23,13 @@ class DeletedFinalStateUnknown:
 
 @dataclass(frozen=True, slots=True)
 class ObjectName:
+    """An object's namespace, empty where it has none, and its name.
+
+    >>> from pilothouse.client import ObjectName
+    >>> str(ObjectName("default", "web")), str(ObjectName("", "node-1"))
+    ('default/web', 'node-1')
+    """
+
     namespace: str
     name: str
 
@@ -27,7 +38,12 @@ class ObjectName:
 
 
 def meta_namespace_key(obj: Json) -> str:
-    """The object's key. Raises KeyError on something that has no metadata or no name."""
+    """The object's key. Raises KeyError on something that has no metadata or no name.
+
+    >>> from pilothouse.client import meta_namespace_key
+    >>> meta_namespace_key({"metadata": {"namespace": "default", "name": "web"}})
+    'default/web'
+    """
     meta = obj["metadata"]
     namespace = meta.get("namespace")
     name: str = meta["name"]
@@ -40,7 +56,12 @@ def deletion_handling_key(obj: Json | DeletedFinalStateUnknown) -> str:
 
 
 def split_meta_namespace_key(key: str) -> ObjectName:
-    """Raises ValueError on a key with more than one slash."""
+    """Return the namespace and the name of a key. Raises ValueError on a key with more than one slash.
+
+    >>> from pilothouse.client import split_meta_namespace_key
+    >>> split_meta_namespace_key("default/web").name
+    'web'
+    """
     namespace, _, name = key.rpartition("/")
     if "/" in namespace:
         raise ValueError(f"unexpected key format: {key!r}")

@@ -10,7 +10,16 @@ from pilothouse.machinery.selectors import labels
 
 
 class Lister:
-    """Answers from the cache only. The objects are shared: copy one before changing it."""
+    """Answers from the cache only. The objects are shared: copy one before changing it.
+
+    >>> from pilothouse.client import GroupVersionResource, SharedInformerFactory
+    >>> async with SharedInformerFactory(client) as factory:
+    ...     maps = factory.lister(GroupVersionResource("", "v1", "configmaps"))
+    ...     factory.start()
+    ...     await factory.wait_for_cache_sync()
+    ...     print(len(maps.namespace("default").list("app=web")))
+    0
+    """
 
     def __init__(self, indexer: Indexer, resource: GroupResource, *, namespace: str = "") -> None:
         self._indexer = indexer

@@ -35,7 +35,20 @@ Registration: TypeAlias = ProcessorListener
 
 
 class InformerState(PilothouseError):
-    """The informer has started, or stopped, and can no longer do what was asked."""
+    """The informer has started, or stopped, and can no longer do what was asked.
+
+    >>> from pilothouse.client import GroupVersionResource, SharedInformerFactory
+    >>> from pilothouse.errors import InformerState
+    >>> async with SharedInformerFactory(client) as factory:
+    ...     informer = factory.for_resource(GroupVersionResource("", "v1", "namespaces"))
+    ...     factory.start()
+    ...     await factory.wait_for_cache_sync()
+    >>> try:
+    ...     informer.add_indexers({})
+    ... except InformerState as error:
+    ...     print(error)
+    indexers were not added to informer ... because it has stopped already
+    """
 
 
 class SharedIndexInformer:
@@ -59,6 +72,14 @@ class SharedIndexInformer:
 
     A delete notification shows the last state, under a resourceVersion at which the object is already gone.
     Objects are shared between all readers: nobody may change them.
+
+    >>> from pilothouse.client import GroupVersionResource, SharedInformerFactory
+    >>> async with SharedInformerFactory(client) as factory:
+    ...     informer = factory.for_resource(GroupVersionResource("", "v1", "namespaces"))
+    ...     factory.start()
+    ...     await informer.wait_synced()
+    ...     print("default" in informer.indexer)
+    True
     """
 
     def __init__(
@@ -245,6 +266,13 @@ def _effective_period(requested: float, check: float) -> float:
 
 
 async def wait_for_cache_sync(*caches: SharedIndexInformer | Registration) -> None:
-    """Returns when every informer and every handler's registration has synced."""
+    """Returns when every informer and every handler's registration has synced.
+
+    >>> from pilothouse.client import GroupVersionResource, SharedInformerFactory, wait_for_cache_sync
+    >>> async with SharedInformerFactory(client) as factory:
+    ...     nodes = factory.for_resource(GroupVersionResource("", "v1", "nodes"))
+    ...     factory.start()
+    ...     await wait_for_cache_sync(nodes)
+    """
     for cache in caches:
         await cache.wait_synced()

@@ -12,7 +12,16 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def load_in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClientConfig:
-    """Raises ConfigError outside of a cluster."""
+    """Raises ConfigError outside of a cluster.
+
+    >>> from pilothouse.client import load_in_cluster
+    >>> from pilothouse.errors import ConfigError
+    >>> try:
+    ...     load_in_cluster()
+    ... except ConfigError:
+    ...     print("not in a pod")
+    not in a pod
+    """
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST"), os.environ.get("KUBERNETES_SERVICE_PORT")
     token_file = folder / "token"
     if not host or not port or not token_file.exists():
@@ -27,7 +36,14 @@ def load_in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClientConfig:
 
 
 def load_config(*, context: str = "") -> ClientConfig:
-    """The kubeconfig if there is one, else the pod's service account."""
+    """The kubeconfig if there is one, else the pod's service account.
+
+    >>> import os
+    >>> from pilothouse.client import load_config
+    >>> os.environ["KUBECONFIG"] = str(api.kubeconfig)
+    >>> load_config().host == api.url
+    True
+    """
     if any(file.exists() for file in default_files()):
         return load_kubeconfig(context=context)
     return load_in_cluster()

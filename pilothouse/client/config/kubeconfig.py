@@ -27,7 +27,12 @@ _PATHS = {
 
 
 def load_kubeconfig(path: str | Path | None = None, *, context: str = "") -> ClientConfig:
-    """The configuration of the context, or of the current one. Raises ConfigError."""
+    """The configuration of the context, or of the current one. Raises ConfigError.
+
+    >>> from pilothouse.client import load_kubeconfig
+    >>> load_kubeconfig(api.kubeconfig).host == api.url
+    True
+    """
     files = [Path(path)] if path is not None else default_files()
     return config_for(merge([_read(file) for file in files if path is not None or file.exists()]), context=context)
 

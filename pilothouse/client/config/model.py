@@ -11,7 +11,16 @@ from pilothouse.machinery.objects import Json
 
 
 class ConfigError(PilothouseError):
-    """The configuration can not be used; the message says what is wrong with it."""
+    """The configuration can not be used; the message says what is wrong with it.
+
+    >>> from pilothouse.client import load_kubeconfig
+    >>> from pilothouse.errors import ConfigError
+    >>> try:
+    ...     load_kubeconfig("/nowhere/config")
+    ... except ConfigError as error:
+    ...     print("no configuration:", error)
+    no configuration: ...
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +61,12 @@ class ImpersonationConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConfig:
-    """`qps` 0 switches the client-side rate limit off; `timeout` limits each request except watches."""
+    """Where a server is, who we are to it, and how often we may ask. Without `qps` there is no limit.
+
+    >>> from pilothouse.client import ClientConfig
+    >>> ClientConfig(host="https://127.0.0.1:6443", qps=0).host
+    'https://127.0.0.1:6443'
+    """
 
     host: str
     namespace: str = "default"

@@ -15,7 +15,14 @@ class KeyQueue(Protocol):
 
 
 def enqueue_keys(queue: KeyQueue) -> ResourceEventHandlerFuncs:
-    """Puts the key of whatever was added, changed or deleted on the queue."""
+    """Puts the key of whatever was added, changed or deleted on the queue.
+
+    >>> from pilothouse.client import WorkQueue, enqueue_keys
+    >>> queue: WorkQueue[str] = WorkQueue()
+    >>> enqueue_keys(queue).on_add({"metadata": {"namespace": "default", "name": "web"}}, False)
+    >>> await queue.get()
+    'default/web'
+    """
 
     def add(obj: Deleted) -> None:
         queue.add(deletion_handling_key(obj))
@@ -24,7 +31,15 @@ def enqueue_keys(queue: KeyQueue) -> ResourceEventHandlerFuncs:
 
 
 def enqueue_mapped(queue: KeyQueue, keys_for: Callable[[Json], Iterable[str]]) -> ResourceEventHandlerFuncs:
-    """Puts the keys that a function finds for an object on the queue; after a change, those for the old one too."""
+    """Puts the keys that a function finds for an object on the queue; after a change, those for the old one too.
+
+    >>> from pilothouse.client import WorkQueue, enqueue_mapped
+    >>> queue: WorkQueue[str] = WorkQueue()
+    >>> by_node = enqueue_mapped(queue, lambda pod: [pod["spec"]["nodeName"]])
+    >>> by_node.on_add({"metadata": {"name": "web"}, "spec": {"nodeName": "n1"}}, False)
+    >>> await queue.get()
+    'n1'
+    """
 
     def add(obj: Json | None) -> None:
         for key in keys_for(obj) if obj is not None else ():
@@ -38,7 +53,15 @@ def enqueue_mapped(queue: KeyQueue, keys_for: Callable[[Json], Iterable[str]]) -
 
 
 def enqueue_owner(queue: KeyQueue, kind: str) -> ResourceEventHandlerFuncs:
-    """Puts the key of the owner of that kind on the queue, for objects that have one as their controller."""
+    """Puts the key of the owner of that kind on the queue, for objects that have one as their controller.
+
+    >>> from pilothouse.client import WorkQueue, enqueue_owner
+    >>> queue: WorkQueue[str] = WorkQueue()
+    >>> owner = {"kind": "Foo", "name": "f", "controller": True}
+    >>> enqueue_owner(queue, "Foo").on_add({"metadata": {"name": "web", "ownerReferences": [owner]}}, False)
+    >>> await queue.get()
+    'f'
+    """
 
     def owners(obj: Json) -> Iterable[str]:
         namespace = namespace_of(obj)

@@ -32,13 +32,23 @@ class Synced(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Requeue:
-    """What a reconcile answers to be called again for the same key though it succeeded."""
+    """What a reconcile answers to be called again for the same key though it succeeded.
+
+    >>> from pilothouse.client import Requeue
+    >>> async def reconcile(key: str) -> Requeue:
+    ...     return Requeue(after=30.0)
+    """
 
     after: float
 
 
 class TryAgain(PilothouseError):
-    """What a reconcile raises that waits for others: it is called again, later each time, and nothing is wrong."""
+    """What a reconcile raises that waits for others: it is called again, later each time, and nothing is wrong.
+
+    >>> from pilothouse.errors import TryAgain
+    >>> async def reconcile(key: str) -> None:
+    ...     raise TryAgain(f"{key} waits for its volume")
+    """
 
 
 Reconcile: TypeAlias = Callable[[T], Awaitable[Requeue | None]]
@@ -48,6 +58,21 @@ class Controller(Generic[T]):
     """Put keys on `queue`; `reconcile` is called for each.
 
     After `max_retries` failures in a row a key is dropped until it is added anew; None never gives up.
+
+    >>> from pilothouse.client import Controller, GroupVersionResource, SharedInformerFactory, enqueue_keys
+    >>> seen = set()
+    >>> async def reconcile(key: str) -> None:
+    ...     seen.add(key)
+    ...     if len(seen) == 4:
+    ...         controller.stop()
+    >>> async with SharedInformerFactory(client) as factory:
+    ...     namespaces = factory.for_resource(GroupVersionResource("", "v1", "namespaces"))
+    ...     controller = Controller("namespaces", reconcile, caches=(namespaces,), workers=2)
+    ...     _ = namespaces.add_event_handler(enqueue_keys(controller.queue))
+    ...     factory.start()
+    ...     await controller.run()
+    >>> sorted(seen)
+    ['default', 'kube-node-lease', 'kube-public', 'kube-system']
     """
 
     def __init__(

@@ -13,6 +13,13 @@ WARNING = "Warning"
 
 @dataclass(frozen=True, slots=True)
 class EventSource:
+    """Who records an event: the component, and the machine that it runs on.
+
+    >>> from pilothouse.client import EventSource
+    >>> EventSource("my-controller").to_json()
+    {'component': 'my-controller'}
+    """
+
     component: str
     host: str = ""
 

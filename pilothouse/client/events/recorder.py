@@ -29,6 +29,19 @@ RETRY_DELAY = 10.0
 
 
 class EventRecorder:
+    """Records events about objects. Recording never waits and never fails; what cannot be kept up with is dropped.
+
+    >>> import asyncio
+    >>> from pilothouse.client import NORMAL, EventRecorder, EventSource
+    >>> recorder = EventRecorder(client, EventSource("my-controller"))
+    >>> recorder.event(await client.resource("v1", "namespaces").get("default"), NORMAL, "Seen", "It is there.")
+    >>> writing = asyncio.create_task(recorder.run())
+    >>> async with await client.resource("v1", "events", namespace="default").watch() as events:
+    ...     print((await anext(events)).object["message"])
+    It is there.
+    >>> _ = writing.cancel()
+    """
+
     def __init__(
         self,
         client: Client,

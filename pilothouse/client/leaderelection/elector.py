@@ -31,7 +31,12 @@ Lead: TypeAlias = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionTimes:
-    """How long a lease lasts, how long its holder tries to renew it, and how long to wait between attempts."""
+    """How long a lease lasts, how long its holder tries to renew it, and how long to wait between attempts.
+
+    >>> from pilothouse.client import ElectionTimes
+    >>> ElectionTimes(lease_duration=60, renew_deadline=40, retry_period=5).lease_duration
+    60
+    """
 
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
@@ -47,6 +52,16 @@ class ElectionTimes:
 
 
 class LeaderElector:
+    """One candidate in an election for a lease. Of many candidates at most one leads.
+
+    >>> from pilothouse.client import LeaderElector, LeaseLock
+    >>> async def lead() -> None:
+    ...     print("leading")
+    >>> lock = LeaseLock(client, namespace="default", name="my-controller", identity="me")
+    >>> await LeaderElector(lock).run(lead)
+    leading
+    """
+
     def __init__(
         self,
         lock: LeaseLock,

@@ -8,6 +8,13 @@ from pilothouse.machinery.objects import Json
 
 
 class LeaseLock:
+    """The Lease that candidates compete for, as one of them sees it.
+
+    >>> from pilothouse.client import LeaseLock
+    >>> LeaseLock(client, namespace="default", name="my-controller", identity="me").identity
+    'me'
+    """
+
     def __init__(self, client: Client, *, namespace: str, name: str, identity: str) -> None:
         if not identity:
             raise ValueError("lock identity is empty")

@@ -36,7 +36,13 @@ T = TypeVar("T")
 
 
 class Client:
-    """`resource` is the way in for objects; `get_json`, `request` and `stream` are for everything else."""
+    """`resource` is the way in for objects; `get_json`, `request` and `stream` are for everything else.
+
+    >>> from pilothouse.client import connect
+    >>> async with connect(api.config()) as client:
+    ...     print((await client.get_json("/version"))["major"])
+    1
+    """
 
     def __init__(
         self,

@@ -14,7 +14,13 @@ from pilothouse.client.rest.warnings import WarningHandler
 
 
 def connect(config: ClientConfig, *, clock: Clock = REAL_CLOCK) -> Client:
-    """A client over HTTP(S). Nothing is sent before the first request."""
+    """A client over HTTP(S). Nothing is sent before the first request.
+
+    >>> from pilothouse.client import connect
+    >>> async with connect(api.config()) as client:
+    ...     print((await client.resource("v1", "namespaces").get("default"))["kind"])
+    Namespace
+    """
     from pilothouse.client.rest.http_transport import HttpTransport
 
     return Client(

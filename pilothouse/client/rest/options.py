@@ -13,7 +13,13 @@ Params: TypeAlias = dict[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOptions:
-    """What to list or watch."""
+    """What to list or watch.
+
+    >>> from pilothouse.client import ListOptions
+    >>> selected = await client.resource("v1", "namespaces").list(ListOptions(field_selector="metadata.name=default"))
+    >>> len(selected["items"])
+    1
+    """
 
     label_selector: str = ""
     field_selector: str = ""
@@ -42,7 +48,14 @@ class ListOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """How to create, update or patch. `force` is for apply only: it takes fields that others own."""
+    """How to create, update or patch. `force` is for apply only: it takes fields that others own.
+
+    >>> from pilothouse.client import WriteOptions
+    >>> maps = client.resource("v1", "configmaps", namespace="default")
+    >>> _ = await maps.create({"metadata": {"name": "a"}}, WriteOptions(dry_run=True))
+    >>> len((await maps.list())["items"])
+    0
+    """
 
     field_manager: str = ""
     field_validation: str = ""
@@ -61,7 +74,14 @@ class WriteOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteOptions:
-    """How to delete: as upstream's, sent as the request's body."""
+    """How to delete: as upstream's, sent as the request's body.
+
+    >>> from pilothouse.client import DeleteOptions
+    >>> maps = client.resource("v1", "configmaps", namespace="default")
+    >>> _ = await maps.create({"metadata": {"name": "a"}})
+    >>> (await maps.delete("a", DeleteOptions(propagation_policy="Background")))["status"]
+    'Success'
+    """
 
     grace_period_seconds: int | None = None
     propagation_policy: str = ""
@@ -82,7 +102,14 @@ class DeleteOptions:
 
 
 class PatchType(Enum):
-    """The media types of patches. The body of an apply is JSON, which is YAML too."""
+    """The media types of patches. The body of an apply is JSON, which is YAML too.
+
+    >>> from pilothouse.client import PatchType
+    >>> change = [{"op": "add", "path": "/metadata/labels/a", "value": "1"}]
+    >>> patched = await client.resource("v1", "namespaces").patch("default", change, PatchType.JSON)
+    >>> patched["metadata"]["labels"]["a"]
+    '1'
+    """
 
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"

@@ -29,6 +29,15 @@ _GRACE = 30.0  # how long after its own time limit a watch may still be silent b
 
 
 class ResourceClient:
+    """One resource, in one namespace or in all. Every call raises StatusError, ConnectionFailed or InvalidResponse.
+
+    >>> maps = client.resource("v1", "configmaps", namespace="default")
+    >>> made = await maps.create({"metadata": {"name": "a"}, "data": {"k": "1"}})
+    >>> changed = await maps.update({**made, "data": {"k": "2"}})
+    >>> (await maps.get("a"))["data"]
+    {'k': '2'}
+    """
+
     def __init__(
         self,
         client: Client,

@@ -18,7 +18,13 @@ BUSY = 1 << 16  # a piece of this size is one of very many
 
 @dataclass(slots=True)
 class WatchEvent:
-    """One line of a watch: ADDED, MODIFIED, DELETED, BOOKMARK, or ERROR with a Status as its object."""
+    """One line of a watch: ADDED, MODIFIED, DELETED, BOOKMARK, or ERROR with a Status as its object.
+
+    >>> async with await client.resource("v1", "namespaces").watch() as events:
+    ...     event = await anext(events)
+    >>> event.type, event.object["kind"]
+    ('ADDED', 'Namespace')
+    """
 
     type: str
     object: Json

@@ -24,13 +24,30 @@ T = TypeVar("T", bound=Hashable)
 
 
 class ShutDown(PilothouseError):
-    """The queue is shutting down and has nothing left to hand out."""
+    """The queue is shutting down and has nothing left to hand out.
+
+    >>> from pilothouse.client import WorkQueue
+    >>> from pilothouse.errors import ShutDown
+    >>> queue: WorkQueue[str] = WorkQueue()
+    >>> queue.shut_down()
+    >>> try:
+    ...     await queue.get()
+    ... except ShutDown:
+    ...     print("no more work")
+    no more work
+    """
 
 
 class WorkQueue(Generic[T]):
     """Fair (oldest first), deduplicating, for many producers and many workers of one event loop.
 
     A named queue reports workqueue_* metrics to `registry`, or to prometheus_client's default one.
+
+    >>> from pilothouse.client import WorkQueue
+    >>> queue: WorkQueue[str] = WorkQueue()
+    >>> queue.add("a"); queue.add("a"); queue.add("b")
+    >>> await queue.get(), await queue.get(), len(queue)
+    ('a', 'b', 0)
     """
 
     _order: deque[T]  # waiting, oldest first; every item here is in _dirty and not in _processing

@@ -16,6 +16,15 @@ T = TypeVar("T", bound=Hashable)
 
 
 class RateLimitingQueue(DelayingQueue[T]):
+    """A work queue that lets an item wait longer the more often it has failed. Call `forget` when it succeeds.
+
+    >>> from pilothouse.client import RateLimitingQueue
+    >>> queue: RateLimitingQueue[str] = RateLimitingQueue()
+    >>> queue.add_rate_limited("a")
+    >>> await queue.get(), queue.num_requeues("a")
+    ('a', 1)
+    """
+
     def __init__(
         self,
         name: str = "",

@@ -6,4 +6,9 @@ from pilothouse.machinery.errors import PilothouseError
 
 
 class InvalidSelector(PilothouseError, ValueError):
-    """The text or object is no selector; the message is upstream's and fit for a BadRequest."""
+    """The text or object is no selector; the message is upstream's and fit for a BadRequest.
+
+    >>> from pilothouse.errors import InvalidSelector
+    >>> issubclass(InvalidSelector, ValueError)
+    True
+    """

@@ -1,0 +1,71 @@
+"""The names that people import: all of them are there, say what they are, and show themselves in an example that runs.
+
+Examples may await. They find a running server as `api` and a client of it as `client`.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import inspect
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from importlib import import_module
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from pilothouse.testing import server
+
+PACKAGES = ("pilothouse.client", "pilothouse.errors", "pilothouse.testing")
+CONSTANTS = {"NORMAL", "WARNING", "Json"}
+"""Values, which have no docstring of their own."""
+
+
+def _names() -> Iterator[tuple[str, str]]:
+    for package in PACKAGES:
+        for name in import_module(package).__all__:
+            yield package, name
+
+
+@pytest.mark.parametrize(("package", "name"), [*_names()])
+async def test_a_public_name_has_an_example_that_runs(package: str, name: str) -> None:
+    value = getattr(import_module(package), name)
+    if name in CONSTANTS:
+        return
+    inherited = inspect.isclass(value) and "__doc__" not in vars(value)
+    documentation = None if inherited else inspect.getdoc(value)
+    assert documentation, f"{package}.{name} has no docstring of its own"
+    examples = doctest.DocTestParser().get_examples(documentation)
+    assert examples, f"the docstring of {package}.{name} has no example"
+    async with server(controllers="-*") as api, api.client(in_process=True) as client:
+        known: dict[str, Any] = {"__name__": "__main__", "api": api, "client": client}
+        for example in examples:
+            printed = await _run(example.source, known)
+            wanted, options = example.want, doctest.ELLIPSIS
+            assert doctest.OutputChecker().check_output(wanted, printed, options), (
+                f"{example.source}printed {printed!r}, not {wanted!r}"
+            )
+
+
+async def _run(source: str, known: dict[str, Any]) -> str:
+    """Run one example, which may await, and return what a prompt would print."""
+    code = compile(source, "<example>", "single", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    with redirect_stdout(StringIO()) as printed:
+        result = eval(code, known)
+        if code.co_flags & inspect.CO_COROUTINE:
+            await result
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_name_that_is_not_there_is_missing_as_anywhere_else(package: str) -> None:
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nonsense'"):
+        _ = import_module(package).nonsense
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_names_are_listed(package: str) -> None:
+    module = import_module(package)
+    assert set(module.__all__) <= set(dir(module))
