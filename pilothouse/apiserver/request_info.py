@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+from pilothouse.apiserver.endpoints.query import boolean
 from pilothouse.apiserver.http import Request
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource
@@ -22,7 +23,6 @@ _SPECIAL_VERBS = {"proxy", "watch"}
 _NAMESPACE_SUBRESOURCES = {"status", "finalize"}
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _VERBS_WITH_SELECTORS = {"list", "watch", "deletecollection"}
-_FALSE = {"false", "0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,11 @@ def request_info(request: Request) -> RequestInfo:
     return _with_query(info, request)
 
 
+def verb_of(method: str) -> str:
+    """The verb of a request for one object; empty for methods that stand for none."""
+    return _VERBS.get(method, "")
+
+
 @lru_cache(maxsize=16384)
 def _from_path(method: str, path: str) -> RequestInfo:
     verb = method.lower()
@@ -70,7 +75,7 @@ def _from_path(method: str, path: str) -> RequestInfo:
             return RequestInfo(path, verb, prefix=prefix)
         group, *parts = parts
     version, *parts = parts
-    verb, verb_in_path = _VERBS.get(method, ""), parts[0] in _SPECIAL_VERBS and len(parts) > 1
+    verb, verb_in_path = verb_of(method), parts[0] in _SPECIAL_VERBS and len(parts) > 1
     if verb_in_path:
         verb, *parts = parts
     namespace, parts = _split_namespace(parts)
@@ -101,7 +106,7 @@ def _split_namespace(parts: list[str]) -> tuple[str, list[str]]:
 def _with_query(info: RequestInfo, request: Request) -> RequestInfo:
     """Collections: the query tells a watch from a list, and a selector may name the one object."""
     if info.verb == "get":
-        info = replace(info, verb="watch" if _is_watch(request) else "list", name=_selected_name(request))
+        info = replace(info, verb="watch" if boolean(request, "watch") else "list", name=_selected_name(request))
     elif info.verb == "delete":
         info = replace(info, verb="deletecollection")
     if info.verb in _VERBS_WITH_SELECTORS and not info.verb_in_path:
@@ -109,11 +114,6 @@ def _with_query(info: RequestInfo, request: Request) -> RequestInfo:
             info, field_selector=request.param("fieldSelector"), label_selector=request.param("labelSelector")
         )
     return info
-
-
-def _is_watch(request: Request) -> bool:
-    values = request.query.get("watch")
-    return bool(values) and values[0].lower() not in _FALSE  # type: ignore[index]
 
 
 def _selected_name(request: Request) -> str:

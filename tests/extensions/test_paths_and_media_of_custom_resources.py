@@ -60,6 +60,13 @@ async def test_what_stands_below_an_object_but_is_no_subresource_is_not_found_as
         assert (answer.status, answer.json["message"]) == (404, 'widgets.example.com "a" not found')
 
 
+async def test_the_verb_proxy_reads_nothing(server: InProcessServer) -> None:
+    for path in ("namespaces/default/widgets", "namespaces/default/widgets/a"):
+        answer = await server("GET", f"/apis/example.com/v1/proxy/{path}?timeoutSeconds=-1")
+        assert answer.status == 405
+        assert answer.json["message"] == 'proxy is not supported on resources of kind "widgets.example.com"'
+
+
 async def test_an_update_must_name_its_object_in_the_path(server: InProcessServer) -> None:
     put = await server("PUT", WIDGETS, widget(spec={"size": 1}))
     patch = await server("PATCH", WIDGETS, {}, media=MERGE)

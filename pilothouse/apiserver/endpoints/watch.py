@@ -23,6 +23,7 @@ from pilothouse.apiserver.storage.cacher.watcher import Watcher as CacheWatcher
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.tallies import Labels
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.durations import seconds
 from pilothouse.machinery.errors import Expired, InternalError, NotAcceptable
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata
@@ -48,9 +49,8 @@ async def watch_response(
 
 def _timeout(scope: RequestScope, options: ListOptions) -> float:
     """Without one, somewhere between once and twice the least: clients should not all come back at once."""
-    if options.timeout_seconds:
-        return float(options.timeout_seconds)
-    return scope.min_request_timeout * (1 + random.random())
+    asked = seconds(options.timeout_seconds or 0).total_seconds()
+    return asked or scope.min_request_timeout * (1 + random.random())
 
 
 async def _only(frame: bytes) -> AsyncIterator[bytes]:

@@ -18,7 +18,7 @@ async def dial(target: Target, tls: ssl.SSLContext, server_name: str) -> Backend
     loop = asyncio.get_running_loop()
     connecting = loop.create_connection(
         lambda: _Negotiation(loop),
-        target.host,
+        target.connect_host,
         target.connect_port,
         ssl=tls,
         server_hostname=server_name,

@@ -28,6 +28,8 @@ class Target:
     """Seconds until a connection must stand."""
     server_name: str = ""
     """Whom the certificate must be for, if not for the host."""
+    address: str = ""
+    """Where the host was found and may be: it is not looked up again."""
 
     @property
     def scheme(self) -> str:
@@ -46,6 +48,10 @@ class Target:
     def resource(self) -> str:
         """Path and query, as the request line has them."""
         return f"{self.path}?{self.query}" if self.query else self.path
+
+    @property
+    def connect_host(self) -> str:
+        return self.address or self.host
 
     @property
     def connect_port(self) -> int:

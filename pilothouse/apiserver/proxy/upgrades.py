@@ -54,7 +54,7 @@ async def forward_upgrade(request: Request, target: Target, headers: Headers | N
 async def _dial(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     name = target.server_name or target.host if target.tls else None
     connecting = asyncio.open_connection(
-        target.host, target.connect_port, ssl=target.tls, server_hostname=name, limit=_MAX_HEAD
+        target.connect_host, target.connect_port, ssl=target.tls, server_hostname=name, limit=_MAX_HEAD
     )
     try:
         return await asyncio.wait_for(connecting, target.timeout)

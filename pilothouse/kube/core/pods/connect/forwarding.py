@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator
 
 import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from pilothouse.apiserver.http import Request, Response
@@ -43,10 +45,31 @@ async def forward(request: Request, target: Target, *, prefix: str) -> Response:
 
 def _new_session(target: Target) -> aiohttp.ClientSession:
     """One connection for one request, whose body is passed on just as it is."""
-    connector = aiohttp.TCPConnector(ssl=target.tls or False, force_close=True)
+    resolver = _Found(target.address) if target.address else None
+    connector = aiohttp.TCPConnector(ssl=target.tls or False, force_close=True, resolver=resolver)
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=target.timeout)
     skipped = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
     return aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False, skip_auto_headers=skipped)
+
+
+class _Found(AbstractResolver):
+    """Finds everything at one address."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        kind = socket.AF_INET6 if ":" in self._address else socket.AF_INET
+        return [
+            ResolveResult(
+                hostname=host, host=self._address, port=port, family=kind, proto=0, flags=socket.AI_NUMERICHOST
+            )
+        ]
+
+    async def close(self) -> None:
+        """There is nothing to close."""
 
 
 async def download(target: Target, resource: GroupResource, name: str) -> AsyncIterator[bytes]:
