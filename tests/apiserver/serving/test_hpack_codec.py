@@ -95,9 +95,7 @@ def test_a_table_changes_its_size_at_most_twice_and_before_the_fields(block: byt
 
 @given(FIELDS, st.booleans(), st.integers(1, 50))
 @settings(max_examples=60)
-def test_a_block_may_come_in_parts_that_end_anywhere(
-    fields: list[tuple[bytes, bytes]], coded: bool, part: int
-) -> None:
+def test_a_block_may_come_in_parts_that_end_anywhere(fields: list[tuple[bytes, bytes]], coded: bool, part: int) -> None:
     long = (b"x-long" + b"n" * 9000, b"v" * 9000)
     block = reference.Encoder().encode([*fields, long, *fields], huffman=coded)
     sizes = [part * 7919 % 6000 + 1 for part in range(part, part + 70)]

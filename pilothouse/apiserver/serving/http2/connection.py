@@ -23,7 +23,6 @@ from pilothouse.apiserver.serving.http2.stream import Http2Stream
 from pilothouse.apiserver.serving.state import ServingState
 from pilothouse.apiserver.serving.target import BadTarget, parse_target
 
-
 _WORTH_A_FRAME: Final = 256
 """Bytes of DATA: what a client still sends of a body that was refused is no flood, if its frames are not tiny."""
 

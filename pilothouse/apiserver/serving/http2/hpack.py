@@ -1,9 +1,10 @@
 """Header compression: decoding what peers send, encoding what we answer and what we ask other servers (RFC 7541).
 
 The decoder keeps the peer's dynamic table in step: a field list over the limit is decoded to its end and reported as
-None; one that is far over it ends the connection, and so does a table that changes its size all the time. What came
-once is not decoded twice, however small the parts are in which it comes. The encoder uses no dynamic table, so that it has no state. Every field that the decoder
-returns has a lower-case token as its name and no control characters in its value.
+None. One that is far over it ends the connection, and so does a table that changes its size all the time. What came
+once is not decoded twice, however small the parts are in which it comes. Every field that the decoder returns has a
+lower-case token as its name and no control characters in its value. The encoder uses no dynamic table, so that it has
+no state.
 """
 
 from __future__ import annotations
