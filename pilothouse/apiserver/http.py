@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import parse_qs
 
 from pilothouse.apiserver.audit.annotations import METADATA, Annotations
+from pilothouse.apiserver.query_string import parse_query
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -61,8 +61,9 @@ class Request:
 
     @property
     def query(self) -> dict[str, list[str]]:
+        """Raises BadRequest where there are too many parameters."""
         if self._query is None:
-            self._query = parse_qs(self.query_string, keep_blank_values=True) if self.query_string else {}
+            self._query = parse_query(self.query_string) if self.query_string else {}
         return self._query
 
     def set_query(self, query_string: str) -> None:

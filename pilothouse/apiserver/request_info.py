@@ -23,6 +23,8 @@ _SPECIAL_VERBS = {"proxy", "watch"}
 _NAMESPACE_SUBRESOURCES = {"status", "finalize"}
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _VERBS_WITH_SELECTORS = {"list", "watch", "deletecollection"}
+_LONGEST_WITH_NAME = 4096
+"""A longer selector names no object: nobody knows yet whose it is, so it is not worth reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,10 @@ class RequestInfo:
 
 
 def request_info(request: Request) -> RequestInfo:
-    """Never fails: what cannot be understood is a request without a resource, and falls off the end of the chain."""
+    """What cannot be understood is a request without a resource, and falls off the end of the chain.
+
+    Raises BadRequest where there are too many parameters.
+    """
     info = _from_path(request.method, request.path)
     if not info.is_resource or info.name or info.verb not in ("get", "delete", "watch"):
         return info
@@ -118,7 +123,7 @@ def _with_query(info: RequestInfo, request: Request) -> RequestInfo:
 
 def _selected_name(request: Request) -> str:
     selector = request.param("fieldSelector")
-    if not selector:
+    if not selector or len(selector) > _LONGEST_WITH_NAME:
         return ""
     try:
         name = fields.parse(selector).requires_exact_match("metadata.name")

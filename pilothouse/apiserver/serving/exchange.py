@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 
 AHEAD = 256 << 10
 """What a client may send of a body that is streamed before the reader has read it."""
+_PIECES = 64
+"""In which a body is kept until it is read."""
 NO_BODY_STATUS = frozenset({204, 304})
 
 
@@ -51,7 +53,7 @@ class Exchange(ABC):
         self.streaming = False  # a stream is being answered: the task may be cancelled
         self.ended = True  # the request's body is all here
         self.body_size = 0
-        self._body: list[bytes] = []
+        self._body: list[bytes | bytearray] = []
         self._body_waiter: asyncio.Future[None] | None = None
         self._left: asyncio.Future[None] | None = None
 
@@ -186,9 +188,20 @@ class Exchange(ABC):
             raise RequestEntityTooLarge.of(f"limit is {limit}")
 
     def receive(self, data: bytes) -> None:
-        self._body.append(data)
+        body = self._body
+        if len(body) < _PIECES:
+            body.append(data)
+        else:
+            self._append_to_last(data)
         self.body_size += len(data)
         self._wake()
+
+    def _append_to_last(self, data: bytes) -> None:
+        """A body that comes a byte at a time takes no more memory than another."""
+        last = self._body[-1]
+        if not isinstance(last, bytearray):
+            last = self._body[-1] = bytearray(last)
+        last += data
 
     def receive_end(self) -> None:
         self.ended = True

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import Final
-from urllib.parse import unquote_to_bytes
 
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.percent import BadEscape, unescape
 
 _CACHED_LENGTH: Final = 512
-_BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://[^/]*").match
 
 
@@ -34,9 +33,10 @@ def _parse(target: bytes) -> Target:
     if not path.startswith(b"/"):
         path = _origin_form(path)
     if b"%" in path:
-        if _BAD_ESCAPE(path):
-            raise BadTarget("invalid URL escape")
-        path = unquote_to_bytes(path)
+        try:
+            path = unescape(path)
+        except BadEscape as error:
+            raise BadTarget(str(error)) from None
     return Target(path.decode("utf-8", "replace"), query.decode("latin-1"))
 
 

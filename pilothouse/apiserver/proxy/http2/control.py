@@ -119,10 +119,8 @@ class Http2BackendControl(asyncio.BufferedProtocol):
     def on_settings(self, frame: Frame) -> None:
         if frame.flags & frames.ACK:
             return
-        if len(frame.payload) % frames.SETTING.size:
-            raise wrong("a frame has the wrong size", ErrorCode.FRAME_SIZE_ERROR)
         self.spend()
-        for name, value in frames.read_settings(frame.payload):
+        for name, value in frames.read_settings(frame.payload).items():
             self._apply(name, value)
         self.write(frames.SETTINGS_ACK)
         self._flush_all()

@@ -17,6 +17,8 @@ from pilothouse.apiserver.serving.transport import ClientConnection
 RECEIVE_WINDOW: Final = 1 << 20
 """Of the connection. It is refilled as data comes: the streams' own windows bound what is held."""
 _TOGETHER: Final = 64 << 10
+_WORTH_AN_UPDATE: Final = 64
+"""Bytes of DATA. Clients grant credit for what they were sent, some of them twice for every event of a watch."""
 
 
 def wrong(why: str, code: ErrorCode = ErrorCode.PROTOCOL_ERROR) -> ConnectionFailure:
@@ -42,6 +44,8 @@ class Http2Control(ClientConnection):
         self.highest = 0  # stream that the client has opened
         self.leaving = False  # GOAWAY is sent or received: no new streams
         self._floods = FloodBudget(state.now)
+        self._acknowledged = False  # the client has said that it knows our SETTINGS
+        self._creditable = 0  # bytes for which the client may still send WINDOW_UPDATE frames that do not count
         self._out: list[bytes] = []  # written in this turn of the event loop
         self._out_size = 0
 
@@ -93,16 +97,21 @@ class Http2Control(ClientConnection):
         if frame.stream:
             raise wrong("SETTINGS on a stream")
         if frame.flags & frames.ACK:
-            _check_size(frame, 0)
+            self._on_settings_ack(frame)
             return
-        if len(frame.payload) % frames.SETTING.size:
-            raise wrong("a frame has the wrong size", ErrorCode.FRAME_SIZE_ERROR)
         if self.settled:
             self.spend()
         self.settled = True
-        for name, value in frames.read_settings(frame.payload):
+        for name, value in frames.read_settings(frame.payload).items():
             self._apply(name, value)
         self.write(frames.SETTINGS_ACK)
+
+    def _on_settings_ack(self, frame: Frame) -> None:
+        """We send SETTINGS once."""
+        _check_size(frame, 0)
+        if self._acknowledged:
+            raise wrong("settings are acknowledged that were not sent")
+        self._acknowledged = True
 
     def _apply(self, name: int, value: int) -> None:
         if name == Setting.INITIAL_WINDOW_SIZE:
@@ -123,10 +132,27 @@ class Http2Control(ClientConnection):
             stream.send_window += change
             if stream.send_window > frames.MAX_WINDOW:
                 raise wrong("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
-            stream.credit()
+        for waiting in tuple(self.waiting):
+            waiting.credit()
+
+    def sent(self, size: int) -> None:
+        """DATA was sent: the client may grant new credit for it."""
+        self.send_window -= size
+        self._creditable += size
+
+    def opened(self, stream: Http2Stream) -> None:
+        """Some clients open a stream with credit of its own."""
+        self._creditable += 2 * _WORTH_AN_UPDATE
+        self.streams[stream.id] = stream
+        self.running.add(stream)
+        self.deadline = NEVER
 
     def on_window_update(self, frame: Frame) -> None:
         _check_size(frame, 4)
+        if self._creditable >= _WORTH_AN_UPDATE:
+            self._creditable -= _WORTH_AN_UPDATE
+        else:
+            self.spend()
         increment = frames.read_long(frame.payload)
         if not frame.stream:
             self.send_window += increment
@@ -146,8 +172,8 @@ class Http2Control(ClientConnection):
         _check_size(frame, 8)
         if frame.stream:
             raise wrong("PING on a stream")
+        self.spend()
         if not frame.flags & frames.ACK:
-            self.spend()
             self.write(frames.ping_ack(frame.payload))
 
     def on_rst_stream(self, frame: Frame) -> None:
@@ -167,6 +193,7 @@ class Http2Control(ClientConnection):
         raise wrong("a client pushes")
 
     def on_goaway(self, frame: Frame) -> None:
+        self.spend()
         self.leaving = True
         self.settle()
 

@@ -1,6 +1,8 @@
-"""A budget for what costs a client nothing and the server something: resets, pings, settings, priorities.
+"""A budget for what costs a client nothing and the server something.
 
-It starts full and refills with time; a client that empties it is a flood (CVE-2023-44487 and its kin).
+Resets, pings, settings, priorities, unknown and empty frames, frames for closed streams, requests that are malformed or
+refused, credit for more than was sent. It starts full and refills with time; a client that empties it is a flood
+(CVE-2023-44487 and its kin).
 """
 
 from __future__ import annotations

@@ -36,6 +36,33 @@ class HuffmanError(ValueError):
     """The bytes are no Huffman-coded string."""
 
 
+class LongString:
+    """A string that is decoded while it comes, so that no part of it takes long."""
+
+    __slots__ = ("_out", "_state", "taken")
+
+    def __init__(self) -> None:
+        self.taken = 0  # of the coded bytes
+        self._state = 0
+        self._out = bytearray()
+
+    def take(self, data: bytes) -> None:
+        """Raises HuffmanError."""
+        state, out, steps = self._state, [], _STEPS
+        for byte in data:
+            decoded, state = steps[state | byte]
+            out.append(decoded)
+        self._out += b"".join(out)
+        self._state = state
+        self.taken += len(data)
+
+    def whole(self) -> bytes:
+        """Raises HuffmanError."""
+        if self._state not in _ENDS:
+            raise HuffmanError("the string ends inside a symbol")
+        return bytes(self._out)
+
+
 def _tree() -> _Tree:
     tree: _Tree = [[0, 0]]
     code, previous = 0, 0

@@ -68,7 +68,7 @@ class Http2Stream(Exchange):
         connection, size = self._connection, len(body)
         self.started = self.closed = True
         self.send_window -= size
-        connection.send_window -= size
+        connection.sent(size)
         block = encode_response(status, headers)
         head = frames.header_frames(self.id, block, end_stream=False, frame_size=connection.frame_size)
         connection.write(head + frames.frame_header(frames.DATA, frames.END_STREAM, self.id, size) + body)
@@ -100,7 +100,7 @@ class Http2Stream(Exchange):
                 await self._await_credit()
                 continue
             self.send_window -= size
-            connection.send_window -= size
+            connection.sent(size)
             piece, data = data[:size], data[size:]
             self.closed = end and not data
             connection.write(
