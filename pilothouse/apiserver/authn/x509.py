@@ -10,6 +10,7 @@ import time
 from functools import lru_cache
 
 from pilothouse.apiserver.authn.authorities import Authorities
+from pilothouse.apiserver.authn.identity import InvalidIdentity, identity
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.metrics import REGISTRY
@@ -44,7 +45,10 @@ class X509Authenticator:
         if not _trusted(certificate, self._authorities()):
             raise Unauthorized
         _EXPIRATION.observe(certificate.not_after - time.time())
-        return _user(certificate) if certificate.common_name else None
+        try:
+            return _user(certificate) if certificate.common_name else None
+        except InvalidIdentity:
+            raise Unauthorized from None
 
 
 # A connection's certificate is asked about with every request.
@@ -55,7 +59,7 @@ def _trusted(certificate: ClientCertificate, authorities: frozenset[bytes]) -> b
 
 @lru_cache(maxsize=4096)
 def _user(certificate: ClientCertificate) -> User:
-    return User(
+    return identity(
         certificate.common_name,
         uid=certificate.uid,
         groups=(*certificate.organizations, ALL_AUTHENTICATED),
