@@ -6,6 +6,8 @@ are nothing, and nothing further in ever sees them.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from functools import cached_property
 from urllib.parse import unquote
 
@@ -77,6 +79,7 @@ class RequestHeaderAuthenticator:
     authorities: Authorities
     allowed_names: tuple[str, ...] = ()
     """Common names of certificates; without any, whatever the CA has signed will do."""
+    clock: Callable[[], float] = time.time
 
     async def authenticate(self, request: Request) -> User | None:
         certificate = client_certificate(request.transport)
@@ -89,7 +92,7 @@ class RequestHeaderAuthenticator:
 
     def _is_proxy(self, certificate: ClientCertificate) -> bool:
         named = not self.allowed_names or certificate.common_name in self.allowed_names
-        return named and certificate.issued_under(self.authorities())
+        return named and certificate.issued_under(self.authorities(), self.clock())
 
 
 def _key(name: str) -> bytes:
