@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -274,3 +276,34 @@ async def test_where_openssl_is_out_of_reach_bad_certificates_fail_in_the_handsh
         assert (await answer(server, late))[0] == 401
         assert (await answer(server, late, GOOD_TOKEN))[2] == b"holder of a token"
         assert (await answer(server, clients.context(clients.users)))[2] == b"bob"
+
+
+@pytest.mark.parametrize("authority", ["elsewhere", "kubernetes"])
+async def test_a_bad_certificate_may_come_in_pieces(clients: Clients, authority: str) -> None:
+    """OpenSSL's list of errors is the thread's: what it says of the certificate must not end the handshake later."""
+    context, incoming, outgoing = clients.context(clients.authority(authority)), ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+    async with serving(authenticating(clients.pki), options(clients.pki)) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+        async def flush() -> None:
+            for byte in outgoing.read():
+                writer.write(bytes((byte,)))
+                await asyncio.sleep(0)  # the server's turn: it reads what there is
+
+        async def over_tls(step: Callable[[], Any]) -> Any:
+            while True:
+                try:
+                    done = step()
+                except ssl.SSLWantReadError:
+                    await flush()
+                    incoming.write(await reader.read(65536))
+                else:
+                    await flush()
+                    return done
+
+        await over_tls(tls.do_handshake)
+        tls.write(f"GET / HTTP/1.1\r\nHost: here\r\n{GOOD_TOKEN}\r\n".encode())
+        assert (await over_tls(lambda: tls.read(1000))).startswith(b"HTTP/1.1 200 ")
+        writer.transport.abort()
