@@ -12,8 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pilothouse.apiserver.serving.certificate_files import KeyPair, SniCertificate, certificate_names
+from pilothouse.apiserver.serving.openssl import Requests, server_context
 from pilothouse.apiserver.serving.tls_options import TlsOptions
 from pilothouse.machinery.dataclass import dataclass
+
+_NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class ServingContexts:
         return found | given
 
     def _build(self, pair: KeyPair) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context, requests = server_context()
         context.minimum_version = self._options.min_version
         if self._options.ciphers:
             context.set_ciphers(self._options.ciphers)
@@ -73,7 +76,8 @@ class ServingContexts:
         context.load_cert_chain(pair.cert_file, pair.key_file)
         context.set_alpn_protocols(list(self._alpn))
         self._never_resume(context)
-        self._ask_for_certificates(context)
+        if self._files.client_cas:
+            self._ask_for_certificates(context, requests)
         return context
 
     def _never_resume(self, context: ssl.SSLContext) -> None:
@@ -81,12 +85,15 @@ class ServingContexts:
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
 
-    def _ask_for_certificates(self, context: ssl.SSLContext) -> None:
+    def _ask_for_certificates(self, context: ssl.SSLContext, requests: Requests | None) -> None:
+        """Whether a certificate is in time, and whose it is, is asked at every request: see authn/x509.py."""
         for authority in self._files.client_cas:
             context.load_verify_locations(cafile=authority)
-        if self._files.client_cas:
-            context.verify_mode = ssl.CERT_OPTIONAL
-            context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+        context.verify_mode = ssl.CERT_OPTIONAL
+        context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN | _NO_CHECK_TIME
+        if requests is not None:
+            requests.go_on_unverified()
+            requests.name_authorities(self._files.client_cas)
 
 
 def _plain(address: str) -> str:

@@ -38,7 +38,8 @@ class _NoToken(Exception):
 
 
 class TokenValidator(Protocol):
-    def user_of(self, claims: Json) -> User: ...
+    def user_of(self, claims: Json) -> User:
+        """Raises InvalidToken."""
 
     async def validate(self, claims: Json, token: str) -> TokenRemarks:
         """Raises InvalidToken."""

@@ -14,7 +14,8 @@ from pilothouse.apiserver.serving.http2.frames import ConnectionFailure, ErrorCo
 from pilothouse.apiserver.serving.http2.hpack import Decoder, encode_response, read_integer, write_integer
 from pilothouse.apiserver.serving.http2.static_table import STATIC_TABLE
 
-NAMES = st.sampled_from([b":path", b"accept", b"user-agent", b"x-new", b"authorization", b"a"])
+ORDINARY = [b"accept", b"user-agent", b"x-new", b"authorization", b"a"]
+NAMES = st.sampled_from([b":path", *ORDINARY])
 VALUES = st.binary(max_size=300).map(lambda raw: bytes(0x20 + byte % 0x5F for byte in raw))
 FIELDS = st.lists(st.tuples(NAMES, VALUES), max_size=12)
 
@@ -49,7 +50,7 @@ def test_a_decoder_follows_its_client_s_table(blocks: list[tuple[list[tuple[byte
         assert decoder.decode(encoder.encode(fields, huffman=coded)) == fields
 
 
-@given(st.lists(st.tuples(NAMES, st.binary(max_size=200)), max_size=6), st.sampled_from([100, 200, 201, 404, 503]))
+@given(st.lists(st.tuples(st.sampled_from(ORDINARY), VALUES), max_size=6), st.sampled_from([100, 200, 201, 404, 503]))
 @settings(max_examples=40)
 def test_answers_are_read_by_a_client(fields: list[tuple[bytes, bytes]], status: int) -> None:
     decoded = reference.Decoder().decode(encode_response(status, fields), raw=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Final, TypeAlias
 
+from pilothouse.apiserver.head_fields import check_fields, check_request
 from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.serving.http2 import huffman
 from pilothouse.apiserver.serving.http2.frames import ConnectionFailure, ErrorCode
@@ -224,15 +225,15 @@ _NAMES: Final = _Names()
 
 
 def encode_response(status: int, headers: Headers) -> bytes:
-    """The field block of an answer."""
+    """The field block of an answer. Raises InvalidHead."""
+    check_fields(headers)
     index = STATUS_INDEX.get(status)
     return _encoded([bytes((0x80 | index,)) if index else b"\x08\x03%d" % status], headers)
 
 
 def encode_request(method: bytes, target: bytes, authority: bytes, headers: Headers) -> bytes:
-    """The field block of a request over TLS. Raises ValueError for values that no field can have."""
-    if _BAD_VALUE(b"".join([value for _, value in headers])):
-        raise ValueError("invalid header field value")
+    """The field block of a request over TLS. Raises InvalidHead."""
+    check_request(method, target, [(b"host", authority), *headers])
     out = [_METHODS.get(method) or b"\x02" + _string(method), _HTTPS]
     out += (b"\x01", _string(authority), b"\x04", _string(target))
     return _encoded(out, headers)

@@ -66,10 +66,10 @@ class Http2Stream(Exchange):
     def _send_at_once(self, status: int, headers: Headers, body: bytes) -> None:
         """The common case: head and body in one write."""
         connection, size = self._connection, len(body)
+        block = encode_response(status, headers)
         self.started = self.closed = True
         self.send_window -= size
         connection.sent(size)
-        block = encode_response(status, headers)
         head = frames.header_frames(self.id, block, end_stream=False, frame_size=connection.frame_size)
         connection.write(head + frames.frame_header(frames.DATA, frames.END_STREAM, self.id, size) + body)
 
@@ -156,9 +156,9 @@ class Http2Stream(Exchange):
         self._connection.answered(self)
 
     def _send_head(self, status: int, headers: Headers, *, end: bool = False) -> None:
+        block = encode_response(status, headers)
         self.started = True
         self.closed = end
-        block = encode_response(status, headers)
         self._connection.write(
             frames.header_frames(self.id, block, end_stream=end, frame_size=self._connection.frame_size)
         )

@@ -264,7 +264,7 @@ async def app(server: InProcessServer) -> AsyncIterator[Backend]:
 
 
 async def test_a_proxy_passes_requests_on(server: InProcessServer, app: Backend) -> None:
-    answer = await server("POST", f"{PODS}/p/proxy/a/b%20c?x=1", {"k": 1}, cookie="c=d")
+    answer = await server("POST", f"{PODS}/p/proxy/a/b c?x=1", {"k": 1}, cookie="c=d")
     assert (answer.status, answer.body) == (200, b'POST /a/b%20c {"k":1}')
     assert answer.headers["x-own"] == "1"
     assert "access-control-allow-origin" not in answer.headers
@@ -283,6 +283,16 @@ async def test_a_proxy_without_a_path_leads_to_one(server: InProcessServer, app:
 async def test_redirects_stay_within_the_proxy(server: InProcessServer, app: Backend) -> None:
     answer = await server("GET", f"{PODS}/p:{app.port}/proxy/moved")
     assert (answer.status, answer.headers["location"]) == (302, f"{PODS}/p:{app.port}/proxy/there?x=1")
+
+
+@pytest.mark.parametrize("wish", ["", "Connection: Upgrade\r\nUpgrade: websocket\r\n"])
+async def test_what_a_path_hides_stays_in_the_path(server: InProcessServer, app: Backend, wish: str) -> None:
+    """A line break that the client escaped would otherwise end the request line, and what follows would be headers."""
+    async with over_a_socket(server) as client:
+        await client.ask(f"{PODS}/p/proxy/a%20HTTP/1.1%0d%0aX-Evil:%201?b=c", wish)
+    (asked,) = app.heard
+    assert asked.line == "GET /a%20HTTP/1.1%0D%0AX-Evil:%201?b=c HTTP/1.1"
+    assert "x-evil" not in asked.headers
 
 
 async def test_a_proxy_upgrades_as_well(server: InProcessServer, app: Backend) -> None:
