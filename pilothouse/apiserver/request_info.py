@@ -8,9 +8,9 @@ GET /healthz                              → verb get, no resource
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
 from pilothouse.apiserver.http import Request
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.selectors import fields
@@ -57,7 +57,8 @@ def request_info(request: Request) -> RequestInfo:
     return _with_query(info, request)
 
 
-@lru_cache(maxsize=16384)
+# Short segments take more than ten times their length each.
+@bounded_cache(entries=4096, key_bytes=256)
 def _from_path(method: str, path: str) -> RequestInfo:
     verb = method.lower()
     parts = path.strip("/").split("/")

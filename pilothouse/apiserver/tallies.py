@@ -8,7 +8,7 @@ scraped.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry
@@ -23,9 +23,17 @@ from prometheus_client.registry import Collector
 
 Labels: TypeAlias = tuple[str, ...]
 
-# Label values can come from clients: what they make up after this many rows is counted, but not told apart.
-_MOST_ROWS = 20_000
+# Label values can be names of objects, which come and go: what is too much is counted, but not told apart.
+_MOST_ROWS = 10_000
+_MOST_CHARACTERS = 1024  # of all labels of a row
 _OTHER = "other"
+
+
+def _told_apart(rows: Sized, labels: Labels) -> Labels:
+    """The labels for a new row, or those of the row for all that is too much."""
+    if len(rows) < _MOST_ROWS and sum(map(len, labels)) <= _MOST_CHARACTERS:
+        return labels
+    return (_OTHER,) * len(labels)
 
 
 class CounterTally(Collector):
@@ -43,11 +51,9 @@ class CounterTally(Collector):
         rows = self._rows
         if labels in rows:
             rows[labels] += 1
-        elif len(rows) < _MOST_ROWS:
-            rows[labels] = 1
         else:
-            other = (_OTHER,) * len(self._labels)
-            rows[other] = rows.get(other, 0) + 1
+            labels = _told_apart(rows, labels)
+            rows[labels] = rows.get(labels, 0) + 1
 
     def describe(self) -> Iterator[Metric]:
         yield self._empty()
@@ -96,8 +102,8 @@ class HistogramTally(Collector):
 
     def row(self, labels: Labels) -> Row:
         """For whoever observes under the same labels often, and wants no look-up each time."""
-        if labels not in self._rows and len(self._rows) >= _MOST_ROWS:
-            labels = (_OTHER,) * len(self.labels)
+        if labels not in self._rows:
+            labels = _told_apart(self._rows, labels)
         return self._rows.setdefault(labels, Row(self._bounds))
 
     def describe(self) -> Iterator[Metric]:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable
 from dataclasses import field
-from functools import lru_cache
 from urllib.parse import quote
 
 from pilothouse.aggregator.apiservice.availability import AVAILABLE
@@ -20,6 +19,7 @@ from pilothouse.apiserver.proxy.exchange import BackendFailed
 from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade, is_upgrade
 from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver, ServiceUnresolved
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
@@ -135,7 +135,7 @@ class _Remote:
         return text(502, _REDIRECTED)
 
 
-@lru_cache(maxsize=4096)
+@bounded_cache(entries=4096, key_bytes=256)
 def _escaped(path: str) -> str:
     return quote(path, safe=_UNESCAPED)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from functools import lru_cache
 
 from pilothouse.apiserver.authn.authorities import Authorities
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
@@ -41,19 +40,15 @@ class X509Authenticator:
         certificate = client_certificate(request.transport)
         if certificate is None:
             return None
-        if not _trusted(certificate, self._authorities()):
-            raise Unauthorized
+        authorities = self._authorities()
+        if authorities not in certificate.users:
+            if not certificate.issued_under(authorities):
+                raise Unauthorized
+            certificate.users[authorities] = _user(certificate) if certificate.common_name else None
         _EXPIRATION.observe(certificate.not_after - time.time())
-        return _user(certificate) if certificate.common_name else None
+        return certificate.users[authorities]
 
 
-# A connection's certificate is asked about with every request.
-@lru_cache(maxsize=4096)
-def _trusted(certificate: ClientCertificate, authorities: frozenset[bytes]) -> bool:
-    return certificate.issued_under(authorities)
-
-
-@lru_cache(maxsize=4096)
 def _user(certificate: ClientCertificate) -> User:
     return User(
         certificate.common_name,

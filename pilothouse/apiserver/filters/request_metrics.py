@@ -1,4 +1,8 @@
-"""Request metrics: counts, durations and sizes by what was asked for."""
+"""Request metrics: counts, durations and sizes by what was asked for.
+
+Labels come from installed routes only, as upstream's do: what is refused before it has found its route is counted
+without them, so that nobody can make up series.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ import time
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.filters.metrics import DURATION, LONG_RUNNING, REQUESTS, RESPONSE_SIZES
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.apiserver.streams import UntilEnd
 from pilothouse.apiserver.tallies import Labels
 from pilothouse.machinery.errors import StatusError
@@ -27,7 +30,7 @@ _SHOWN = {
 
 def with_request_metrics(handler: Handler) -> Handler:
     async def measure(request: Request) -> Response:
-        labels, dry_run = _labels(request.info), "All" if "dryRun" in request.query_string else ""
+        dry_run = "All" if "dryRun" in request.query_string else ""
         start, code = time.perf_counter(), 500
         try:
             response = await handler(request)
@@ -36,6 +39,7 @@ def with_request_metrics(handler: Handler) -> Handler:
             code = error.code
             raise
         finally:
+            labels = _labels(request)
             REQUESTS.inc((*labels, dry_run, str(code)))
             DURATION.observe((*labels, dry_run), time.perf_counter() - start)
         if isinstance(response.body, bytes):
@@ -50,9 +54,10 @@ def with_request_metrics(handler: Handler) -> Handler:
     return measure
 
 
-def _labels(info: RequestInfo) -> Labels:
+def _labels(request: Request) -> Labels:
+    info = request.info
     verb = _SHOWN.get(info.verb, "other")
-    if not info.is_resource:
+    if not request.is_routed:
         return (verb, "", "", "", "", "", "apiserver")
     scope = "resource" if len(info.parts) > 1 else "namespace" if info.namespace else "cluster"
     return (verb, info.group, info.version, info.resource, info.subresource, scope, "apiserver")

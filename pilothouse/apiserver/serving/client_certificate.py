@@ -8,10 +8,14 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Iterable, Mapping
+from dataclasses import field
 from enum import Enum
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from pilothouse.apiserver.authn.user import User
 
 UID_OID: Final = "1.3.6.1.4.1.57683.2"
 """Where Kubernetes looks for a user's UID in a subject."""
@@ -26,6 +30,8 @@ class ClientCertificate:
     """Seconds since the epoch."""
     chain: tuple[bytes, ...]
     """DER, from the client's certificate to the CA certificate that it was verified against."""
+    users: dict[frozenset[bytes], User | None] = field(default_factory=dict, compare=False, repr=False)
+    """Whom it was taken for, by the authorities that were trusted then: asked with every request of the connection."""
 
     @property
     def der(self) -> bytes:

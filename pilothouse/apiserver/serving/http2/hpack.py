@@ -14,6 +14,7 @@ from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.serving.http2 import huffman
 from pilothouse.apiserver.serving.http2.frames import ConnectionFailure, ErrorCode
 from pilothouse.apiserver.serving.http2.static_table import NAME_INDEX, STATIC_TABLE, STATUS_INDEX
+from pilothouse.machinery.bounded_cache import bounded_cache
 
 Field: TypeAlias = tuple[bytes, bytes]
 
@@ -159,22 +160,15 @@ CONNECTION_FIELDS: Final = frozenset(
 _LENGTHS: Final = tuple(bytes((length,)) for length in range(127))
 
 
-class _Names(dict[bytes, bytes]):
-    """Field name → the start of a literal field with it; empty for names that must not be sent."""
-
-    def __missing__(self, name: bytes) -> bytes:
-        lower = name.lower()
-        if lower in CONNECTION_FIELDS:
-            start = b""
-        elif index := NAME_INDEX.get(lower):
-            start = write_integer(index, 0x0F, 0)
-        else:
-            start = b"\0" + write_integer(len(lower), 0x7F, 0) + lower
-        self[name] = start
-        return start
-
-
-_NAMES: Final = _Names()
+@bounded_cache(entries=1024, key_bytes=128)
+def _start(name: bytes) -> bytes:
+    """The start of a literal field with this name; empty for names that must not be sent."""
+    lower = name.lower()
+    if lower in CONNECTION_FIELDS:
+        return b""
+    if index := NAME_INDEX.get(lower):
+        return write_integer(index, 0x0F, 0)
+    return b"\0" + write_integer(len(lower), 0x7F, 0) + lower
 
 
 def encode_response(status: int, headers: Headers) -> bytes:
@@ -201,9 +195,9 @@ def _string(value: bytes) -> bytes:
 
 
 def _encoded(out: list[bytes], headers: Headers) -> bytes:
-    append, names = out.append, _NAMES
+    append = out.append
     for name, value in headers:
-        start = names[name]
+        start = _start(name)
         if start:
             length = len(value)
             append(start)
