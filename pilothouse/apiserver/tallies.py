@@ -36,6 +36,15 @@ def _told_apart(rows: Sized, labels: Labels) -> Labels:
     return (_OTHER,) * len(labels)
 
 
+class Count:
+    """What a counter has counted under one set of labels."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
 class CounterTally(Collector):
     def __init__(
         self, name: str, help: str, labels: Sequence[str], *, registry: CollectorRegistry, total: bool = True
@@ -44,16 +53,18 @@ class CounterTally(Collector):
         self._family = (name, help)
         self._labels = tuple(labels)
         self._total = total
-        self._rows: dict[Labels, int] = {}
+        self._rows: dict[Labels, Count] = {}
         registry.register(self)
 
     def inc(self, labels: Labels) -> None:
-        rows = self._rows
-        if labels in rows:
-            rows[labels] += 1
-        else:
-            labels = _told_apart(rows, labels)
-            rows[labels] = rows.get(labels, 0) + 1
+        row = self._rows.get(labels) or self.row(labels)
+        row.value += 1
+
+    def row(self, labels: Labels) -> Count:
+        """For whoever counts under the same labels often, and wants no look-up each time."""
+        if labels not in self._rows:
+            labels = _told_apart(self._rows, labels)
+        return self._rows.setdefault(labels, Count())
 
     def describe(self) -> Iterator[Metric]:
         yield self._empty()
@@ -61,7 +72,7 @@ class CounterTally(Collector):
     def collect(self) -> Iterator[Metric]:
         family = self._empty()
         for labels, count in list(self._rows.items()):  # rows are added meanwhile
-            family.add_metric(labels, count)
+            family.add_metric(labels, count.value)
         yield family
 
     def _empty(self) -> CounterMetricFamily | UnknownMetricFamily:

@@ -47,14 +47,17 @@ def bounded_cache(
         def call_with_three(a: Any, b: Any, c: Any) -> Any:
             return remembered(a, b, c) if len(a) + len(b) + len(c) <= key_bytes else compute(a, b, c)
 
-        def call_with_own(a: Any, *own: Any) -> Any:
-            return remembered(a, *own) if len(a) <= key_bytes else compute(a, *own)
+        def call_with_own(a: Any, own: Any) -> Any:
+            return remembered(a, own) if len(a) <= key_bytes else compute(a, own)
+
+        def call_with_two_own(a: Any, own: Any, other: Any) -> Any:
+            return remembered(a, own, other) if len(a) <= key_bytes else compute(a, own, other)
 
         def call_with_more(*args: Any) -> Any:
             return remembered(*args) if sum(map(len, args[:chosen])) <= key_bytes else compute(*args)
 
         calls: dict[tuple[int, int], Any] = {(1, 1): call_with_one, (2, 2): call_with_two, (3, 3): call_with_three}
-        calls |= {(1, count): call_with_own for count in range(2, arguments + 1)}
+        calls |= {(1, 2): call_with_own, (1, 3): call_with_two_own}
         call: Any = wraps(function)(calls.get((chosen or arguments, arguments), call_with_more))
         call.cache_clear, call.cache_info = remembered.cache_clear, remembered.cache_info
         return cast("Callable[P, V]", call)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Hashable, Iterable
+from typing import Any
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.flowcontrol.levels import PriorityLevel, adjust, new_level
@@ -80,12 +81,15 @@ class FlowController:
             level.divide(self._limit, shares)
 
     def flow_of(self, user: User, info: RequestInfo) -> Flow:
-        where = (info.group, info.resource, info.subresource, info.namespace) if info.is_resource else (info.path,)
-        key = (user.name, user.groups, info.verb, where)
+        key: tuple[Any, ...]
+        if info.is_resource:
+            key = (user.name, user.groups, info.verb, info.group, info.resource, info.subresource, info.namespace)
+        else:
+            key = (user.name, user.groups, info.verb, info.path)
         flow = self._flows.get(key)
         if flow is None:
             flow = self._new_flow(user, info)
-            self._flows.put(key, flow, size=768 + 2 * user.size + sum(map(len, where)))
+            self._flows.put(key, flow, size=768 + 2 * user.size + sum(map(len, key[2:])))
         return flow
 
     def _new_flow(self, user: User, info: RequestInfo) -> Flow:

@@ -14,7 +14,6 @@ from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.serving.http2 import huffman
 from pilothouse.apiserver.serving.http2.frames import ConnectionFailure, ErrorCode
 from pilothouse.apiserver.serving.http2.static_table import NAME_INDEX, STATIC_TABLE, STATUS_INDEX
-from pilothouse.machinery.bounded_cache import bounded_cache
 
 Field: TypeAlias = tuple[bytes, bytes]
 
@@ -160,15 +159,32 @@ CONNECTION_FIELDS: Final = frozenset(
 _LENGTHS: Final = tuple(bytes((length,)) for length in range(127))
 
 
-@bounded_cache(entries=1024, key_bytes=128)
+class _Names(dict[bytes, bytes]):
+    """Field name → the start of a literal field with it; empty for names that must not be sent.
+
+    Of the names that others made up, a few short ones are kept: a look-up that found something must cost nothing more.
+    """
+
+    def __missing__(self, name: bytes) -> bytes:
+        start = _start(name.lower())
+        if len(self) >= _MOST_NAMES:
+            self.clear()
+        if len(name) <= _LONGEST_NAME:
+            self[name] = start
+        return start
+
+
 def _start(name: bytes) -> bytes:
-    """The start of a literal field with this name; empty for names that must not be sent."""
-    lower = name.lower()
-    if lower in CONNECTION_FIELDS:
+    if name in CONNECTION_FIELDS:
         return b""
-    if index := NAME_INDEX.get(lower):
+    if index := NAME_INDEX.get(name):
         return write_integer(index, 0x0F, 0)
-    return b"\0" + write_integer(len(lower), 0x7F, 0) + lower
+    return b"\0" + write_integer(len(name), 0x7F, 0) + name
+
+
+_MOST_NAMES: Final = 1024
+_LONGEST_NAME: Final = 64
+_NAMES: Final = _Names()
 
 
 def encode_response(status: int, headers: Headers) -> bytes:
@@ -195,9 +211,9 @@ def _string(value: bytes) -> bytes:
 
 
 def _encoded(out: list[bytes], headers: Headers) -> bytes:
-    append = out.append
+    append, names = out.append, _NAMES
     for name, value in headers:
-        start = _start(name)
+        start = names[name]
         if start:
             length = len(value)
             append(start)

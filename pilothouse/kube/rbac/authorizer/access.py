@@ -14,14 +14,11 @@ from pilothouse.machinery.errors import aggregate
 
 @dataclass(slots=True)
 class Permits:
-    """What a user may do with one verb: on all objects of a resource, on those with certain names; or on a path."""
+    """What is answered for one verb: for all objects of a resource or for a path, for certain names, and else."""
 
     refusal: Answer
     all: Answer | None = None
     named: dict[str, Answer] = field(default_factory=dict)
-
-    def on(self, name: str) -> Answer:
-        return self.all or self.named.get(name) or self.refusal
 
     @property
     def size(self) -> int:

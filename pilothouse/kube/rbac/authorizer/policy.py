@@ -10,8 +10,8 @@ paths that do not exist, so what is kept is bounded in bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeAlias
+from collections.abc import Hashable, Iterable
+from typing import Any, TypeAlias
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes
@@ -32,7 +32,7 @@ class Policy:
     _bindings: dict[Scoped, tuple[Grant, ...]]
     _granted: dict[Subject, dict[Scoped, Grant]]  # of each binding the first grant to that subject
     _access: BoundedCache[_Key, Access]
-    _permits: BoundedCache[tuple[_Key, tuple[str, ...]], Permits]  # by who asks, and the verb on what
+    _permits: BoundedCache[Hashable, Permits]  # by who asks, and for which verb on what
 
     def __init__(self) -> None:
         self.ready = False
@@ -41,14 +41,19 @@ class Policy:
         self._permits = BoundedCache(entries=16384, total_bytes=8 << 20)
 
     def decide(self, asked: Attributes) -> Answer:
-        user, verb = asked.user, asked.verb
-        what = (verb, asked.group, asked.resource, asked.subresource) if asked.is_resource else (verb, asked.path)
-        key = ((user.name, user.groups, asked.namespace), what)
+        user, verb, namespace = asked.user, asked.verb, asked.namespace
+        key: tuple[Any, ...]
+        if asked.is_resource:
+            key = (user.name, user.groups, namespace, verb, asked.group, asked.resource, asked.subresource)
+        else:
+            key = (user.name, user.groups, namespace, verb, asked.path)
         permits = self._permits.get(key)
         if permits is None:
-            permits = self.access(user, asked.namespace).permits(asked)
-            self._permits.put(key, permits, size=_size(key[0]) + sum(map(len, what)) + permits.size)
-        return permits.on(asked.name)
+            permits = self.access(user, namespace).permits(asked)
+            self._permits.put(
+                key, permits, size=_size((user.name, user.groups, namespace)) + sum(map(len, key[3:])) + permits.size
+            )
+        return permits.all or permits.named.get(asked.name) or permits.refusal
 
     def access(self, user: User, namespace: str) -> Access:
         key = (user.name, user.groups, namespace)
