@@ -50,6 +50,8 @@ class Request:
     audit_id: str = ""
     info: RequestInfo = field(default=None)  # type: ignore[assignment]  # set by the request info filter
     user: User = field(default=None)  # type: ignore[assignment]  # set by the authentication filter
+    is_routed: bool = False
+    """Whether something is installed that answers it. Only then are the names in its path ours and not made up."""
     warnings: list[str] = field(default_factory=list)
     answer_headers: Headers = field(default_factory=list)
     """What the answer gets besides its own headers, be it a success or a refusal."""

@@ -8,10 +8,10 @@ GET /healthz                              → verb get, no resource
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
 from pilothouse.apiserver.endpoints.query import boolean
 from pilothouse.apiserver.http import Request
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.selectors import fields
@@ -67,7 +67,8 @@ def verb_of(method: str) -> str:
     return _VERBS.get(method, "")
 
 
-@lru_cache(maxsize=16384)
+# Short segments take more than ten times their length each.
+@bounded_cache(entries=4096, key_bytes=256)
 def _from_path(method: str, path: str) -> RequestInfo:
     verb = method.lower()
     parts = path.strip("/").split("/")

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field
-from functools import lru_cache
 from typing import TypeAlias
 
 from pilothouse.apiserver.endpoints.negotiation import parse_accept
 from pilothouse.apiserver.endpoints.serializers.registry import Serializers, media_types
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.request_info import RequestInfo
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import MethodNotAllowed, NotAcceptable, NotFound, UnsupportedMediaType
 
@@ -78,6 +78,7 @@ class VersionRoutes:
         handler = methods.get((request.method, info.verb))
         if handler is None:
             raise method_not_allowed()
+        request.is_routed = True
         _check_media_types(request, routes)
         return await handler(request)
 
@@ -104,7 +105,7 @@ def _content_type(request: Request) -> str:
     return request.header(b"content-type").partition(";")[0].strip()
 
 
-@lru_cache(maxsize=1024)
+@bounded_cache(entries=1024, key_bytes=512, chosen=1)
 def _route_produces(accept: str, serializers: Serializers) -> bool:
     if not accept:
         return True

@@ -70,6 +70,7 @@ class CustomResources:
         handler = methods.get((request.method, info.verb))
         if handler is None:
             raise MethodNotAllowed.of(info.group_resource, info.verb)
+        request.is_routed = True
         if request.method == "PATCH" and _media_type(request) not in routes.patch_types:
             raise unsupported_media_type(list(routes.patch_types))
         if info.verb in _OF_ONE and not info.name:

@@ -10,9 +10,9 @@ Everything that can be wrong with bytes or object is a ProtobufError.
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
@@ -60,7 +60,7 @@ def encode(obj: Json) -> bytes:
 
 def encode_raw(obj: Json, gvk: GroupVersionKind) -> bytes:
     """The message alone. The kind is not part of it."""
-    return _write(_kind(gvk).message, obj, gvk.kind)
+    return _write(_kind(gvk.group, gvk.version, gvk.kind).message, obj, gvk.kind)
 
 
 def list_raw(gvk: GroupVersionKind, list_meta: Json, items: Iterable[bytes]) -> bytes:
@@ -81,7 +81,7 @@ def decode(data: bytes, *, default: GroupVersionKind | None = None) -> Json:
 
 def decode_raw(raw: bytes, gvk: GroupVersionKind) -> Json:
     """The object of a message without envelope."""
-    kind = _kind(gvk)
+    kind = _kind(gvk.group, gvk.version, gvk.kind)
     try:
         body: Json = kind.message.read(raw, 0, len(raw), None, 0)
     except _UNREADABLE as error:
@@ -97,7 +97,7 @@ def gvk_of(obj: Json) -> GroupVersionKind:
 
 
 def _list_parts(gvk: GroupVersionKind, list_meta: Json, items: Iterable[bytes]) -> list[bytes]:
-    layout = _list_layout(gvk)
+    layout = _list_layout(gvk.group, gvk.version, gvk.kind)
     meta = delimited(layout.metadata, _write(message_type(f"{META}.ListMeta"), list_meta, "ListMeta"))
     parts: list[bytes] = []
     for item in items:
@@ -105,17 +105,18 @@ def _list_parts(gvk: GroupVersionKind, list_meta: Json, items: Iterable[bytes]) 
     return [meta, *parts] if layout.metadata < layout.item else [*parts, meta]
 
 
-@lru_cache(maxsize=1024)
-def _list_layout(gvk: GroupVersionKind) -> _ListLayout:
-    name = _message_name(gvk)
+@bounded_cache(entries=1024, key_bytes=256)
+def _list_layout(group: str, version: str, kind: str) -> _ListLayout:
+    name = _message_name(GroupVersionKind(group, version, kind))
     facts = facts_of(name.package, name.message)
     if "items" not in facts or "metadata" not in facts:
-        raise ProtobufError(f"{gvk.kind} is no list")
+        raise ProtobufError(f"{kind} is no list")
     return _ListLayout(tag(facts["metadata"].number, BYTES), tag(facts["items"].number, BYTES))
 
 
-@lru_cache(maxsize=1024)
-def _kind(gvk: GroupVersionKind) -> _Kind:
+@bounded_cache(entries=1024, key_bytes=256)
+def _kind(group: str, version: str, kind: str) -> _Kind:
+    gvk = GroupVersionKind(group, version, kind)
     name = _message_name(gvk)
     has_type_meta = is_kind(name.package, name.message)
     return _Kind(message_type(str(name)), {"kind": gvk.kind, "apiVersion": gvk.api_version} if has_type_meta else {})

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from functools import lru_cache
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.selectors.label_parser import parse_requirements
 from pilothouse.machinery.selectors.requirement import Matcher, Operator, Requirement, new_requirement
-
-CACHED_SELECTORS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,8 @@ EVERYTHING = Selector()
 NOTHING = Selector(selectable=False)
 
 
-@lru_cache(maxsize=CACHED_SELECTORS)
+# A requirement takes some hundred times the few characters that it can be written with.
+@bounded_cache(entries=512, key_bytes=192)
 def parse(text: str) -> Selector:
     """Raises InvalidSelector."""
     return Selector(parse_requirements(text)) if text else EVERYTHING

@@ -302,6 +302,6 @@ async def test_conversions_are_counted(server: InProcessServer, hook: WebhookSer
 
     await install(server, widgets(hook.by_url()))
     labels = ("widgets.example.com", "v1", "v2", "true")
-    before = CRD_LATENCY.labels(*labels)._sum.get()
+    before = CRD_LATENCY.row(labels).sum
     await server("POST", V2, v2(address="h:1"))
-    assert CRD_LATENCY.labels(*labels)._sum.get() > before
+    assert CRD_LATENCY.row(labels).sum > before

@@ -207,20 +207,30 @@ _LENGTHS: Final = tuple(bytes((length,)) for length in range(127))
 
 
 class _Names(dict[bytes, bytes]):
-    """Field name → the start of a literal field with it; empty for names that must not be sent."""
+    """Field name → the start of a literal field with it; empty for names that must not be sent.
+
+    Of the names that others made up, a few short ones are kept: a look-up that found something must cost nothing more.
+    """
 
     def __missing__(self, name: bytes) -> bytes:
-        lower = name.lower()
-        if lower in CONNECTION_FIELDS:
-            start = b""
-        elif index := NAME_INDEX.get(lower):
-            start = write_integer(index, 0x0F, 0)
-        else:
-            start = b"\0" + write_integer(len(lower), 0x7F, 0) + lower
-        self[name] = start
+        start = _start(name.lower())
+        if len(self) >= _MOST_NAMES:
+            self.clear()
+        if len(name) <= _LONGEST_NAME:
+            self[name] = start
         return start
 
 
+def _start(name: bytes) -> bytes:
+    if name in CONNECTION_FIELDS:
+        return b""
+    if index := NAME_INDEX.get(name):
+        return write_integer(index, 0x0F, 0)
+    return b"\0" + write_integer(len(name), 0x7F, 0) + name
+
+
+_MOST_NAMES: Final = 1024
+_LONGEST_NAME: Final = 64
 _NAMES: Final = _Names()
 
 
