@@ -17,7 +17,7 @@ def list_handler(storage: Lister, scope: RequestScope) -> Handler:
         output = negotiate_output(request, scope.serializers)
         options = list_options(request, scope)
         if not options.watch:
-            return list_response(request, scope, output, await storage.list(scope.context(request), options))
+            return await list_response(request, scope, output, await storage.list(scope.context(request), options))
         if not isinstance(storage, Watcher):
             raise MethodNotAllowed.of(request.info.group_resource, "watch")
         return await watch_response(request, scope, output, storage, options)
