@@ -31,7 +31,7 @@ class Sink(Protocol):
 class AuditContext:
     """Which of its parts are logged follows from the level that the policy gave the request."""
 
-    __slots__ = ("_decision", "_event", "_response", "_response_size", "_sink")
+    __slots__ = ("_decision", "_event", "_response", "_response_size", "_response_work", "_sink")
 
     def __init__(self, decision: Decision, event: Json, sink: Sink) -> None:
         self._decision = decision
@@ -39,6 +39,7 @@ class AuditContext:
         self._sink = sink
         self._response: Callable[[], bytes] | None = None
         self._response_size = 0
+        self._response_work = 0  # how many of its bytes have to be encoded
 
     @property
     def wants_request(self) -> bool:
@@ -63,10 +64,11 @@ class AuditContext:
     def log_response_object(self, body: bytes) -> None:
         """JSON, whatever the client was sent. Only to be called when `wants_response`."""
         self.log_response_later(len(body), lambda: body)
+        self._response_work = len(body) if self._decision.omit_managed_fields else 0
 
     def log_response_later(self, size: int, make: Callable[[], bytes]) -> None:
-        """The same, of about `size` bytes, made when the event is sent. It is not called on the event loop."""
-        self._response, self._response_size = make, size
+        """The same, of about `size` bytes, made when the event is sent, in a thread if it is large."""
+        self._response, self._response_size, self._response_work = make, size, size
 
     def log_impersonated_user(self, user: Json) -> None:
         self._event["impersonatedUser"] = user
@@ -95,7 +97,7 @@ class AuditContext:
         event = truncated(self._at(stage, annotations))
         try:
             if self._response_size <= LARGEST_RESPONSE:
-                shown = await by_size(self._response_size, self._encoded_response, make)
+                shown = await by_size(self._response_work, self._encoded_response, make)
                 event = self._at(stage, annotations) | {"responseObject": shown}
         finally:
             self._sink.process(event)
