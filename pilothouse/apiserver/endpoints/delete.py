@@ -37,7 +37,7 @@ def delete_collection_handler(storage: CollectionDeleter, scope: RequestScope) -
         deleted = await storage.delete_collection(
             scope.context(request), options=options, selection=selection, validate=validate
         )
-        return list_response(request, scope, output, deleted)
+        return await list_response(request, scope, output, deleted)
 
     return delete_collection
 

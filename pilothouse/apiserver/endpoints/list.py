@@ -16,7 +16,7 @@ def list_handler(storage: Lister, scope: RequestScope) -> Handler:
     async def list_objects(request: Request) -> Response:
         output = negotiate_output(request, scope.serializers)
         options = list_options(request, scope)
-        return list_response(request, scope, output, await storage.list(scope.context(request), options))
+        return await list_response(request, scope, output, await storage.list(scope.context(request), options))
 
     return list_objects
 

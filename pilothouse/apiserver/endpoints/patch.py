@@ -26,7 +26,7 @@ def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
         output = negotiate_output(request, scope.serializers)
         body = await request.read_body(scope.max_body)
         if request.audit is not None:
-            request.audit.log_request_patch(body)
+            await request.audit.log_request_patch(body)
         options = patch_options(request, patch_type)
         applies = patch_type == APPLY_PATCH
         mechanism: ApplyMechanism | PatchMechanism

@@ -119,9 +119,10 @@ class _Converted:
         obj = self.scope.view.object(event.object)
         revision = {"resourceVersion": metadata(obj)["resourceVersion"]}
         headers, self.headers = self.headers, False
-        if event.type is EventType.BOOKMARK:
-            return transform.table(self.request, self.scope, target, [], revision, headers=headers)
-        return transform.table(self.request, self.scope, target, [obj], revision, headers=headers)
+        shown = transform.table(self.scope, target, revision, headers=headers)
+        if event.type is not EventType.BOOKMARK:
+            shown["rows"].append(transform.row(self.scope, target, obj, transform.include_object(self.request)))
+        return shown
 
     def _metadata(self, target: GroupVersionKind, event: WatchEvent) -> Json:
         """The object as it is where a list was asked for, which no event is."""

@@ -2,7 +2,8 @@
 
 Guarantees: a stream is closed (`aclose`) when it ends, fails, or its client goes away — also while it is idle;
 a handler that works on an answer is never interrupted by its client's going; what is read of a body is bounded by the
-limit that the reader gives; a write waits while the client does not read, and fails with ClientGone when it is gone.
+limit that the reader gives; a write waits while the client does not read, and fails with ClientGone when it is gone;
+no cycle of references holds an exchange that is over, so that all that belonged to it is freed at once.
 """
 
 from __future__ import annotations
@@ -56,6 +57,15 @@ class Exchange(ABC):
         self._body: list[bytes | bytearray] = []
         self._body_waiter: asyncio.Future[None] | None = None
         self._left: asyncio.Future[None] | None = None
+
+    async def readable(self) -> None:
+        """Returns when the client has read enough of what was written to it before. Raises ClientGone."""
+        return
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether more was written to the client than it has read, so that an answer should wait for `readable`."""
+        return False
 
     @abstractmethod
     def send_whole(self, response: Response, body: bytes) -> memoryview | None:
@@ -112,9 +122,13 @@ class Exchange(ABC):
             await self._fail()
         finally:
             self.done()
+            # The request knows how to read its body, and so the exchange: without this they would keep each other.
+            del self.request
 
     async def _answer(self, response: Response) -> None:
         body = response.body
+        if self.is_unread:
+            await self.readable()
         if response.upgrade is not None:
             await self.upgrade(response)
         elif isinstance(body, bytes):

@@ -44,6 +44,13 @@ class Http1Exchange(Exchange):
         self._chunked = False
         self._left_to_send: int | None = None  # of a stream with a declared length
 
+    @property
+    def is_unread(self) -> bool:
+        return self._connection.write_paused
+
+    async def readable(self) -> None:
+        await self._connection.drained()
+
     def send_whole(self, response: Response, body: bytes) -> memoryview | None:
         if self.gone:
             return None

@@ -2,7 +2,7 @@
 
     encode(pod)                              the message in its envelope
     envelope(gvk, encode_raw(pod, gvk))      the same in two steps, so that the message can be kept and reused
-    list_raw(list_gvk, list_meta, messages)  a list from messages that were already written
+    ListPieces(list_gvk, list_meta)          a list from messages that were already written, a few of them at a time
 
 Everything that can be wrong with bytes or object is a ProtobufError.
 """
@@ -16,7 +16,14 @@ from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.protobuf.envelope import envelope, enveloped, group_version, kind_in, open_envelope
+from pilothouse.machinery.protobuf.envelope import (
+    ENVELOPE_END,
+    envelope,
+    envelope_head,
+    group_version,
+    kind_in,
+    open_envelope,
+)
 from pilothouse.machinery.protobuf.errors import ProtobufError
 from pilothouse.machinery.protobuf.messages import message_type
 from pilothouse.machinery.protobuf.wire import BYTES, TRUNCATED, delimited, tag, varint
@@ -47,6 +54,28 @@ class _ListLayout:
     item: bytes
 
 
+class ListPieces:
+    """An enveloped list in pieces, its messages not copied: `head`, what `item` gives for each of them, `tail`."""
+
+    def __init__(self, gvk: GroupVersionKind, list_meta: Json) -> None:
+        layout = _list_layout(gvk.group, gvk.version, gvk.kind)
+        written = delimited(layout.metadata, _write(message_type(f"{META}.ListMeta"), list_meta, "ListMeta"))
+        self._gvk = gvk
+        self._tag = layout.item
+        self._before, self._after = (written, b"") if layout.metadata < layout.item else (b"", written)
+
+    def head(self, sizes: Iterable[int]) -> bytes:
+        """The envelope says how long the list is, so that the sizes of all messages must be known."""
+        items = sum(len(self._tag) + len(varint(size)) + size for size in sizes)
+        return envelope_head(self._gvk, len(self._before) + items + len(self._after)) + self._before
+
+    def item(self, message: bytes) -> tuple[bytes, bytes]:
+        return self._tag + varint(len(message)), message
+
+    def tail(self) -> bytes:
+        return self._after + ENVELOPE_END
+
+
 def supports(gvk: GroupVersionKind) -> bool:
     """Whether upstream has a protobuf form for the kind. Tables and custom resources have none."""
     return message_of(gvk) is not None
@@ -61,16 +90,6 @@ def encode(obj: Json) -> bytes:
 def encode_raw(obj: Json, gvk: GroupVersionKind) -> bytes:
     """The message alone. The kind is not part of it."""
     return _write(_kind(gvk.group, gvk.version, gvk.kind).message, obj, gvk.kind)
-
-
-def list_raw(gvk: GroupVersionKind, list_meta: Json, items: Iterable[bytes]) -> bytes:
-    """A list's message, from its metadata and its items' messages. The kind is the list's."""
-    return b"".join(_list_parts(gvk, list_meta, items))
-
-
-def list_pieces(gvk: GroupVersionKind, list_meta: Json, items: Iterable[bytes]) -> list[bytes]:
-    """An enveloped list in pieces, its items not copied."""
-    return enveloped(gvk, _list_parts(gvk, list_meta, items))
 
 
 def decode(data: bytes, *, default: GroupVersionKind | None = None) -> Json:
@@ -94,15 +113,6 @@ def gvk_of(obj: Json) -> GroupVersionKind:
     if not isinstance(api_version, str) or not isinstance(kind, str):
         raise ProtobufError("an object without apiVersion and kind cannot be encoded")
     return group_version(api_version).kind(kind)
-
-
-def _list_parts(gvk: GroupVersionKind, list_meta: Json, items: Iterable[bytes]) -> list[bytes]:
-    layout = _list_layout(gvk.group, gvk.version, gvk.kind)
-    meta = delimited(layout.metadata, _write(message_type(f"{META}.ListMeta"), list_meta, "ListMeta"))
-    parts: list[bytes] = []
-    for item in items:
-        parts += layout.item + varint(len(item)), item
-    return [meta, *parts] if layout.metadata < layout.item else [*parts, meta]
 
 
 @bounded_cache(entries=1024, key_bytes=256)

@@ -17,7 +17,7 @@ MAGIC = b"k8s\x00"
 
 _API_VERSION, _KIND = 0x0A, 0x12  # of runtime.TypeMeta
 _TYPE_META, _RAW, _CONTENT_ENCODING, _CONTENT_TYPE = 0x0A, 0x12, 0x1A, 0x22  # of runtime.Unknown
-_END = b"\x1a\x00\x22\x00"  # no content encoding, no content type
+ENVELOPE_END = b"\x1a\x00\x22\x00"  # no content encoding, no content type
 
 
 @dataclass(slots=True)
@@ -29,12 +29,12 @@ class Envelope:
 
 
 def envelope(gvk: GroupVersionKind, raw: bytes) -> bytes:
-    return b"".join(enveloped(gvk, [raw]))
+    return b"".join((envelope_head(gvk, len(raw)), raw, ENVELOPE_END))
 
 
-def enveloped(gvk: GroupVersionKind, parts: list[bytes]) -> list[bytes]:
-    """The pieces of an envelope around a message that is in pieces itself."""
-    return [_head(gvk.group, gvk.version, gvk.kind) + varint(sum(map(len, parts))), *parts, _END]
+def envelope_head(gvk: GroupVersionKind, size: int) -> bytes:
+    """All that comes before a message of this size. ENVELOPE_END comes after it."""
+    return _head(gvk.group, gvk.version, gvk.kind) + varint(size)
 
 
 def open_envelope(data: bytes) -> Envelope:
@@ -84,7 +84,7 @@ def _open_usual(data: bytes) -> Envelope | None:
         size, pos = read_size(data, len(MAGIC) + 1)
         middle = pos + size
         size, start = read_size(data, middle + 1)
-        if data[len(MAGIC)] == _TYPE_META and data[middle] == _RAW and data[start + size :] == _END:
+        if data[len(MAGIC)] == _TYPE_META and data[middle] == _RAW and data[start + size :] == ENVELOPE_END:
             return Envelope(data[pos:middle], data[start : start + size])
     return None
 

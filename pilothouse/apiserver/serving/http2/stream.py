@@ -45,6 +45,13 @@ class Http2Stream(Exchange):
         self._connection = connection
         self._credit: asyncio.Future[None] | None = None
 
+    @property
+    def is_unread(self) -> bool:
+        return self._connection.write_paused
+
+    async def readable(self) -> None:
+        await self._connection.drained()
+
     def send_whole(self, response: Response, body: bytes) -> memoryview | None:
         if self.gone:
             return None
@@ -56,7 +63,7 @@ class Http2Stream(Exchange):
         headers.append((b"content-length", b"%d" % size))
         if not size:
             self._send_head(response.status, headers, end=True)
-        elif size <= self.send_window and size <= connection.send_window and size <= connection.frame_size:
+        elif size <= min(self.send_window, connection.send_window, connection.frame_size, CHUNK):
             self._send_at_once(response.status, headers, body)
         else:
             self._send_head(response.status, headers)
@@ -93,6 +100,8 @@ class Http2Stream(Exchange):
         """Sends as the windows of stream and connection allow, a piece at a time."""
         connection = self._connection
         while data:
+            if connection.write_paused:
+                await connection.drained()
             if self.gone or connection.lost:
                 raise ClientGone("the client went away")
             size = min(len(data), self.send_window, connection.send_window, CHUNK)
@@ -106,8 +115,6 @@ class Http2Stream(Exchange):
             connection.write(
                 frames.data_frames(self.id, piece, end_stream=self.closed, frame_size=connection.frame_size)
             )
-            if connection.write_paused:
-                await connection.drained()
 
     async def _await_credit(self) -> None:
         connection = self._connection
