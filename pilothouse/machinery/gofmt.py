@@ -17,6 +17,8 @@ ESCAPES = {
 
 def quote(text: str) -> str:
     """Go's %q: double quotes, Go's escapes, printable Unicode left alone."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     return '"' + "".join(map(_escape, text)) + '"'
 
 
