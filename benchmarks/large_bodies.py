@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import cProfile
+import gc
 import pstats
 import sys
 import threading
@@ -37,7 +38,7 @@ from pilothouse.kube.authorization.validation import validate_self_review
 from pilothouse.kube.core.configmaps import CONFIG_MAPS
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.networking.network_policies import NETWORK_POLICIES
-from pilothouse.kube.rbac.covering import compacted, uncovered
+from pilothouse.kube.rbac.missing_rights import missing_rights
 from pilothouse.kube.rbac.rules import Rule
 from pilothouse.machinery.codec.decoder import Codec, DecodedBody, decode_object, strict_refusal
 from pilothouse.machinery.codec.scheme import KUBE
@@ -81,8 +82,8 @@ def validate(body: HostileBody, obj: Json) -> None:
             raise Invalid.of(REVIEW.group_kind, "", errors)
         question_of(obj["spec"], USER)
     else:
-        lacking = uncovered([Rule(("get",), ("",), ("pods",))], map(Rule.of, obj["rules"]))
-        "\n".join(sorted({str(rule) for rule in compacted(lacking)}))
+        missing = missing_rights([Rule(("get",), ("",), ("pods",))], map(Rule.of, obj["rules"]))
+        "\n".join(sorted({str(rule) for rule in missing.rules}))
 
 
 def _before_create(resource: Resource, obj: Json) -> None:
@@ -159,6 +160,7 @@ def main() -> None:
                 run(body, lambda step, work: work())
             pstats.Stats(profile).sort_stats("tottime").print_stats(25)
         return
+    gc.freeze()  # as a server does when it is ready
     print(f"{'body':<32}{'bytes':>12}" + "".join(f"{step:>12}" for step in STEPS) + f"{'longest hold':>14}")
     for name, body in chosen.items():
         print(measure(name, body), flush=True)
