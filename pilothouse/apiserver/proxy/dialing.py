@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import socket
 import ssl
 
 from pilothouse.apiserver.proxy.connection import BackendConnection
@@ -25,7 +28,10 @@ async def dial(target: Target, tls: ssl.SSLContext, server_name: str) -> Backend
         ssl_handshake_timeout=target.timeout,
     )
     transport, negotiation = await asyncio.wait_for(connecting, target.timeout)
-    keep_alive(transport.get_extra_info("socket"), _KEEP_ALIVE)
+    connected: socket.socket | None = transport.get_extra_info("socket")
+    if connected is None:  # the other side has gone already
+        raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+    keep_alive(connected, _KEEP_ALIVE)
     return negotiation.settled
 
 
