@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Protocol, TypeVar
 
 from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.endpoints.list_views import ListView
@@ -40,16 +41,24 @@ async def _pieces(writer: ListWriter, view: ListView, objects: Sequence[StoredOb
     return await by_size(view.fresh(writer, objects), view.pieces, writer, objects)
 
 
-def slices(objects: Sequence[StoredObject]) -> Iterator[Sequence[StoredObject]]:
-    """In order, none larger than a part unless it is a single object."""
+class _Sized(Protocol):
+    @property
+    def size(self) -> int: ...
+
+
+T = TypeVar("T", bound=_Sized)
+
+
+def slices(things: Sequence[T]) -> Iterator[Sequence[T]]:
+    """In order, none larger than a part unless it is a single thing."""
     start = size = 0
-    for end, stored in enumerate(objects):
-        size += stored.size
+    for end, thing in enumerate(things):
+        size += thing.size
         if size > PART and end > start:
-            yield objects[start:end]
-            start, size = end, stored.size
-    if start < len(objects):
-        yield objects[start:]
+            yield things[start:end]
+            start, size = end, thing.size
+    if start < len(things):
+        yield things[start:]
 
 
 def whole_list(writer: ListWriter, view: ListView) -> bytes:

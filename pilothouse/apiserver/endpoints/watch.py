@@ -1,19 +1,23 @@
 """WATCH: a stream of events, one frame each, until the client goes, the time is up or the server stops.
 
-The bytes of an event are made once and shared by every watcher that wants the same form of it.
+The bytes of an event are made once and shared by every watcher that wants the same form of it. However many events
+are ready, no more than a part of the stream is held for a client that does not read.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
 
+from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.endpoints import transform
+from pilothouse.apiserver.endpoints.list_parts import slices
 from pilothouse.apiserver.endpoints.metrics import WATCH_EVENT_SIZES, WATCH_EVENTS
 from pilothouse.apiserver.endpoints.negotiation import Output, negotiate_stream
 from pilothouse.apiserver.endpoints.scope import RequestScope
-from pilothouse.apiserver.endpoints.serializers.interface import Serializer
+from pilothouse.apiserver.endpoints.serializers.interface import Serializer, View
 from pilothouse.apiserver.endpoints.serializers.registry import JSON
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.registry.interface import Watcher
@@ -34,7 +38,7 @@ async def watch_response(
 ) -> Response:
     """Errors before the first event are ordinary answers, except that a revision which is too old is an ERROR event."""
     serializer = negotiate_stream(output, scope.serializers)
-    encode = _event_encoder(request, scope, output)
+    encoder = _event_encoder(request, scope, output)
     timeout = _timeout(scope, options)
     headers = [(b"content-type", serializer.stream_media_type.encode())]
     try:
@@ -44,7 +48,7 @@ async def watch_response(
     except Expired as error:
         return Response(200, _only(serializer.event("ERROR", serializer.encode(error.status))), headers)
     labels = (scope.resource.group, scope.resource.version, scope.resource.resource)
-    return Response(200, _stream(watcher, encode, serializer, timeout=timeout, labels=labels), headers)
+    return Response(200, _stream(watcher, encoder, serializer, timeout=timeout, labels=labels), headers)
 
 
 def _timeout(scope: RequestScope, options: ListOptions) -> float:
@@ -59,7 +63,7 @@ async def _only(frame: bytes) -> AsyncIterator[bytes]:
 
 async def _stream(
     watcher: CacheWatcher,
-    encode: Callable[[WatchEvent], bytes],
+    encoder: _Encoder,
     serializer: Serializer,
     *,
     timeout: float,
@@ -69,12 +73,12 @@ async def _stream(
     expiry = asyncio.get_running_loop().call_later(timeout, watcher.close)
     try:
         async for event in watcher:
-            frames = [encode(event)]
-            frames.extend(map(encode, watcher.drain()))
-            for frame in frames:
-                WATCH_EVENTS.inc(labels)
-                WATCH_EVENT_SIZES.observe(labels, len(frame))
-            yield b"".join(frames)
+            for events in slices([event, *watcher.drain()]):
+                frames = await by_size(sum(map(encoder.work, events)), _frames, encoder, events)
+                for frame in frames:
+                    WATCH_EVENTS.inc(labels)
+                    WATCH_EVENT_SIZES.observe(labels, len(frame))
+                yield b"".join(frames)
     except Undecodable as error:
         yield serializer.event("ERROR", serializer.encode(InternalError.of(str(error)).status))
     finally:
@@ -82,16 +86,42 @@ async def _stream(
         watcher.abandon()
 
 
-def _event_encoder(request: Request, scope: RequestScope, output: Output) -> Callable[[WatchEvent], bytes]:
-    serializer, view = output.serializer, scope.view
+def _frames(encode: _Encoder, events: Sequence[WatchEvent]) -> list[bytes]:
+    return [encode(event) for event in events]
+
+
+class _Encoder(Protocol):
+    def work(self, event: WatchEvent) -> int:
+        """How many stored bytes have to be encoded before the event is."""
+
+    def __call__(self, event: WatchEvent) -> bytes: ...
+
+
+def _event_encoder(request: Request, scope: RequestScope, output: Output) -> _Encoder:
     if output.convert is None:
-        form = (serializer.media_type, view.kind)
+        return _Shared(output.serializer, scope.view)
+    return _Converted(request, scope, output, output.serializer)
 
-        def make(event: WatchEvent) -> bytes:
-            return serializer.event(event.type, serializer.whole(serializer.piece(event.object, view), view))
 
-        return lambda event: event.encoded(form, make)
-    return _Converted(request, scope, output, serializer)
+class _Shared:
+    """Events as they are, encoded once for all."""
+
+    __slots__ = ("_form", "_lists", "_serializer", "_view")
+
+    def __init__(self, serializer: Serializer, view: View) -> None:
+        self._serializer, self._view = serializer, view
+        self._form = (serializer.media_type, view.kind)
+        self._lists = serializer.lists()
+
+    def work(self, event: WatchEvent) -> int:
+        return 0 if event.has_encoded(self._form) else self._lists.fresh((event.object,), self._view)
+
+    def __call__(self, event: WatchEvent) -> bytes:
+        return event.encoded(self._form, self._made)
+
+    def _made(self, event: WatchEvent) -> bytes:
+        serializer, view = self._serializer, self._view
+        return serializer.event(event.type, serializer.whole(serializer.piece(event.object, view), view))
 
 
 @dataclass(slots=True)
@@ -107,6 +137,9 @@ class _Converted:
     def __post_init__(self) -> None:
         if self.output.convert and self.output.convert.kind == "Table":
             transform.include_object(self.request)
+
+    def work(self, event: WatchEvent) -> int:
+        return event.size
 
     def __call__(self, event: WatchEvent) -> bytes:
         return self.serializer.event(event.type, self.serializer.encode(self._object(event)))

@@ -113,3 +113,13 @@ async def test_the_deprecated_watch_paths_still_watch(api: InProcessServer) -> N
     await api.create("b")
     path = f"/api/v1/watch/namespaces/default/configmaps?timeoutSeconds=1&resourceVersion={start}"
     assert shown(await api("GET", path)) == [("ADDED", "b")]
+
+
+async def test_a_watch_nobody_reads_is_written_in_parts(api: InProcessServer) -> None:
+    for number in range(8):
+        await api.create(f"large-{number}", data={"k": "v" * 200_000})
+    response = await api.open("GET", WATCH)
+    assert not isinstance(response.body, bytes)
+    parts = [part async for part in response.body]
+    assert b"".join(parts).count(b'"type":"ADDED"') == 8
+    assert max(map(len, parts)) < 300_000
