@@ -25,10 +25,16 @@ _GZIP_WINDOW = 31
 _STREAM_FROM = 400
 
 
-def object_response(
+async def object_response(
     request: Request, scope: RequestScope, output: Output, result: Result, *, status: int = 200
 ) -> Response:
     """One object, in the negotiated view."""
+    if isinstance(result, StoredObject):
+        request.weight.at_least(result.size)
+    return await request.weight.carry(_object_response, request, scope, output, result, status=status)
+
+
+def _object_response(request: Request, scope: RequestScope, output: Output, result: Result, *, status: int) -> Response:
     if output.convert is not None and not transform.is_status(result):
         obj = transform.single(request, scope, output.convert, result)
         return encoded(request, output, obj, status=status)

@@ -72,6 +72,11 @@ class StoredObject:
         self._fields: Fields | None = None
         self._encoded: dict[Hashable, bytes] | None = None
 
+    @property
+    def size(self) -> int:
+        """The bytes that are stored."""
+        return len(self._value)
+
     def at(self, revision: Revision) -> StoredObject:
         """The same content under another revision: how a deleted object is shown."""
         return StoredObject(Entry(self.key, self._value, self.created, revision), self._codec)
