@@ -96,6 +96,11 @@ class StoredObject:
         return self._body
 
     @property
+    def has_body(self) -> bool:
+        """Whether `body` is there at next to no cost."""
+        return self._body is not None or self._codec.on_read is None
+
+    @property
     def wire(self) -> bytes:
         """The whole JSON wire form."""
         return self._codec.type_prefix + self.body

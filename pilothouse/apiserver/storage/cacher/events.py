@@ -52,6 +52,9 @@ class WatchEvent:
             self._encoded[form] = make(self)
         return self._encoded[form]
 
+    def is_encoded(self, form: Hashable) -> bool:
+        return self._encoded is not None and form in self._encoded
+
     def __repr__(self) -> str:
         return f"WatchEvent({self.type} {self.object.key} @{self.revision})"
 

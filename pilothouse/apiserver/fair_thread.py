@@ -1,8 +1,9 @@
-"""A few threads for the work of many: flows take turns, so that who has much to do keeps nobody else waiting for long.
+"""One thread for the work of many: flows take turns, so that who has much to do keeps nobody else waiting for long.
 
     a a a a a   and then   b      → a b a a a a
 
-The threads are daemons: a process that ends does not wait for work that nobody wants any more.
+What continues goes before what begins, so that few objects are in the making at a time, however many wait.
+The thread is a daemon: a process that ends does not wait for work that nobody wants any more.
 """
 
 from __future__ import annotations
@@ -27,20 +28,21 @@ class Job:
     size: int
     work: Callable[[], Any]
     done: Callable[[Any, BaseException | None], None]
+    continues: bool = False
+    """Whether the same request has had work done before."""
 
 
-class FairThreads:
+class FairThread:
     _waiting: OrderedDict[str, deque[Job]]  # by flow, the one whose turn it is first; no queue is empty
     _bytes: dict[str, int]  # of each flow that waits, the sizes of its jobs
-    running: int  # jobs that a thread is at
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._changed = threading.Condition()
-        self._threads: list[threading.Thread] = []
+        self._thread: threading.Thread | None = None
         self._waiting = OrderedDict()
         self._bytes = {}
-        self.running = 0
+        self.is_running = False
 
     @property
     def waiting(self) -> int:
@@ -52,8 +54,9 @@ class FairThreads:
 
     def submit(self, job: Job) -> None:
         with self._changed:
-            self._start_one()
-            self._waiting.setdefault(job.flow, deque()).append(job)
+            self._start()
+            queue = self._waiting.setdefault(job.flow, deque())
+            queue.appendleft(job) if job.continues else queue.append(job)
             self._bytes[job.flow] = self._bytes.get(job.flow, 0) + job.size
             self._changed.notify()
 
@@ -67,20 +70,18 @@ class FairThreads:
             self._left(job, queue)
             return True
 
-    def _start_one(self) -> None:
-        """Only as many as there is work for, for most processes never have any."""
-        if len(self._threads) < self._count:
+    def _start(self) -> None:
+        """When there is work, for most processes never have any."""
+        if self._thread is None:
             sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_INTERVAL))
-            name = f"beside-the-loop-{len(self._threads)}"
-            self._threads.append(threading.Thread(target=self._run, name=name, daemon=True))
-            self._threads[-1].start()
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread.start()
 
     def _run(self) -> None:
         while True:
             job = self._next()
             _perform(job)
-            with self._changed:
-                self.running -= 1
+            self.is_running = False
             del job  # what it holds may be large, and the next one may be long in coming
 
     def _next(self) -> Job:
@@ -91,7 +92,7 @@ class FairThreads:
             job = queue.popleft()
             self._waiting.move_to_end(flow)
             self._left(job, queue)
-            self.running += 1
+            self.is_running = True
             return job
 
     def _left(self, job: Job, queue: deque[Job]) -> None:
