@@ -11,6 +11,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pilothouse.apiserver.audit.annotations import METADATA, Annotations
+from pilothouse.apiserver.beside_the_loop import Weight
 from pilothouse.apiserver.query_string import parse_query
 from pilothouse.machinery.dataclass import dataclass
 
@@ -57,6 +58,7 @@ class Request:
     """What the answer gets besides its own headers, be it a success or a refusal."""
     audit: AuditContext | None = None
     """Where the request is audited: what it and its answer look like is told to this."""
+    _weight: Weight | None = None
     _annotations: Annotations | None = None
     _query: dict[str, list[str]] | None = None
     _headers: dict[bytes, bytes] | None = field(default=None, repr=False)
@@ -70,6 +72,13 @@ class Request:
 
     def set_query(self, query_string: str) -> None:
         self.query_string, self._query = query_string, None
+
+    @property
+    def weight(self) -> Weight:
+        """How much the request is about. Not to be asked for before it is known whose it is."""
+        if self._weight is None:
+            self._weight = Weight(self.user.name if self.user is not None else "")
+        return self._weight
 
     @property
     def annotations(self) -> Annotations:

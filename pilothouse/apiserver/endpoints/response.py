@@ -9,6 +9,7 @@ from functools import partial
 
 import orjson
 
+from pilothouse.apiserver.beside_the_loop import WORTH_A_THREAD
 from pilothouse.apiserver.endpoints import transform
 from pilothouse.apiserver.endpoints.list_parts import PART, list_parts, whole_list
 from pilothouse.apiserver.endpoints.list_views import list_view
@@ -27,10 +28,26 @@ _GZIP_LEVEL = 1
 _GZIP_WINDOW = 31
 
 
-def object_response(
+async def object_response(
     request: Request, scope: RequestScope, output: Output, result: Result, *, status: int = 200
 ) -> Response:
     """One object, in the negotiated view."""
+    if (
+        isinstance(result, StoredObject)
+        and result.size > WORTH_A_THREAD
+        and not _is_quick(request, scope, output, result)
+    ):
+        request.weight.at_least(result.size)
+    return await request.weight.carry(_object_response, request, scope, output, result, status=status)
+
+
+def _is_quick(request: Request, scope: RequestScope, output: Output, stored: StoredObject) -> bool:
+    """Whether the answer is what the store has, and how large that is does not matter."""
+    as_stored = output.serializer is JSON and output.convert is None and scope.view.convert is None
+    return as_stored and stored.has_body and not output.pretty and request.audit is None
+
+
+def _object_response(request: Request, scope: RequestScope, output: Output, result: Result, *, status: int) -> Response:
     if output.convert is not None and not transform.is_status(result):
         obj = transform.single(request, scope, output.convert, result)
         return encoded(request, output, obj, status=status)

@@ -105,6 +105,11 @@ class StoredObject:
         return self._body
 
     @property
+    def has_body(self) -> bool:
+        """Whether `body` is there at next to no cost."""
+        return self._body is not None or self.is_spliced
+
+    @property
     def wire(self) -> bytes:
         """The whole JSON wire form."""
         return self._codec.type_prefix + self.body
@@ -133,10 +138,6 @@ class StoredObject:
 
     def has_encoded(self, form: Hashable) -> bool:
         return self._encoded is not None and form in self._encoded
-
-    @property
-    def has_body(self) -> bool:
-        return self._body is not None
 
     @property
     def is_spliced(self) -> bool:

@@ -22,6 +22,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 _ABSENT_OWNERS = 500
 _CHANGES_PER_TURN = 200  # then the event loop gets its turn
+_OWNERS_PER_TURN = 1000
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -53,7 +54,7 @@ class GraphBuilder:
         while True:
             for _ in range(_CHANGES_PER_TURN):
                 event = await self.changes.get()
-                self.process(event)
+                await self.process(event)
                 self.changes.done(event)
             await asyncio.sleep(0)
 
@@ -61,7 +62,7 @@ class GraphBuilder:
         """The API server says that there is no such object."""
         self.changes.add(Event(identity, virtual=True))
 
-    def process(self, event: Event) -> None:
+    async def process(self, event: Event) -> None:
         node = self.nodes.get(event.identity.uid)
         if node is not None and not event.virtual and node.virtual:
             node = self._observe(node, event.identity)
@@ -70,10 +71,10 @@ class GraphBuilder:
                 self._deleted(node, event)
         elif node is None:
             node = self.nodes[event.identity.uid] = Node(event.identity, event.state)
-            self._add_to_owners(node, node.owners)
+            await self._add_to_owners(node, node.owners)
             self._transition(node, None)
         else:
-            self._updated(node, event.state)
+            await self._updated(node, event.state)
 
     def _observe(self, node: Node, identity: ObjectReference) -> Node:
         """The node is virtual no more. Dependents that know it by another name may be wrong, and are looked at."""
@@ -86,12 +87,12 @@ class GraphBuilder:
         node.virtual = False
         return node
 
-    def _updated(self, node: Node, state: State) -> None:
+    async def _updated(self, node: Node, state: State) -> None:
         old, node.state = node.state, state
         if old.owners != state.owners:
             changes = diff(old.owners, state.owners)
             self._enqueue_unblocked(changes)
-            self._add_to_owners(node, changes.added)
+            await self._add_to_owners(node, changes.added)
             self._remove_from_owners(node, changes.removed)
         self._transition(node, old)
 
@@ -137,9 +138,12 @@ class GraphBuilder:
             replacement = self.nodes[identity.uid] = node.identified_as(identity)
             self.attempt_to_delete.add_rate_limited(replacement)
 
-    def _add_to_owners(self, node: Node, owners: Iterable[OwnerReference]) -> None:
+    async def _add_to_owners(self, node: Node, owners: Iterable[OwnerReference]) -> None:
+        """An object that has very many does not hold up everybody else."""
         doubtful = False
-        for reference in owners:
+        for number, reference in enumerate(owners, start=1):
+            if number % _OWNERS_PER_TURN == 0:
+                await asyncio.sleep(0)
             owner = self.nodes.get(reference.uid)
             if owner is not None:
                 owner.dependents[node] = None
