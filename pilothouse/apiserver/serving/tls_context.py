@@ -37,9 +37,8 @@ class ServingContexts:
         self._files, self._options, self._alpn = files, options, alpn
         self._default = self._build(files.serving)
         self._by_name = self._named()
-        if self._by_name:
-            for context in {self._default, *self._by_name.values()}:
-                context.sni_callback = self._choose
+        for context in {self._default, *self._by_name.values()}:
+            context.sni_callback = self._greet
 
     def for_address(self, local: str) -> ssl.SSLContext:
         """The context for a connection to this address of ours; its client may still ask for a name."""
@@ -47,9 +46,14 @@ class ServingContexts:
             return self._default
         return self._by_name.get(_plain(local), self._default)
 
-    def _choose(self, connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
-        if name is not None:
+    def _greet(self, connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> int | None:
+        """Ends the handshake of a client that resumes a session. TLS 1.2 does so by session ids, out of a cache that
+        Python cannot switch off; OpenSSL forgets the session with the alert, and the next attempt is a whole one."""
+        if connection.session_reused:
+            return ssl.ALERT_DESCRIPTION_HANDSHAKE_FAILURE
+        if name is not None and self._by_name:
             connection.context = self._for_name(name.lower())
+        return None
 
     def _for_name(self, name: str) -> ssl.SSLContext:
         wildcard = "*" + name[name.find(".") :] if "." in name else "*"
