@@ -1,5 +1,5 @@
-"""Two things that OpenSSL can do for a server and Python's `ssl` does not offer: to go on with a handshake whose client
-certificate does not verify, and to name the CAs whose certificates are asked for.
+"""Three things that OpenSSL can do for a server and Python's `ssl` does not offer: to go on with a handshake whose client
+certificate does not verify, to name the CAs whose certificates are asked for, and to keep no sessions.
 
 Only what OpenSSL documents is called, in the very library that `ssl` uses, and only on contexts that this library has
 reported as its own when `ssl` made them: nothing is assumed about how Python lays out its objects. Where the library
@@ -21,6 +21,8 @@ from typing import Any, Final
 log = logging.getLogger(__name__)
 
 _SSL_CTX: Final = 1  # CRYPTO_EX_INDEX_SSL_CTX
+_SET_SESSION_CACHE_MODE: Final = 44  # SSL_CTRL_SET_SESS_CACHE_MODE
+_CACHE_OFF: Final = 0  # SSL_SESS_CACHE_OFF
 _Pointer = ctypes.c_void_p
 _New = ctypes.CFUNCTYPE(None, _Pointer, _Pointer, _Pointer, ctypes.c_int, ctypes.c_long, _Pointer)
 _Verify = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer, _Pointer)
@@ -28,6 +30,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
     "CRYPTO_get_ex_new_index": (ctypes.c_int, [ctypes.c_int, ctypes.c_long, _Pointer, _New, _Pointer, _Pointer]),
     "ERR_pop_to_mark": (ctypes.c_int, []),
     "ERR_set_mark": (ctypes.c_int, []),
+    "SSL_CTX_ctrl": (ctypes.c_long, [_Pointer, ctypes.c_int, ctypes.c_long, _Pointer]),
     "SSL_CTX_set_cert_verify_callback": (None, [_Pointer, _Verify, _Pointer]),
     "SSL_CTX_set_client_CA_list": (None, [_Pointer, _Pointer]),
     "SSL_add_file_cert_subjects_to_stack": (ctypes.c_int, [_Pointer, ctypes.c_char_p]),
@@ -74,6 +77,10 @@ class Requests:
         self._functions, self._verify = library.functions, library.verify
         self._context = context
         self._pointer = pointer
+
+    def keep_no_sessions(self) -> None:
+        """Each TLS 1.2 session would stay in memory, with the certificates that its client has shown."""
+        self._functions.SSL_CTX_ctrl(self._pointer, _SET_SESSION_CACHE_MODE, _CACHE_OFF, None)
 
     def go_on_unverified(self) -> None:
         """Finishes handshakes whatever the certificate is worth; the connection's `verified` tells."""

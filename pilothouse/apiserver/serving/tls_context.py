@@ -40,9 +40,8 @@ class ServingContexts:
         self._files, self._options, self._alpn = files, options, alpn
         self._default = self._build(files.serving)
         self._by_name = self._named()
-        if self._by_name:
-            for context in {self._default, *self._by_name.values()}:
-                context.sni_callback = self._choose
+        for context in {self._default, *self._by_name.values()}:
+            context.sni_callback = self._greet
 
     def for_address(self, local: str) -> ssl.SSLContext:
         """The context for a connection to this address of ours; its client may still ask for a name."""
@@ -50,9 +49,14 @@ class ServingContexts:
             return self._default
         return self._by_name.get(_plain(local), self._default)
 
-    def _choose(self, connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
-        if name is not None:
+    def _greet(self, connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> int | None:
+        """Ends the handshake of a client that resumes a session: where OpenSSL cannot be told to keep none, TLS 1.2
+        does so by session ids. OpenSSL forgets the session with the alert, and the next attempt is a whole one."""
+        if connection.session_reused:
+            return ssl.ALERT_DESCRIPTION_HANDSHAKE_FAILURE
+        if name is not None and self._by_name:
             connection.context = self._for_name(name.lower())
+        return None
 
     def _for_name(self, name: str) -> ssl.SSLContext:
         wildcard = "*" + name[name.find(".") :] if "." in name else "*"
@@ -75,15 +79,17 @@ class ServingContexts:
         context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
         context.load_cert_chain(pair.cert_file, pair.key_file)
         context.set_alpn_protocols(list(self._alpn))
-        self._never_resume(context)
+        self._never_resume(context, requests)
         if self._files.client_cas:
             self._ask_for_certificates(context, requests)
         return context
 
-    def _never_resume(self, context: ssl.SSLContext) -> None:
+    def _never_resume(self, context: ssl.SSLContext, requests: Requests | None) -> None:
         """A resumed session has no verified chain, and Go's clients keep no sessions."""
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
+        if requests is not None:
+            requests.keep_no_sessions()
 
     def _ask_for_certificates(self, context: ssl.SSLContext, requests: Requests | None) -> None:
         """Whether a certificate is in time, and whose it is, is asked at every request: see authn/x509.py."""
