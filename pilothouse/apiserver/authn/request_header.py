@@ -39,12 +39,11 @@ class RequestHeaders:
 
     def strip(self, request: Request) -> None:
         """Takes the headers from the request, whoever sent them."""
-        if any(self._is_one(name) for name, _ in request.headers):
-            request.headers = [(name, value) for name, value in request.headers if not self._is_one(name)]
+        names, prefixes = self._names, self._prefixes
+        theirs = [field for field in request.headers if field[0] in names or field[0].startswith(prefixes)]
+        if theirs:
+            request.headers = [field for field in request.headers if field not in theirs]
             request._headers = None
-
-    def _is_one(self, name: bytes) -> bool:
-        return name in self._names or name.startswith(self._prefixes)
 
     def user(self, headers: Headers) -> User | None:
         """Raises InvalidIdentity."""
