@@ -110,6 +110,9 @@ class Exchange(ABC):
             await self._fail()
         finally:
             self.done()
+            # The request knows how to read its body from here. Without that cycle it goes at once, however large it
+            # is, and not when the garbage collector comes to it.
+            del self.request
 
     async def _answer(self, response: Response) -> None:
         body = response.body
