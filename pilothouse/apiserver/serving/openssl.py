@@ -1,5 +1,5 @@
-"""Three things that OpenSSL can do for a server and Python's `ssl` does not offer: to go on with a handshake whose client
-certificate does not verify, to name the CAs whose certificates are asked for, and to keep no sessions.
+"""Three things that OpenSSL can do for a server and Python's `ssl` does not offer: to go on with a handshake whose
+client certificate does not verify, to name the CAs whose certificates are asked for, and to keep no sessions.
 
 Only what OpenSSL documents is called, in the very library that `ssl` uses, and only on contexts that this library has
 reported as its own when `ssl` made them: nothing is assumed about how Python lays out its objects. Where the library
