@@ -7,16 +7,19 @@ very large is left out, as if it were truncated.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 import orjson
 
 from pilothouse.apiserver.audit.policy import Decision, Level
-from pilothouse.apiserver.audit.truncation import truncated
+from pilothouse.apiserver.audit.truncation import marked_truncated
 from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import now_micro
+
+_log = logging.getLogger(__name__)
 
 _OBJECT_KEYS = ("uid", "resourceVersion")
 LARGEST_RESPONSE: Final = 10 * 1024 * 1024
@@ -94,11 +97,13 @@ class AuditContext:
         if make is None or stage in self._decision.omit_stages:
             self.stage(stage, annotations)
             return
-        event = truncated(self._at(stage, annotations))
+        event = marked_truncated(self._at(stage, annotations))
         try:
             if self._response_size <= LARGEST_RESPONSE:
                 shown = await by_size(self._response_work, self._encoded_response, make)
                 event = self._at(stage, annotations) | {"responseObject": shown}
+        except Exception:
+            _log.exception("an answer cannot be shown in the audit log")
         finally:
             self._sink.process(event)
 
@@ -114,18 +119,17 @@ class AuditContext:
 
     def _encoded_response(self, make: Callable[[], bytes]) -> orjson.Fragment:
         body = make()
-        return orjson.Fragment(
-            orjson.dumps(self._shown(orjson.loads(body))) if self._decision.omit_managed_fields else body
-        )
+        if self._decision.omit_managed_fields:
+            body = orjson.dumps(self._shown(orjson.loads(body)))
+        return orjson.Fragment(body.rstrip(b"\n"))  # an event is one line of a log
 
     def _shown(self, obj: Any) -> Any:
         """The object, or one that shares all but its managed fields with it."""
         if not self._decision.omit_managed_fields or not isinstance(obj, dict):
             return obj
-        shown = _without_managed_fields(obj)
-        if isinstance(obj.get("items"), list):
-            shown["items"] = [_without_managed_fields(item) for item in obj["items"]]
-        return shown
+        items = obj.get("items")
+        listed = {"items": [_without_managed_fields(item) for item in items]} if isinstance(items, list) else {}
+        return _without_managed_fields(obj) | listed
 
     def _complete_reference(self, metadata: Json) -> None:
         reference = self._event.get("objectRef")

@@ -15,9 +15,11 @@ _TRUNCATED = "audit.k8s.io/truncated"
 
 def truncated(event: Json) -> Json:
     """The event without its objects, which says that it had some."""
-    smaller = {key: value for key, value in event.items() if key not in _OBJECTS}
-    smaller["annotations"] = (event.get("annotations") or {}) | {_TRUNCATED: "true"}
-    return smaller
+    return marked_truncated({key: value for key, value in event.items() if key not in _OBJECTS})
+
+
+def marked_truncated(event: Json) -> Json:
+    return event | {"annotations": (event.get("annotations") or {}) | {_TRUNCATED: "true"}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,15 @@ from yarl import URL
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.proxy.headers import CORS, HOP_BY_HOP, forwarded_for
 from pilothouse.apiserver.proxy.targets import Target, dial_problem, get_problem
+from pilothouse.apiserver.streams import whole_or_stream
 from pilothouse.kube.core.pods.connect.links import Links
+from pilothouse.kube.core.pods.connect.pages import rewritten_page
 from pilothouse.kube.core.pods.connect.refusals import MAX_MESSAGE, refusal
 from pilothouse.machinery.errors import ServiceUnavailable, StatusError
 from pilothouse.machinery.names import GroupResource
 
 MAX_BODY = 64 * 1024 * 1024
+_SMALL_PAGE = 256 * 1024  # whose length the client is told
 _NOT_ANSWERED = HOP_BY_HOP | CORS | {b"content-length"}
 _NOT_FORWARDED = HOP_BY_HOP | {b"content-length", b"authorization", b"x-forwarded-for"}
 """The client's credentials are for this server."""
@@ -119,7 +122,6 @@ async def _answered(session: aiohttp.ClientSession, answer: aiohttp.ClientRespon
         place = links.rewritten(answer.headers["location"]).encode("latin-1")
         headers = [(name, place if name == b"location" else value) for name, value in headers]
     elif answer.content_type == "text/html":
-        async with session:
-            page = await answer.read()
-        return Response(answer.status, links.in_page(page, answer.headers.get("content-encoding", "")), headers)
+        page = rewritten_page(_stream(session, answer), answer.headers.get("content-encoding", ""), links)
+        return Response(answer.status, await whole_or_stream(page, _SMALL_PAGE), headers)
     return Response(answer.status, _stream(session, answer), headers)
