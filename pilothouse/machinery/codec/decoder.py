@@ -9,9 +9,9 @@ The kind and version in the body count; the resource's own stand in where the bo
 from __future__ import annotations
 
 from enum import Enum
-from functools import lru_cache
 from typing import Any
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.codec.json import JsonError, parse, parse_document
 from pilothouse.machinery.codec.scheme import Scheme, unknown_conversion
 from pilothouse.machinery.codec.yaml import parse_yaml
@@ -183,7 +183,7 @@ def interpret(value: Any) -> GroupVersionKind:
 _NO_TYPE = GroupVersionKind("", "", "")
 
 
-@lru_cache(maxsize=1024)
+@bounded_cache(entries=1024, key_bytes=512)
 def _named(api_version: str, kind: str) -> GroupVersionKind:
     return GroupVersion.parse(api_version).kind(kind)
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from functools import lru_cache
 from typing import TypeAlias
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.selectors.errors import InvalidSelector
 
@@ -100,7 +100,7 @@ EVERYTHING = Selector()
 NOTHING = Selector(selectable=False)
 
 
-@lru_cache(maxsize=CACHED_SELECTORS)
+@bounded_cache(entries=CACHED_SELECTORS, key_bytes=1024)
 def parse(text: str) -> Selector:
     """Raises InvalidSelector."""
     return Selector(tuple(_requirements(text))) if text else EVERYTHING
