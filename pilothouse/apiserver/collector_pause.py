@@ -8,9 +8,9 @@ is looked at once in a while, and whenever memory has grown by much (docs/decisi
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import mmap
+import threading
 import time
 from pathlib import Path
 
@@ -23,44 +23,44 @@ _STATM = Path("/proc/self/statm")
 
 
 class CollectorPause:
-    """To be called on the event loop only."""
+    """A thread of its own looks after a pause, so that it ends even if the event loop does."""
 
     def __init__(self) -> None:
+        self._changing = threading.Lock()
         self._working = 0
         self._ended = 0.0  # when the last work ended
         self._paused = False
-        self._collected = 0.0  # when there was a collection last, while it is paused
-        self._resident = 0  # and the memory there was then
 
     def begin(self) -> None:
         """Does nothing where somebody else has switched the collector off."""
-        self._working += 1
-        if not self._paused and gc.isenabled():
+        with self._changing:
+            self._working += 1
+            if self._paused or not gc.isenabled():
+                return
             gc.disable()
             self._paused = True
-            self._note()
-            self._look_again()
+        threading.Thread(target=self._look_after, name="collector-pause", daemon=True).start()
 
     def end(self) -> None:
-        self._working -= 1
-        self._ended = time.monotonic()
+        with self._changing:
+            self._working -= 1
+            self._ended = time.monotonic()
 
-    def _look(self) -> None:
-        now = time.monotonic()
-        if not self._working and now - self._ended > _GRACE:
+    def _look_after(self) -> None:
+        collected, resident = time.monotonic(), _resident()
+        while not self._is_over():
+            if time.monotonic() - collected > _LONGEST or _resident() - resident > _MOST_GROWTH:
+                gc.collect(1)
+                collected, resident = time.monotonic(), _resident()
+            time.sleep(_LOOK_EVERY)
+
+    def _is_over(self) -> bool:
+        with self._changing:
+            if self._working or time.monotonic() - self._ended <= _GRACE:
+                return False
             self._paused = False
             gc.enable()
-            return
-        if now - self._collected > _LONGEST or _resident() - self._resident > _MOST_GROWTH:
-            gc.collect(1)
-            self._note()
-        self._look_again()
-
-    def _note(self) -> None:
-        self._collected, self._resident = time.monotonic(), _resident()
-
-    def _look_again(self) -> None:
-        asyncio.get_running_loop().call_later(_LOOK_EVERY, self._look)
+            return True
 
 
 def _resident() -> int:

@@ -7,10 +7,11 @@ is at least as new as what had it queued.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from prometheus_client import CollectorRegistry
 
+from pilothouse.apiserver.beside_the_loop import beside_the_loop
 from pilothouse.client.clock import Clock
 from pilothouse.client.events.lru import LRU
 from pilothouse.client.workqueue.queue import WorkQueue
@@ -19,10 +20,12 @@ from pilothouse.controllers.garbagecollector.graph import Node, ObjectReference,
 from pilothouse.controllers.garbagecollector.invalid_owners import InvalidOwnerReporter
 from pilothouse.controllers.garbagecollector.references import Diff, alternate_identity, diff, partition
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
 
 _ABSENT_OWNERS = 500
 _CHANGES_PER_TURN = 200  # then the event loop gets its turn
-_OWNERS_PER_TURN = 1000
+MANY_OWNERS = 1000
+"""So many take a millisecond or more each time that something is done for all of them."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -32,6 +35,13 @@ class Event:
     identity: ObjectReference
     state: State | None = None
     virtual: bool = False
+    unread: Json | None = None
+    """The object, where it has so many owners that the builder reads its state beside the event loop."""
+
+    async def read(self) -> Event:
+        if self.unread is None:
+            return self
+        return Event(self.identity, await beside_the_loop(State.of, self.unread), self.virtual)
 
 
 class GraphBuilder:
@@ -54,7 +64,7 @@ class GraphBuilder:
         while True:
             for _ in range(_CHANGES_PER_TURN):
                 event = await self.changes.get()
-                await self.process(event)
+                await self.process(await event.read())
                 self.changes.done(event)
             await asyncio.sleep(0)
 
@@ -89,12 +99,17 @@ class GraphBuilder:
 
     async def _updated(self, node: Node, state: State) -> None:
         old, node.state = node.state, state
-        if old.owners != state.owners:
-            changes = diff(old.owners, state.owners)
+        if old.owners or state.owners:
+            changes = await self._diff(old.owners, state.owners)
             self._enqueue_unblocked(changes)
             await self._add_to_owners(node, changes.added)
             self._remove_from_owners(node, changes.removed)
         self._transition(node, old)
+
+    async def _diff(self, old: Sequence[OwnerReference], new: Sequence[OwnerReference]) -> Diff:
+        if len(old) <= MANY_OWNERS and len(new) <= MANY_OWNERS:
+            return diff(old, new)
+        return await beside_the_loop(diff, old, new)
 
     def _transition(self, node: Node, old: State | None) -> None:
         """Queues an object whose deletion has just begun to wait for what becomes of its dependents."""
@@ -142,7 +157,7 @@ class GraphBuilder:
         """An object that has very many does not hold up everybody else."""
         doubtful = False
         for number, reference in enumerate(owners, start=1):
-            if number % _OWNERS_PER_TURN == 0:
+            if number % MANY_OWNERS == 0:
                 await asyncio.sleep(0)
             owner = self.nodes.get(reference.uid)
             if owner is not None:
