@@ -28,6 +28,7 @@ PATIENCE = 60.0
 _PIECE = 64 << 10
 _FRAME = frames.DEFAULT_FRAME_SIZE
 _GREETING = frames.PREFACE + frames.settings({})
+_STILL_THERE = b"still on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class Outcome:
     goaway: ErrorCode | None = None
     statuses: list[int] = field(default_factory=list)
     resets: int = 0
+    survived: bool = False
+    """The connection was still good after the flood."""
     closed: bool = False
 
 
@@ -73,7 +76,7 @@ def field_block(stream: int, block: bytes) -> bytes:
 def stalled_streams() -> bytes:
     """A hundred requests whose answers may not be sent."""
     closed = frames.PREFACE + frames.settings({Setting.INITIAL_WINDOW_SIZE: 0})
-    return closed + b"".join(get(stream, "/livez") for stream in range(1, 200, 2))
+    return closed + b"".join(get(stream, "/version") for stream in range(1, 200, 2))
 
 
 def one_request() -> bytes:
@@ -233,8 +236,11 @@ FLOODS = {
 
 
 async def play(flood: Flood, host: str, port: int, context: ssl.SSLContext) -> Outcome:
-    """Floods the server until it has ended the connection or, if that is due, answered. `context` speaks h2."""
-    data = flood.flood()
+    """Floods the server until it has ended the connection, taken in the flood or, if that is due, answered.
+
+    `context` speaks h2.
+    """
+    data = flood.flood() + frames.ping(_STILL_THERE)
     async with asyncio.timeout(PATIENCE):
         reader, writer = await asyncio.open_connection(host, port, ssl=context)
         client = _Client(reader)
@@ -256,8 +262,9 @@ async def play(flood: Flood, host: str, port: int, context: ssl.SSLContext) -> O
 
 
 def _is_over(flood: Flood, said: Outcome) -> bool:
-    """A connection ends with a GOAWAY; who sends on may be cut off before it arrives."""
-    return said.goaway is not None if flood.ends_with is not None else len(said.statuses) > flood.answers
+    if flood.ends_with is None:
+        return len(said.statuses) > flood.answers
+    return said.goaway is not None or said.survived
 
 
 class _Client:
@@ -290,6 +297,8 @@ class _Client:
             self.said.goaway = ErrorCode(unpack_from(">I", payload, 4)[0])
         elif kind == frames.RST_STREAM:
             self.said.resets += 1
+        elif kind == frames.PING and payload == _STILL_THERE:
+            self.said.survived = True
         elif kind == frames.HEADERS:
             self.said.statuses.append(int(dict(self._decoder.decode(payload))[":status"]))
 

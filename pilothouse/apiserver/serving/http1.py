@@ -30,9 +30,11 @@ class Http1Connection(ClientConnection):
         super().__init__(state, loop)
         self._parser = zttp.Connection(zttp.SERVER)
         self._exchange: Http1Exchange | None = None
-        self._framing = Framing()  # of the request that is being read
+        self._head_framing = Framing()
+        self._framing = self._head_framing  # of what is being read
         self._head = bytearray()  # what has come of a head that is not complete
         self._ahead = bytearray()  # what came while a request was being answered
+        self._deaf = False  # what comes is not read any more, at least not here
         self._upgraded = False
         self._own_head = False  # the parser does not take the head: it is collected in _head
         self._long_head: LongHead | None = None  # whose short form the parser reads
@@ -44,13 +46,17 @@ class Http1Connection(ClientConnection):
         self.deadline = self.state.now + self.state.limits.header_timeout
 
     def receive(self, data: bytes) -> None:
-        if not self._lingering and not self._upgraded:
+        if self._deaf:
+            return
+        if self._exchange is None and data.find(HEAD_END) == len(data) - len(HEAD_END) and not self._head:
+            self._parse(data)  # a whole head and nothing else, as most requests are
+        else:
             self._read(data)
 
     def _read(self, data: bytes) -> None:
         """Gives the parser no more than belongs to the request that is being read. The rest waits for its turn."""
-        at = 0
-        while at < len(data) and not self._lingering and not self.transport.is_closing():
+        at, size = 0, len(data)
+        while at < size and not self._deaf:
             exchange = self._exchange
             if exchange is not None and exchange.ended:
                 self._keep(data[at:])
@@ -114,7 +120,7 @@ class Http1Connection(ClientConnection):
                 self._receive(event.data)
             elif isinstance(event, zttp.EndOfMessage):
                 self._receive_end()
-            if self._lingering:
+            if self._deaf:
                 return
             event = self._parser.next_event()
         if self._exchange is None:
@@ -128,12 +134,13 @@ class Http1Connection(ClientConnection):
     def _begin(self, event: zttp.Request) -> None:
         self._head.clear()
         try:
-            framing = Framing() if event.end_stream else body_framing(event)
             exchange = self._exchange_for(event)
+            if not event.end_stream:
+                self._framing = body_framing(event)
         except BadHead as error:
             self._refuse(error.status)
             return
-        self._framing, self._exchange = framing, exchange
+        self._exchange = exchange
         self.deadline = NEVER
         if not event.end_stream:
             exchange.ended = False
@@ -197,23 +204,25 @@ class Http1Connection(ClientConnection):
 
     def _next_request(self) -> None:
         self.deadline = self.state.now + self.state.limits.idle_timeout
-        ahead, self._ahead = bytes(self._ahead), bytearray()
-        self._framing = Framing()
+        self._framing = self._head_framing
         self._parser.start_next_cycle()
         self.read_on()
-        self._read(ahead)
+        if self._ahead:
+            ahead, self._ahead = bytes(self._ahead), bytearray()
+            self._read(ahead)
 
     def hand_over(self) -> bytes:
         """Gives the transport away, reading paused; returns what came after the request."""
         if self._parser.upgrade() is None:
             raise RuntimeError("the request did not ask for an upgrade")
-        self._upgraded = True
+        self._deaf = self._upgraded = True
         self.pause()
         return bytes(self._ahead) + self.take_unread()
 
     def _refuse(self, status: int) -> None:
         """Answers what is no request, as net/http does, and closes."""
         if self._exchange is not None:
+            self._deaf = True
             self._exchange.leave()
             self.abort()
             return
@@ -224,7 +233,7 @@ class Http1Connection(ClientConnection):
 
     def _linger(self) -> None:
         """A close with unread input resets the connection, and the client might not see the answer."""
-        self._lingering = True
+        self._deaf = self._lingering = True
         self.deadline = self.state.now + self.state.limits.linger
         self.read_on()
 

@@ -13,7 +13,7 @@ import re
 from typing import Final
 
 from pilothouse.apiserver.http import Headers
-from pilothouse.apiserver.serving.http1_framing import BadHead, check_codings
+from pilothouse.apiserver.serving.http1_framing import HEAD_END, BadHead, TooManyFields, check_codings
 from pilothouse.machinery.dataclass import dataclass
 
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([!-~\x80-\xff]+) (HTTP/1\.[01])").fullmatch
@@ -21,6 +21,8 @@ _FIELD = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t -~\x80-\xff]*)"
 _FRAMING: Final = frozenset(
     {b"host", b"content-length", b"transfer-encoding", b"connection", b"upgrade", b"expect", b"te", b"trailer"}
 )
+_MOST_LINES: Final = 32 << 10
+"""As many as HTTP/2 has room for in the same megabyte, where each field counts 32 bytes more than it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,9 @@ class LongHead:
 
 def parse_long_head(head: bytes) -> LongHead:
     """Reads a head up to and with its empty line. Raises BadHead."""
-    first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    if head.count(b"\r\n") > _MOST_LINES:
+        raise TooManyFields("too many header fields")
+    first, *lines = head.removesuffix(HEAD_END).split(b"\r\n")
     request = _REQUEST_LINE(first)
     if request is None:
         raise BadHead("malformed request line")

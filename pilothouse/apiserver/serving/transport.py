@@ -74,9 +74,11 @@ class ClientConnection(asyncio.Protocol):
         piece, self._unread = self._unread[:PIECE], self._unread[PIECE:]
         if piece:
             self.receive(piece)
-        if self._unread:
+        if self.transport.is_closing():
+            self._unread = b""
+        elif self._unread:
             self.loop.call_soon(self._take_turn)
-        elif self._reading and not self.transport.is_closing():
+        elif self._reading:
             self.transport.resume_reading()
 
     def take_unread(self) -> bytes:

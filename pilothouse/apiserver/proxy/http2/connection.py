@@ -22,6 +22,7 @@ from pilothouse.apiserver.proxy.http2.control import (
 from pilothouse.apiserver.serving.http2 import frames
 from pilothouse.apiserver.serving.http2.control import wrong
 from pilothouse.apiserver.serving.http2.field_block import FieldBlock
+from pilothouse.apiserver.serving.http2.flood import WORTH_A_FRAME
 from pilothouse.apiserver.serving.http2.frames import ConnectionFailure, ErrorCode, StreamFailure
 from pilothouse.apiserver.serving.http2.hpack import Decoder, Field
 from pilothouse.apiserver.serving.http2.reader import Frame, FrameReader
@@ -72,6 +73,8 @@ class Http2BackendConnection(Http2BackendControl):
             self.spend()
         if (stream := self.streams.get(frame.stream)) is not None:
             stream.receive_data(frames.unpadded(frame.flags, frame.payload), size=size, end_stream=end_stream)
+        elif size < WORTH_A_FRAME:
+            self.spend_on_answer()
 
     def _on_headers(self, frame: Frame) -> None:
         fragment = frames.field_fragment(frame.flags, frame.payload)
@@ -97,7 +100,7 @@ class Http2BackendConnection(Http2BackendControl):
         if (stream := self.streams.get(stream_id)) is not None:
             stream.receive_fields(fields, end_stream=end_stream)
         else:
-            self.spend()
+            self.spend_on_answer()
 
     def _check_begun(self, stream_id: int) -> None:
         if not stream_id & 1 or stream_id >= self.next_id:

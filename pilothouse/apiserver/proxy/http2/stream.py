@@ -96,7 +96,7 @@ class BackendStream(BackendExchange):
         if size <= 0:
             return b""
         self.send_window -= size
-        connection.send_window -= size
+        connection.sent(size)
         piece, self._unsent = self._unsent[:size], self._unsent[size:]
         self._sent = self._last and not self._unsent
         return frames.data_frames(self.id, piece, end_stream=self._sent, frame_size=connection.peer_frame_size)

@@ -15,6 +15,7 @@ from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.serving.http2 import frames
 from pilothouse.apiserver.serving.http2.control import RECEIVE_WINDOW, Http2Control, wrong
 from pilothouse.apiserver.serving.http2.field_block import FieldBlock
+from pilothouse.apiserver.serving.http2.flood import WORTH_A_FRAME
 from pilothouse.apiserver.serving.http2.frames import ConnectionFailure, ErrorCode, StreamFailure
 from pilothouse.apiserver.serving.http2.hpack import Decoder, Field, encode_response
 from pilothouse.apiserver.serving.http2.reader import Frame, FrameReader
@@ -22,9 +23,6 @@ from pilothouse.apiserver.serving.http2.request import check_trailers, request_f
 from pilothouse.apiserver.serving.http2.stream import Http2Stream
 from pilothouse.apiserver.serving.state import ServingState
 from pilothouse.apiserver.serving.target import BadTarget, parse_target
-
-_WORTH_A_FRAME: Final = 256
-"""Bytes of DATA: what a client still sends of a body that was refused is no flood, if its frames are not tiny."""
 
 
 class Http2Connection(Http2Control):
@@ -130,7 +128,7 @@ class Http2Connection(Http2Control):
     def _on_trailers(self, stream_id: int, fields: list[Field] | None, *, end_stream: bool) -> None:
         stream = self.streams.get(stream_id)
         if stream is None:
-            self.spend()
+            self.spend_on_answer()
             return
         if stream.ended or not end_stream:
             raise StreamFailure(ErrorCode.PROTOCOL_ERROR, "a second HEADERS frame does not end the stream")
@@ -149,8 +147,8 @@ class Http2Connection(Http2Control):
         self._take_credit(size)
         stream = self.streams.get(frame.stream)
         if stream is None:
-            if size < _WORTH_A_FRAME:
-                self.spend()
+            if size < WORTH_A_FRAME:
+                self.spend_on_answer()
             return
         if stream.ended:
             raise StreamFailure(ErrorCode.STREAM_CLOSED, "DATA after the end of the stream")

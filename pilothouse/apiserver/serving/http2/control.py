@@ -17,8 +17,6 @@ from pilothouse.apiserver.serving.transport import ClientConnection
 RECEIVE_WINDOW: Final = 1 << 20
 """Of the connection. It is refilled as data comes: the streams' own windows bound what is held."""
 _TOGETHER: Final = 64 << 10
-_WORTH_AN_UPDATE: Final = 64
-"""Bytes of DATA. Clients grant credit for what they were sent, some of them twice for every event of a watch."""
 
 
 def wrong(why: str, code: ErrorCode = ErrorCode.PROTOCOL_ERROR) -> ConnectionFailure:
@@ -45,7 +43,6 @@ class Http2Control(ClientConnection):
         self.leaving = False  # GOAWAY is sent or received: no new streams
         self._floods = FloodBudget(state.now)
         self._acknowledged = False  # the client has said that it knows our SETTINGS
-        self._creditable = 0  # bytes for which the client may still send WINDOW_UPDATE frames that do not count
         self._out: list[bytes] = []  # written in this turn of the event loop
         self._out_size = 0
 
@@ -93,6 +90,11 @@ class Http2Control(ClientConnection):
         if not self._floods.spend(self.state.now):
             raise wrong("too many frames that ask for nothing", ErrorCode.ENHANCE_YOUR_CALM)
 
+    def spend_on_answer(self) -> None:
+        """Counts a frame that costs the client nothing, unless what it was sent is the reason."""
+        if not self._floods.spend_on_answer(self.state.now):
+            raise wrong("too many frames that ask for nothing", ErrorCode.ENHANCE_YOUR_CALM)
+
     def on_settings(self, frame: Frame) -> None:
         if frame.stream:
             raise wrong("SETTINGS on a stream")
@@ -138,21 +140,17 @@ class Http2Control(ClientConnection):
     def sent(self, size: int) -> None:
         """DATA was sent: the client may grant new credit for it."""
         self.send_window -= size
-        self._creditable += size
+        self._floods.sent += size
 
     def opened(self, stream: Http2Stream) -> None:
-        """Some clients open a stream with credit of its own."""
-        self._creditable += 2 * _WORTH_AN_UPDATE
+        self._floods.opened()
         self.streams[stream.id] = stream
         self.running.add(stream)
         self.deadline = NEVER
 
     def on_window_update(self, frame: Frame) -> None:
         _check_size(frame, 4)
-        if self._creditable >= _WORTH_AN_UPDATE:
-            self._creditable -= _WORTH_AN_UPDATE
-        else:
-            self.spend()
+        self.spend_on_answer()
         increment = frames.read_long(frame.payload)
         if not frame.stream:
             self.send_window += increment

@@ -129,7 +129,8 @@ class Decoder:
             if start:
                 self._begun.clear()
             return start, used
-        self._begun.clear()
+        if self._begun:
+            self._begun.clear()
         return end, used
 
     def _check(self, used: int) -> None:
