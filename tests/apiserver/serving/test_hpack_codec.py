@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pilothouse.apiserver.serving.http2 import huffman
 from pilothouse.apiserver.serving.http2.frames import ConnectionFailure
-from pilothouse.apiserver.serving.http2.hpack import Decoder, encode_response, read_integer, write_integer
+from pilothouse.apiserver.serving.http2.hpack import _NAMES, Decoder, encode_response, read_integer, write_integer
 from pilothouse.apiserver.serving.http2.static_table import STATIC_TABLE
 
 NAMES = st.sampled_from([b":path", b"accept", b"user-agent", b"x-new", b"authorization", b"a"])
@@ -92,3 +92,11 @@ def test_a_list_over_the_limit_is_reported_and_the_table_stays_in_step() -> None
 def test_blocks_against_the_rules_are_refused(block: bytes) -> None:
     with pytest.raises(ConnectionFailure):
         Decoder(1 << 20).decode(block)
+
+
+def test_names_that_others_make_up_are_not_kept_for_ever() -> None:
+    for number in range(3000):
+        encode_response(200, [(b"x-%d" % number, b"v"), (b"x-%d" % number + b"n" * 1000, b"v")])
+    assert len(_NAMES) <= 1024
+    assert max(map(len, _NAMES)) <= 64
+    assert encode_response(200, [(b"connection", b"close")]) == encode_response(200, [])
