@@ -197,14 +197,17 @@ def _in_package(find: Callable[[str, str], Iterator[str]]) -> Iterator[str]:
 
 def caches_in(source: str, module: str) -> Iterator[str]:
     """The functions with arguments that are cached without a bound in bytes, and those in which something is."""
-    for function, name in _functions(ast.parse(source)):
+    if "cache" not in source:
+        return
+    tree = ast.parse(source)
+    for function, name in _functions(tree):
         cached = [each for each in function.decorator_list if _is_cache(each)]
         if cached and _has_arguments(function):
             yield f"{module}:{name}"
         own = [node for statement in function.body for node in _own(statement)]
         if any(isinstance(node, ast.Call) and _is_cache(node.func) for node in own):
             yield f"{module}:{name}"
-    for statement in ast.parse(source).body:
+    for statement in tree.body:
         is_assignment = isinstance(statement, ast.Assign | ast.AnnAssign)
         called = [node.func for node in ast.walk(statement) if isinstance(node, ast.Call)]
         if is_assignment and any(map(_is_cache, called)):
@@ -217,8 +220,9 @@ def memos_in(source: str, module: str) -> Iterator[str]:
     One from which entries are taken by their keys is no memo: it follows what there is.
     """
     tree = ast.parse(source)
-    taken = {each for node in ast.walk(tree) for each in _taken(node)}
-    looked_up = {each for node in ast.walk(tree) for each in _looked_up(node)}
+    nodes = list(ast.walk(tree))
+    taken = {each for node in nodes for each in _taken(node)}
+    looked_up = {each for node in nodes for each in _looked_up(node)}
     for function, name in _functions(tree):
         if function.name in ("__init__", "__post_init__"):
             continue

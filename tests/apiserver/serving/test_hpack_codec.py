@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pilothouse.apiserver.serving.http2 import huffman
 from pilothouse.apiserver.serving.http2.field_block import FieldBlock
 from pilothouse.apiserver.serving.http2.frames import ConnectionFailure, ErrorCode
-from pilothouse.apiserver.serving.http2.hpack import Decoder, encode_response, read_integer, write_integer
+from pilothouse.apiserver.serving.http2.hpack import _NAMES, Decoder, encode_response, read_integer, write_integer
 from pilothouse.apiserver.serving.http2.static_table import STATIC_TABLE
 
 ORDINARY = [b"accept", b"user-agent", b"x-new", b"authorization", b"a"]
@@ -137,3 +137,11 @@ def test_many_short_parts_count_like_one_long_part() -> None:
 def test_blocks_against_the_rules_are_refused(block: bytes) -> None:
     with pytest.raises(ConnectionFailure):
         Decoder(1 << 20).decode(block)
+
+
+def test_names_that_others_make_up_are_not_kept_for_ever() -> None:
+    for number in range(3000):
+        encode_response(200, [(b"x-%d" % number, b"v"), (b"x-%d" % number + b"n" * 1000, b"v")])
+    assert len(_NAMES) <= 1024
+    assert max(map(len, _NAMES)) <= 64
+    assert encode_response(200, [(b"connection", b"close")]) == encode_response(200, [])

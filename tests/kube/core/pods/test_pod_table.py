@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sample_pods import container, pod, stored
 
-from pilothouse.apiserver.registry.table import rows
+from pilothouse.apiserver.registry.table import table_row
 from pilothouse.kube.core.pods.columns import COLUMNS
 from pilothouse.machinery.objects import Json
 
@@ -16,8 +16,7 @@ RUNNING = {"name": "c", "ready": True, "restartCount": 0, "state": {"running": {
 
 
 def row_of(obj: Json) -> Json:
-    (row,) = rows(COLUMNS, [obj], "None", lambda stored: stored)
-    return row
+    return table_row(COLUMNS, obj, "None", obj)
 
 
 def cells(obj: Json) -> dict[str, Any]:

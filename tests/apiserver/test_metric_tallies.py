@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import gc
+
+from prometheus_client import CollectorRegistry
+
+from pilothouse.apiserver.storage.cacher.metrics import OBJECTS, CacheMetrics
+from pilothouse.apiserver.tallies import CounterTally, HistogramTally
+from pilothouse.machinery.names import GroupResource
+
+
+def test_too_many_rows_are_counted_together() -> None:
+    registry = CollectorRegistry()
+    counter = CounterTally("asked", "…", ("name",), registry=registry)
+    histogram = HistogramTally("took", "…", ("name",), bounds=(1,), registry=registry)
+    for number in range(10_100):
+        counter.inc((str(number),))
+        histogram.observe((str(number),), 0.5)
+    assert registry.get_sample_value("asked_total", {"name": "9999"}) == 1
+    assert registry.get_sample_value("asked_total", {"name": "other"}) == 100
+    assert registry.get_sample_value("took_count", {"name": "other"}) == 100
+
+
+def test_labels_that_are_too_long_are_counted_together() -> None:
+    registry = CollectorRegistry()
+    counter = CounterTally("asked", "…", ("name", "kind"), registry=registry)
+    for number in range(3):
+        counter.inc((f"{number}".ljust(2000, "x"), "k"))
+    counter.inc(("short", "k"))
+    assert registry.get_sample_value("asked_total", {"name": "other", "kind": "other"}) == 3
+    assert registry.get_sample_value("asked_total", {"name": "short", "kind": "k"}) == 1
+
+
+def test_the_metric_of_a_cache_does_not_keep_its_objects() -> None:
+    class Objects(list[int]):
+        pass
+
+    objects, labels = Objects([1, 2, 3]), ("example.com", "counted")
+    CacheMetrics(GroupResource(*labels)).count_objects(objects)
+    assert OBJECTS.labels(*labels).collect()[0].samples[0].value == 3
+    del objects
+    gc.collect()
+    assert OBJECTS.labels(*labels).collect()[0].samples[0].value == 0
+    OBJECTS.remove(*labels)
