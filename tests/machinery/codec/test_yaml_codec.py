@@ -24,6 +24,14 @@ VALUES = st.recursive(
 )
 
 
+def _in_flow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    items = st.lists(inner, max_size=4)
+    pairs = st.lists(st.tuples(st.sampled_from(["a", "b", "1"]), inner), max_size=4)
+    return items.map(lambda each: f"[{', '.join(each)}]") | pairs.map(
+        lambda each: "{" + ", ".join(f"{key}: {value}" for key, value in each) + "}"
+    )
+
+
 @settings(max_examples=150, deadline=None)
 @given(VALUES)
 def test_what_is_written_reads_back_the_same(value: Any) -> None:
@@ -207,3 +215,22 @@ def test_floats_are_written_as_strconv_does(number: float, text: str) -> None:
 def test_keys_are_in_natural_order(keys: list[str]) -> None:
     written = emit_yaml(dict.fromkeys(reversed(keys), 0)).decode()
     assert [line.partition(":")[0].strip('"') for line in written.splitlines()] == keys
+
+
+def test_aliases_to_a_sequence_of_sequences_are_copies_all_the_way_down() -> None:
+    found = parse_yaml(b"a: &x [[1, [2]], b]\nb: *x\nc: [*x]").value
+    found["a"][0][1].append(3)
+    assert found["b"] == [[1, [2]], "b"]
+    assert found["c"] == [[[1, [2]], "b"]]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.recursive(st.sampled_from(["a", "1", "~", "'<<'", "<<", "!!str 1", "&x b", "*x"]), _in_flow, max_leaves=12))
+def test_what_is_read_does_not_depend_on_whether_there_are_aliases(text: str) -> None:
+    def outcome(suffix: str) -> Any:
+        try:
+            return parse_yaml(f"y: &x 0\nz: {text}\n{suffix}".encode())
+        except YamlError as error:
+            return str(error)
+
+    assert outcome("# none") == outcome("# * none")
