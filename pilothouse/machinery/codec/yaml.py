@@ -122,7 +122,8 @@ class _Construction:
         return out
 
     def _merge(self, node: Any, out: dict[Any, Any]) -> None:
-        for source in reversed(node.children) if _kind(node) is NodeKind.SEQUENCE else (node,):
+        children = node.children if _kind(node) is NodeKind.SEQUENCE else node
+        for source in reversed(children) if type(children) is list else (node,):
             target = source.target if _kind(source) is NodeKind.ALIAS else source
             if _kind(target) is not NodeKind.MAPPING:
                 raise YamlError("yaml: map merge requires map or sequence of maps as the value")

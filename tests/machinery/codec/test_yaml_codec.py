@@ -79,6 +79,7 @@ def test_merge_keys_take_effect_where_they_stand() -> None:
     assert found.value["after"] == {"a": 3, "b": 2}
     assert found.value["before"] == {"a": 1, "b": 2}
     assert found.value["many"] == {"a": 1, "b": 2, "c": 9}
+    assert parse_yaml(b"none: {<<: [], a: 1}").value == {"none": {"a": 1}}
 
 
 def test_aliases_are_copies() -> None:
@@ -108,6 +109,7 @@ def test_the_last_of_duplicate_keys_counts_and_strictness_tells_each_line() -> N
         ("a: *x", "yaml: unknown anchor 'x' referenced"),
         ("a: &x [*x]", "yaml: anchor 'x' value contains itself"),
         ("a: {<<: 1}", "yaml: map merge requires map or sequence of maps as the value"),
+        ("a: {<<: [1]}", "yaml: map merge requires map or sequence of maps as the value"),
         ("{{ x }}", 'yaml: invalid map key: map[interface {}]interface {}{"x":interface {}(nil)}'),
         ("? [a, 1]\n: b", 'yaml: invalid map key: []interface {}{"a", 1}'),
         ("a: \x01", "yaml: control characters are not allowed"),
@@ -217,6 +219,10 @@ def test_floats_are_written_as_strconv_does(number: float, text: str) -> None:
 def test_keys_are_in_natural_order(keys: list[str]) -> None:
     written = emit_yaml(dict.fromkeys(reversed(keys), 0)).decode()
     assert [line.partition(":")[0].strip('"') for line in written.splitlines()] == keys
+
+
+def test_of_a_number_and_a_string_that_are_one_key_in_json_the_last_counts() -> None:
+    assert parse_yaml(b"{1: {a: b}, '1': [c]}").value == {"1": ["c"]}
 
 
 def test_aliases_to_a_sequence_of_sequences_are_copies_all_the_way_down() -> None:
