@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from binascii import a2b_base64
 from math import isfinite
+from operator import itemgetter
 from typing import Any
 
 from pilothouse.machinery.codec.yaml_gofmt import go_float, go_syntax
@@ -34,7 +35,7 @@ def parse_yaml(data: bytes) -> ParsedYaml:
     root = compose(data)
     if root is None:
         return ParsedYaml(None)
-    construction = _Construction()
+    construction = _Construction(may_have_aliases=b"*" in data)
     try:
         value = _jsonable(construction.value(root))
     except RecursionError:
@@ -43,28 +44,49 @@ def parse_yaml(data: bytes) -> ParsedYaml:
     return ParsedYaml(value, f"yaml: unmarshal errors:{lines}" if lines else "")
 
 
+_NOT_SCALAR = frozenset({Node, list})
+
+
 class _Construction:
     """Turns nodes into values. Counts what comes through aliases, so that a small text cannot become a huge value."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_have_aliases: bool) -> None:
         self.duplicates: list[str] = []
+        self._may_have_aliases = may_have_aliases
         self._count = 0
         self._through_aliases = 0
         self._alias_depth = 0
         self._open_aliases: set[Node] = set()
 
-    def value(self, node: Node) -> Any:
-        self._count += 1
-        self._through_aliases += self._alias_depth > 0
-        if self._through_aliases > 100 and self._count > 1000 and self._is_excessive():
-            raise YamlError("yaml: document contains excessive aliasing")
-        if node.kind is NodeKind.ALIAS:
-            return self._alias(node)
+    def value(self, node: Any) -> Any:
+        """Of a node, or of what is its own value; where there may be aliases to it, a copy of that."""
+        if self._may_have_aliases:
+            self._tally(1)
+            if type(node) is list:
+                return self._values(node)
+        if type(node) is not Node:
+            return node
         if node.kind is NodeKind.SCALAR:
             return _scalar(node)
+        if node.kind is NodeKind.ALIAS:
+            return self._alias(node)
         if node.kind is NodeKind.SEQUENCE:
-            return [self.value(child) for child in node.children]
+            return self._values(node.children)
         return self._mapping(node, {})
+
+    def _values(self, children: list[Any]) -> list[Any]:
+        """Scalars are counted together, because most sequences have nothing else."""
+        values = [self.value(child) if type(child) in _NOT_SCALAR else child for child in children]
+        if self._may_have_aliases:
+            self._tally(sum(type(child) not in _NOT_SCALAR for child in children))
+        return values
+
+    def _tally(self, count: int) -> None:
+        self._count += count
+        if self._alias_depth:
+            self._through_aliases += count
+        if self._through_aliases > 100 and self._count > 1000 and self._is_excessive():
+            raise YamlError("yaml: document contains excessive aliasing")
 
     def _is_excessive(self) -> bool:
         """Up to 99 % may come from aliases in small documents, down to 10 % in huge ones."""
@@ -72,9 +94,8 @@ class _Construction:
         return self._through_aliases / self._count > 0.99 - 0.89 * share
 
     def _alias(self, node: Node) -> Any:
-        assert node.target is not None
         if node in self._open_aliases:
-            raise YamlError(f"yaml: anchor '{node.value}' value contains itself")
+            raise YamlError(f"yaml: anchor '{node.text}' value contains itself")
         self._open_aliases.add(node)
         self._alias_depth += 1
         value = self.value(node.target)
@@ -83,7 +104,8 @@ class _Construction:
         return value
 
     def _mapping(self, node: Node, out: dict[Any, Any]) -> dict[Any, Any]:
-        for key_node, value_node in zip(node.children[::2], node.children[1::2], strict=True):
+        parts = iter(node.children)
+        for at, (key_node, value_node) in enumerate(zip(parts, parts, strict=True)):
             if _is_merge(key_node):
                 self._merge(value_node, out)
                 continue
@@ -94,37 +116,43 @@ class _Construction:
             # True and 1 are one key to Python and two to Go.
             typed = (type(key), key)
             if typed in out:
-                self.duplicates.append(f"line {value_node.line + 1}: key {go_syntax(key)} already set in map")
+                line = node.lines[2 * at + 1] + 1
+                self.duplicates.append(f"line {line}: key {go_syntax(key)} already set in map")
             out[typed] = value
         return out
 
-    def _merge(self, node: Node, out: dict[Any, Any]) -> None:
-        sources = reversed(node.children) if node.kind is NodeKind.SEQUENCE else (node,)
-        for source in sources:
-            target = source.target if source.kind is NodeKind.ALIAS else source
-            if target is None or target.kind is not NodeKind.MAPPING:
+    def _merge(self, node: Any, out: dict[Any, Any]) -> None:
+        children = node.children if _kind(node) is NodeKind.SEQUENCE else node
+        for source in reversed(children) if type(children) is list else (node,):
+            target = source.target if _kind(source) is NodeKind.ALIAS else source
+            if _kind(target) is not NodeKind.MAPPING:
                 raise YamlError("yaml: map merge requires map or sequence of maps as the value")
             self._alias_depth += source is not target
             self._mapping(target, out)
             self._alias_depth -= source is not target
 
 
-def _is_merge(node: Node) -> bool:
-    return node.kind is NodeKind.SCALAR and node.value == "<<" and (node.implicit or node.tag == "!!merge")
+def _kind(node: Any) -> NodeKind | None:
+    return node.kind if type(node) is Node else None
+
+
+def _is_merge(node: Any) -> bool:
+    is_scalar = _kind(node) is NodeKind.SCALAR
+    return is_scalar and node.text == "<<" and (node.implicit or node.tag == "!!merge")
 
 
 def _scalar(node: Node) -> Any:
     if not node.tag and not node.implicit:
-        return node.value
+        return node.text
     if node.tag == "!!binary":
-        return _binary(node.value)
+        return _binary(node.text)
     if node.tag not in _RESOLVABLE or node.tag == "!!str":
-        return node.value
-    tag, value = resolve(node.value)
+        return node.text
+    tag, value = resolve(node.text)
     if node.tag == "!!float" and tag is Tag.INT:
         return float(value)
     if node.tag not in ("", tag.value):
-        raise YamlError(f"yaml: cannot decode {tag.value} `{node.value}` as a {node.tag}")
+        raise YamlError(f"yaml: cannot decode {tag.value} `{node.text}` as a {node.tag}")
     return value
 
 
@@ -135,15 +163,23 @@ def _binary(text: str) -> str:
 
 
 def _jsonable(value: Any) -> Any:
-    if isinstance(value, dict):
-        return dict(sorted((_key(key, member), _jsonable(member)) for (_, key), member in value.items()))
-    if isinstance(value, list):
-        return [_jsonable(item) for item in value]
-    if isinstance(value, float):
+    if type(value) is dict:
+        members = [
+            (_key(key, member), member if type(member) in _JSONABLE else _jsonable(member))
+            for (_, key), member in value.items()
+        ]
+        members.sort(key=itemgetter(0))
+        return dict(members)
+    if type(value) is list:
+        return [item if type(item) in _JSONABLE else _jsonable(item) for item in value]
+    if type(value) is float:
         if not isfinite(value):
             raise YamlError(f"json: unsupported value: {go_float(value)}")
         return int(value) if value.is_integer() and abs(value) < 1e21 else value
     return value
+
+
+_JSONABLE = frozenset({str, int, bool, type(None)})
 
 
 def _key(key: Any, value: Any) -> str:

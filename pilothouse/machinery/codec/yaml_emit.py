@@ -4,10 +4,10 @@ strings quoted only where they would be read as something else, literal blocks f
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cmp_to_key
-from io import StringIO
 from typing import Any
 
 from pilothouse.machinery.codec.yaml_gofmt import go_float
@@ -15,20 +15,21 @@ from pilothouse.machinery.codec.yaml_resolve import Tag, resolve
 
 _BASE_60 = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
 _DOCUMENT_END = "\n...\n"
+_BOTH_IMPLICIT = (True, True)
+_NUMERIC = frozenset("+-0123456789")
+_DIGITS = re.compile("[0-9]+")
+_MOST_DIGITS = 20
+_BEFORE_LETTERS = {ord(char): chr(at + 1) for at, char in enumerate("[\\]^_`{|}~")}
+_FEW = 16
 
 
 def emit_yaml(value: Any) -> bytes:
     import yaml  # imported late, because few servers ever write YAML
 
-    # One after the other: all events of a large object would take more than a hundred times its size.
-    stream = StringIO()
+    stream = io.StringIO()
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)(stream, allow_unicode=True)
     try:
-        dumper.emit(yaml.StreamStartEvent())
-        dumper.emit(yaml.DocumentStartEvent(explicit=False))
-        _emit(value, dumper.emit, yaml)
-        dumper.emit(yaml.DocumentEndEvent(explicit=False))
-        dumper.emit(yaml.StreamEndEvent())
+        _Emitter(yaml, dumper.emit).document(value)
     finally:
         dumper.dispose()
     text = stream.getvalue()
@@ -38,22 +39,46 @@ def emit_yaml(value: Any) -> bytes:
     return text.encode()
 
 
-def _emit(value: Any, emit: Callable[[Any], None], yaml: Any) -> None:
-    if isinstance(value, dict):
-        emit(yaml.MappingStartEvent(None, None, implicit=True, flow_style=False))
-        for key in sorted(value, key=_NATURAL):
-            emit(_string(key, yaml))
-            _emit(value[key], emit, yaml)
-        emit(yaml.MappingEndEvent())
-    elif isinstance(value, list):
-        emit(yaml.SequenceStartEvent(None, None, implicit=True, flow_style=False))
-        for item in value:
-            _emit(item, emit, yaml)
-        emit(yaml.SequenceEndEvent())
-    elif isinstance(value, str):
-        emit(_string(value, yaml))
-    else:
-        emit(yaml.ScalarEvent(None, None, (True, True), _plain(value)))
+class _Emitter:
+    """Hands libyaml one event after the other. Those that say nothing but where something ends are always the same."""
+
+    def __init__(self, yaml: Any, emit: Callable[[Any], None]) -> None:
+        self._yaml = yaml
+        self._emit = emit
+        self._scalar = yaml.ScalarEvent
+        self._mapping = yaml.MappingStartEvent(None, None, implicit=True, flow_style=False)
+        self._mapping_end = yaml.MappingEndEvent()
+        self._sequence = yaml.SequenceStartEvent(None, None, implicit=True, flow_style=False)
+        self._sequence_end = yaml.SequenceEndEvent()
+
+    def document(self, value: Any) -> None:
+        yaml = self._yaml
+        self._emit(yaml.StreamStartEvent())
+        self._emit(yaml.DocumentStartEvent(explicit=False))
+        self._value(value)
+        self._emit(yaml.DocumentEndEvent(explicit=False))
+        self._emit(yaml.StreamEndEvent())
+
+    def _value(self, value: Any) -> None:
+        if isinstance(value, str):
+            self._string(value)
+        elif isinstance(value, dict):
+            self._emit(self._mapping)
+            for key in in_natural_order(value):
+                self._string(key)
+                self._value(value[key])
+            self._emit(self._mapping_end)
+        elif isinstance(value, list):
+            self._emit(self._sequence)
+            for item in value:
+                self._value(item)
+            self._emit(self._sequence_end)
+        else:
+            self._emit(self._scalar(None, None, _BOTH_IMPLICIT, _plain(value)))
+
+    def _string(self, text: str) -> None:
+        style = "|" if "\n" in text else None if _is_plain(text) else '"'
+        self._emit(self._scalar(None, None, _BOTH_IMPLICIT, text, style=style))
 
 
 def _plain(value: Any) -> str:
@@ -64,13 +89,19 @@ def _plain(value: Any) -> str:
     return go_float(value) if isinstance(value, float) else str(value)
 
 
-def _string(text: str, yaml: Any) -> Any:
-    if "\n" in text:
-        style = "|"
-    else:
-        is_string = resolve(text)[0] is Tag.STRING and not _BASE_60.fullmatch(text)
-        style = "" if is_string else '"'
-    return yaml.ScalarEvent(None, None, (True, True), text, style=style or None)
+def _is_plain(text: str) -> bool:
+    """Whether it is still a string when it is read without quotes."""
+    return resolve(text)[0] is Tag.STRING and not (text[0] in _NUMERIC and _BASE_60.fullmatch(text))
+
+
+def in_natural_order(keys: Collection[str]) -> list[str]:
+    """yaml.v2's order. Many keys are nearly brought into it first, since a comparison costs much more than a key."""
+    nearly = sorted(keys, key=_roughly) if len(keys) > _FEW else keys
+    return sorted(nearly, key=_NATURAL)
+
+
+def _roughly(text: str) -> str:
+    return _DIGITS.sub(lambda digits: digits[0].rjust(_MOST_DIGITS, "0"), text).translate(_BEFORE_LETTERS)
 
 
 def _compare(left: str, right: str) -> int:

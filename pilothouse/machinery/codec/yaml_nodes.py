@@ -1,13 +1,16 @@
-"""The first document of a YAML text as a tree of nodes, with libyaml's complaints in the words of its Go port."""
+"""The first document of a YAML text as a tree of nodes, with libyaml's complaints in the words of its Go port.
+
+Most of a text is scalars without a tag, so that those are their values already: a string, a number, a boolean, null.
+So are sequences that hold nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import field
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any
 
-from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.codec.yaml_resolve import resolve
 
 
 class YamlError(ValueError):
@@ -16,32 +19,40 @@ class YamlError(ValueError):
 
 class NodeKind(Enum):
     SCALAR = auto()
+    """With a tag, or a merge key."""
     MAPPING = auto()
     SEQUENCE = auto()
     ALIAS = auto()
 
 
-@dataclass(slots=True, eq=False)
 class Node:
-    """`children` of a mapping are keys and values in turn. `target` is what an alias stands for."""
+    """`children` of a mapping are keys and values in turn, and `lines` says where each of them begins."""
 
-    kind: NodeKind
-    line: int
-    value: str = ""
-    tag: str = ""
-    implicit: bool = False
-    children: list[Node] = field(default_factory=list)
-    target: Node | None = None
+    __slots__ = ("children", "implicit", "kind", "lines", "tag", "target", "text")
+
+    def __init__(self, kind: NodeKind, *, text: str = "", target: Any = None) -> None:
+        self.kind = kind
+        self.text = text
+        """Of a scalar; an alias's anchor."""
+        self.target = target
+        """What an alias stands for: a node or a value."""
+        self.tag = ""
+        self.implicit = True
+        self.children: list[Any] = []
+        self.lines: list[int] = []
 
 
-def compose(data: bytes) -> Node | None:
+def compose(data: bytes) -> Any:
     """None for a text without a document. What comes after the first document is not looked at."""
     import yaml  # imported late, because few servers ever see YAML
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        events = yaml.parse(data, Loader=loader)
-        return _Composer(events).document()
+        reader = loader(data)
+        try:
+            return _Composer(yaml, reader.get_event).document()
+        finally:
+            reader.dispose()
     except yaml.reader.ReaderError as error:
         raise YamlError(f"yaml: {error.reason}") from None
     except yaml.MarkedYAMLError as error:
@@ -60,50 +71,94 @@ def _where(error: Any, scanner_error: type) -> str:
     return f"line {line}: " if line else ""
 
 
-class _Composer:
-    def __init__(self, events: Iterator[Any]) -> None:
-        self._events = events
-        self._anchors: dict[str, Node] = {}
+class _Collection:
+    """What is being read. A sequence needs no node as long as no other node is in it."""
 
-    def document(self) -> Node | None:
-        for event in self._events:
-            name = type(event).__name__
-            if name == "DocumentStartEvent":
-                node = self._node(next(self._events))
+    __slots__ = ("children", "lines", "node")
+
+    def __init__(self, node: Node | None = None) -> None:
+        self.node = node
+        self.children = [] if node is None else node.children
+        self.lines = node.lines if node is not None and node.kind is NodeKind.MAPPING else None
+
+    def add(self, child: Any) -> None:
+        self.children.append(child)
+        if self.node is None and type(child) is Node:
+            self.node = Node(NodeKind.SEQUENCE)
+            self.node.children = self.children
+
+    @property
+    def outcome(self) -> Any:
+        return self.children if self.node is None else self.node
+
+
+class _Composer:
+    def __init__(self, yaml: Any, next_event: Callable[[], Any]) -> None:
+        self._yaml = yaml
+        self._next_event = next_event
+        self._starts = (yaml.SequenceStartEvent, yaml.MappingStartEvent)
+        self._anchors: dict[str, Any] = {}
+
+    def document(self) -> Any:
+        yaml = self._yaml
+        for event in iter(self._next_event, None):
+            if type(event) is yaml.DocumentStartEvent:
+                node = self._node()
                 # Only its end says that the document has nothing more in it.
-                next(self._events)
+                self._next_event()
                 return node
-            if name == "StreamEndEvent":
+            if type(event) is yaml.StreamEndEvent:
                 break
         return None
 
-    def _node(self, event: Any) -> Node:
-        name = type(event).__name__
-        line = event.start_mark.line
-        if name == "AliasEvent":
-            return self._alias(event.anchor, line)
-        if name == "ScalarEvent":
-            tag = _long_tag(event.tag)
-            node = Node(NodeKind.SCALAR, line, value=event.value, tag=tag, implicit=event.implicit[0])
-            return self._anchored(event, node)
-        kind = NodeKind.MAPPING if name == "MappingStartEvent" else NodeKind.SEQUENCE
-        node = self._anchored(event, Node(kind, line))
-        for child in self._events:
-            if type(child).__name__ in ("MappingEndEvent", "SequenceEndEvent"):
-                break
-            node.children.append(self._node(child))
-        return node
+    def _node(self) -> Any:
+        """Without recursion: `around` is what was being read when the collections that are still open began."""
+        scalar_event, next_event = self._yaml.ScalarEvent, self._next_event
+        ends = (self._yaml.SequenceEndEvent, self._yaml.MappingEndEvent)
+        now = _Collection()
+        around: list[_Collection] = []
+        while not now.children or around:
+            event = next_event()
+            kind = type(event)
+            if kind is scalar_event and event.tag is None and event.anchor is None and event.value != "<<":
+                if now.lines is not None:
+                    now.lines.append(event.start_mark.line)
+                now.children.append(resolve(event.value)[1] if event.implicit[0] else event.value)
+            elif kind in ends:
+                ended, now = now, around.pop()
+                now.add(ended.outcome)
+            else:
+                if now.lines is not None:
+                    now.lines.append(event.start_mark.line)
+                if kind in self._starts:
+                    around.append(now)
+                    now = self._begun(event, kind)
+                else:
+                    now.add(self._read(event, kind))
+        return now.children[0]
 
-    def _anchored(self, event: Any, node: Node) -> Node:
+    def _begun(self, event: Any, kind: type) -> _Collection:
+        if kind is self._yaml.SequenceStartEvent and event.anchor is None:
+            return _Collection()
+        node = Node(NodeKind.MAPPING if kind is self._yaml.MappingStartEvent else NodeKind.SEQUENCE)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return _Collection(node)
+
+    def _read(self, event: Any, kind: type) -> Node:
+        """Scalars that are not plain, and aliases."""
+        if kind is self._yaml.AliasEvent:
+            return Node(NodeKind.ALIAS, text=event.anchor, target=self._target(event.anchor))
+        node = Node(NodeKind.SCALAR, text=event.value)
+        node.tag, node.implicit = _long_tag(event.tag), bool(event.implicit[0])
         if event.anchor is not None:
             self._anchors[event.anchor] = node
         return node
 
-    def _alias(self, anchor: str, line: int) -> Node:
-        target = self._anchors.get(anchor)
-        if target is None:
+    def _target(self, anchor: str) -> Any:
+        if anchor not in self._anchors:
             raise YamlError(f"yaml: unknown anchor '{anchor}' referenced")
-        return Node(NodeKind.ALIAS, line, value=anchor, target=target)
+        return self._anchors[anchor]
 
 
 def _long_tag(tag: str | None) -> str:
