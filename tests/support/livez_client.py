@@ -3,8 +3,8 @@
     livez_client.py HOST PORT CA_FILE TOKEN PID
 
 For every line on standard input it writes the longest wait since the last one, in seconds. What it was kept waiting by
-the machine, and not by the server, does not count: the time for which the server's threads, or this process, were ready
-to run and got no processor, as far as the system knows it.
+the machine, and not by the server, does not count: the time for which a thread of the server, or this process, was
+ready to run and got no processor, as far as the system knows it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _PAUSE = 0.001
+_SELF = Path("/proc/self/schedstat")
 
 
 class LivezClient:
@@ -69,15 +70,19 @@ def _main(host: str, port: int, ca_file: str, token: str, pid: int) -> None:
 
 
 def _wait(connection: http.client.HTTPSConnection, token: str, pid: int) -> float:
-    unable, start = _kept_from_running(pid), time.monotonic()
+    before, start = _kept_from_running(pid), time.monotonic()
     connection.request("GET", "/livez", headers={"Authorization": f"Bearer {token}"})
     connection.getresponse().read()
-    return time.monotonic() - start - (_kept_from_running(pid) - unable)
+    waited, after = time.monotonic() - start, _kept_from_running(pid)
+    # Threads are kept from running at the same time, too: of the server's only the one that was kept longest counts.
+    server = max((seconds - before.get(thread, 0.0) for thread, seconds in after.items() if thread != _SELF), default=0)
+    return waited - server - (after.get(_SELF, 0.0) - before.get(_SELF, 0.0))
 
 
-def _kept_from_running(pid: int) -> float:
-    threads = [*Path(f"/proc/{pid}/task").glob("*/schedstat"), Path("/proc/self/schedstat")]
-    return sum(map(_delay, threads)) / 1e9
+def _kept_from_running(pid: int) -> dict[Path, float]:
+    """Seconds, by thread."""
+    threads = [*Path(f"/proc/{pid}/task").glob("*/schedstat"), _SELF]
+    return {thread: _delay(thread) / 1e9 for thread in threads}
 
 
 def _delay(schedstat: Path) -> int:
