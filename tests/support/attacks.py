@@ -7,15 +7,27 @@ A row of another kind is a name and a function of the victim: `yield Attack("a f
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+import hostile_http1
+import hostile_http2
 from fuzz_corpus import ATTACKS as FUZZERS_BODIES
 from fuzz_corpus import PROTOBUF
 from hostile_bodies import APPLY, BODIES, CONFIG_MAPS, JSON, REVIEWS, YAML, HostileBody
+from hostile_requests import (
+    LONG,
+    HostileRequest,
+    long_headers,
+    long_paths,
+    long_selectors,
+    paths_of_many_segments,
+    play,
+)
 
 MERGE = "application/merge-patch+json"
 _LABEL = b'{"metadata":{"labels":{"a":"b"}}}'
@@ -33,12 +45,16 @@ class Victim:
     admin_token: str
     token: str
 
+    def tls(self, *protocols: str) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self.ca_file)
+        context.set_alpn_protocols(list(protocols))
+        return context
+
     def call(
         self, method: str, path: str, body: bytes = b"", *, media_type: str = JSON, accept: str = JSON, token: str
     ) -> int:
         """The status of the answer, which is read to its end."""
-        context = ssl.create_default_context(cafile=self.ca_file)
-        connection = http.client.HTTPSConnection(self.host, self.port, context=context, timeout=300)
+        connection = http.client.HTTPSConnection(self.host, self.port, context=self.tls("http/1.1"), timeout=300)
         headers = {"Authorization": f"Bearer {token}", "Content-Type": media_type, "Accept": accept}
         try:
             connection.request(method, path, body, headers)
@@ -58,9 +74,38 @@ class Attack:
 
 
 def attacks() -> Iterator[Attack]:
+    """All of them."""
+    yield from attacks_by_body()
+    yield from attacks_by_connection()
+
+
+def attacks_by_body() -> Iterator[Attack]:
     for name, body in BODIES.items():
         yield from _by_body(name, body)
     yield from _by_fuzzer()
+
+
+def attacks_by_connection() -> Iterator[Attack]:
+    """Floods of frames, large heads, and long paths, selectors and headers."""
+    for name, flood in hostile_http2.FLOODS.items():
+        yield Attack(f"HTTP/2: {name}", partial(_flood, flood=flood), lambda flood=flood: len(flood.flood()))
+    for name, large in hostile_http1.REQUESTS.items():
+        yield Attack(f"HTTP/1.1: {name}", partial(_ask, large=large), lambda large=large: len(large.request()))
+    for make in (long_paths, paths_of_many_segments, long_selectors, long_headers):
+        name = make.__name__.replace("_", " ")
+        yield Attack(f"50 {name}", partial(_request, make=make), lambda: 50 * LONG)
+
+
+def _flood(victim: Victim, *, flood: hostile_http2.Flood) -> None:
+    asyncio.run(hostile_http2.play(flood, victim.host, victim.port, victim.tls("h2")))
+
+
+def _ask(victim: Victim, *, large: hostile_http1.LargeRequest) -> None:
+    asyncio.run(hostile_http1.play_http1(large, victim.host, victim.port, victim.tls("http/1.1")))
+
+
+def _request(victim: Victim, *, make: Callable[[int], Iterator[HostileRequest]]) -> None:
+    asyncio.run(play(make(50), port=victim.port, tls=victim.tls("http/1.1")))
 
 
 def _by_body(name: str, body: HostileBody) -> Iterator[Attack]:
