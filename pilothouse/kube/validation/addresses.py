@@ -69,6 +69,9 @@ def warnings_for_cidr(text: str, path: Path) -> list[str]:
     cidr = parse_cidr_sloppy(text)
     if cidr is None:
         return []
+    canonical = f"{cidr.address}/{cidr.bits}"
+    if canonical == text and isinstance(cidr.address, IPv4Address) and not cidr.has_host_bits:
+        return []
     warnings = []
     if cidr.has_host_bits:
         single = f"{format_ip(cidr.address)}/{cidr.address.max_prefixlen}"
@@ -76,7 +79,6 @@ def warnings_for_cidr(text: str, path: Path) -> list[str]:
         warnings.append(f"{path}: CIDR value {quote(text)} is ambiguous in this context (should be {meant}?)")
     if _is_lenient_cidr(text):
         warnings.append(f"{path}: non-standard CIDR value {quote(text)} is invalid: use {quote(_network(cidr))}")
-    canonical = f"{cidr.address}/{cidr.bits}"
     if not warnings and isinstance(cidr.address, IPv6Address) and canonical != text:
         warnings.append(
             f"{path}: IPv6 CIDR value {quote(text)} should be in RFC 5952 canonical format ({quote(canonical)})"

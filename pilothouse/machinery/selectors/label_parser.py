@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pilothouse.machinery import field
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.requirement import Operator, Requirement, key_error, new_requirement
+from pilothouse.machinery.sorting import sorted_in_pieces
 
 # A NUL byte ends a token, and where a token should start it ends the text.
 _TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<>\x20\t\r\n\0]+)\0?")
@@ -84,7 +85,7 @@ def _between_commas(text: str) -> list[str] | None:
         values = [value.strip(" \t\r\n\0") for value in values]
         if any(map(_BLANK.search, values)):
             return None
-    return sorted(set(values)) if len(values) > 1 else values
+    return sorted_in_pieces(list(dict.fromkeys(values)), key=str) if len(values) > 1 else values
 
 
 def _tokens(text: str, position: int) -> Iterator[str]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from operator import attrgetter
 
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.selectors.label_parser import parse_requirements
 from pilothouse.machinery.selectors.requirement import Matcher, Operator, Requirement, new_requirement
+from pilothouse.machinery.sorting import sorted_in_pieces
 
 _FEW = 16
 
@@ -29,7 +31,7 @@ class Selector:
     """Whether labels meet all requirements: a function made once, so that a call costs no more than it must."""
 
     def __post_init__(self) -> None:
-        ordered = tuple(sorted(self.requirements, key=lambda requirement: requirement.key))
+        ordered = tuple(sorted_in_pieces(self.requirements, key=attrgetter("key")))
         object.__setattr__(self, "requirements", ordered)
         compiler = _compile if len(ordered) <= _FEW else _compile_when_called
         object.__setattr__(self, "matches", compiler(ordered) if self.selectable else _nothing)
