@@ -2,7 +2,7 @@
 
     .venv/bin/pip install -e '.[dev]'
     .venv/bin/python -m tools.mutation --seed 7                  150 faults; less than 30 minutes on two cores
-    .venv/bin/python -m tools.mutation --seed 7 --faults 40
+    .venv/bin/python -m tools.mutation --seed 7 --faults 40 --under pilothouse/client
     .venv/bin/python -m tools.mutation --at pilothouse/client/wait.py:31     every fault of one line
 
 The sample is the same for the same seed and sources. Each folder has its share of it, and at least one fault. Only the
@@ -38,7 +38,7 @@ def main() -> int:
     options = _options()
     reach = Reach(_ROOT, options.processes)
     reach.renew()
-    chosen = list(_faults_at(options.at)) if options.at else sample(options.faults, options.seed)
+    chosen = list(_faults_at(options.at)) if options.at else sample(options.faults, options.seed, options.under)
     print(f"{len(chosen)} faults, seed {options.seed}", flush=True)
     outcomes = []
     for outcome in _tried(chosen, reach, options):
@@ -49,10 +49,10 @@ def main() -> int:
     return 0
 
 
-def sample(count: int, seed: int) -> list[Fault]:
+def sample(count: int, seed: int, under: Path = Path("pilothouse")) -> list[Fault]:
     """The faults of a seed: each folder gives as many as its share of all places, and at least one."""
     by_folder: dict[str, list[Fault]] = {}
-    for path in sorted((_ROOT / "pilothouse").rglob("*.py")):
+    for path in sorted((_ROOT / under).rglob("*.py")):
         faults = list(faults_in(path.relative_to(_ROOT), _ROOT))
         by_folder.setdefault(folder_of(path.relative_to(_ROOT)), []).extend(faults)
     by_folder = {folder: faults for folder, faults in by_folder.items() if faults}
@@ -123,6 +123,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.mutation", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--faults", type=int, default=150)
+    parser.add_argument("--under", type=Path, default=Path("pilothouse"), help="only faults in this folder")
     parser.add_argument("--at", metavar="FILE:LINE", action="append", help="every fault of this line, and no sample")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of tests for one fault")
