@@ -75,7 +75,14 @@ class Reach:
         self._cache.mkdir(exist_ok=True)
         (self._cache / "coveragerc").write_text(_SETTINGS.format(root=self._root, cache=self._cache))
         command = [sys.executable, "-m", "pytest", "-p", "tools.mutation.reach_plugin", "-p", "no:cacheprovider"]
-        command += [f"-n{self._processes}", "--dist=loadfile", "--timeout=300", "--tb=no", *files]
+        command += [
+            f"-n{self._processes}",
+            "--dist=loadfile",
+            "--timeout=300",
+            "-ofaulthandler_timeout=400",
+            "--tb=no",
+            *files,
+        ]
         environment = os.environ | {"PYTHONPATH": str(self._root), "MUTATION_CACHE": str(self._cache)}
         subprocess.run(command, cwd=self._root, env=environment, check=False)
         combined = coverage.Coverage(config_file=str(self._cache / "coveragerc"))

@@ -21,6 +21,7 @@ from tools.mutation.faults import Fault
 
 _TEST_LIMIT = 30  # seconds; a test that takes longer than this with a fault has noticed it
 _SPARE = 60  # seconds for starting pytest, and for tests that are slower now than when they were timed
+_NOT_FAILED = (0, 5)  # passed, and no such tests
 _NOT_COPIED = shutil.ignore_patterns(".git", ".venv", ".mutation", ".*_cache", ".hypothesis", "dist")
 
 
@@ -78,7 +79,13 @@ class Bench:
         wanted.write_text(json.dumps(tests))
         failed.unlink(missing_ok=True)
         command = [sys.executable, "-m", "pytest", "-x", "-p", "tools.mutation.order_plugin", "--tb=no", "-s"]
-        command += ["-p", "no:cacheprovider", f"--timeout={_TEST_LIMIT}", *dict.fromkeys(map(file_of, tests))]
+        command += [
+            "-p",
+            "no:cacheprovider",
+            f"--timeout={_TEST_LIMIT}",
+            f"-ofaulthandler_timeout={2 * _TEST_LIMIT}",
+            *dict.fromkeys(map(file_of, tests)),
+        ]
         environment = os.environ | {
             "PYTHONPATH": str(self._copy),
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -88,7 +95,7 @@ class Bench:
         code = _ended(command, self._copy, environment, limit=budget + _SPARE)
         if failed.exists():
             return failed.read_text()
-        return tests[0] if code else ""  # it could not be imported, or took the process with it
+        return tests[0] if code not in _NOT_FAILED else ""  # the fault kept it from starting, or ended the process
 
 
 def _ended(command: list[str], folder: Path, environment: dict[str, str], limit: float) -> int:
