@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -122,6 +123,56 @@ async def test_a_lease_whose_holder_died_is_taken_over_only_when_it_has_run_out(
     assert clock.now() >= 15
     assert spec(leases)["leaseTransitions"] == 1
     await cancelled(two.task)
+
+
+async def test_a_candidate_waits_for_as_long_as_it_sees_the_holder_renew(leases: ApiServer, lease_client: Client):
+    clock = FakeClock()
+    held = LeaderElectionRecord(holder_identity="one", lease_duration_seconds=15, renew_time=clock.wall())
+    await leases.put("lock", spec=held.to_spec())
+    two = Candidate(lease_client, "two", clock)
+    for _ in range(60):
+        await clock.wait_for_timers()
+        assert not two.leads.is_set()
+        clock.advance(1)
+        await leases.put("lock", spec=replace(held, renew_time=clock.wall()).to_spec())
+    await clock.wait_for_timers()
+    assert two.elector.leader == "one"
+    renewed = clock.now()
+    while not two.leads.is_set():
+        assert clock.now() < renewed + 30
+        await clock.wait_for_timers()
+        clock.advance(1)
+    assert clock.now() >= renewed + 15 - 5  # it may have last looked one wait of at most 4.4 s before
+    await cancelled(two.task)
+
+
+async def test_a_leader_that_renews_is_healthy_for_longer_than_a_lease_lasts(leases: ApiServer, lease_client: Client):
+    clock = FakeClock()
+    one = Candidate(lease_client, "one", clock)
+    for _ in range(20):
+        await clock.wait_for_timer(2)
+        clock.advance(2)
+    await clock.wait_for_timer(2)
+    assert clock.now() == 40
+    one.elector.check()
+    # A renewal is a single write: the lease is read only when a write failed.
+    assert leases.count("GET") == 1
+    await cancelled(one.task)
+
+
+async def test_a_leader_whose_lease_another_one_took_stops(leases: ApiServer, lease_client: Client):
+    clock = FakeClock()
+    one = Candidate(lease_client, "one", clock)
+    await one.leads.wait()
+    taken = LeaderElectionRecord(holder_identity="two", lease_duration_seconds=15, renew_time=clock.wall())
+    await leases.put("lock", spec=taken.to_spec())
+    for _ in range(5):
+        await clock.wait_for_timer(2)
+        clock.advance(2)
+    await one.task
+    assert one.stopped.is_set()
+    assert one.heard == ["one", "two"]
+    assert spec(leases)["holderIdentity"] == "two"
 
 
 async def test_a_leader_that_can_not_renew_stops_before_its_lease_runs_out(leases: ApiServer, lease_client: Client):

@@ -244,6 +244,67 @@ async def test_an_error_event_with_410_leads_to_a_new_list(server: ApiServer, cl
         await running.store.equals(server)
 
 
+def is_stream(request: Any) -> bool:
+    return "sendInitialEvents" in request.query
+
+
+async def test_a_stream_at_a_version_that_is_gone_is_asked_for_at_the_newest_one(server: ApiServer, client: Client):
+    await server.put("a")
+    async with reflecting(client) as running:
+        await running.store.equals(server)
+        seen = str(server.version)
+        await server.wait_for_watches()
+        server.faults.fail(410, reason="Expired", when=is_stream)
+        await server.error_event(410, "Expired")
+        await running.back_off()
+        await running.store.until(lambda: running.store.replaces == 2)
+    streams = [query.get("resourceVersion") for _, _, query in server.requests if "sendInitialEvents" in query]
+    assert streams == [None, seen, None]
+    assert not any("watch" not in query for _, _, query in server.requests), "a server that streams was listed"
+
+
+async def test_a_stream_that_is_answered_429_is_waited_for_and_not_replaced_by_a_list(
+    server: ApiServer, client: Client
+):
+    await server.put("a")
+    server.faults.fail(429, reason="TooManyRequests")
+    async with reflecting(client) as running:
+        await running.back_off()
+        await running.store.equals(server)
+    assert [query.get("sendInitialEvents") for _, _, query in server.requests] == ["true", "true"]
+
+
+async def test_a_server_without_a_watch_cache_is_listed_in_pages_ever_after(server: ApiServer, client: Client):
+    server.faults.max_page = 2
+    for name in "abc":
+        await server.put(name)
+    async with reflecting(client, use_watch_list=False) as running:
+        await running.store.equals(server)
+        await server.wait_for_watches()
+        await server.error_event(410, "Expired")
+        await running.back_off()
+        await running.store.until(lambda: running.store.replaces == 2)
+    lists = [query for _, _, query in server.requests if "watch" not in query]
+    assert [query.get("limit") for query in lists] == ["500"] * 4
+
+
+async def test_an_event_that_the_store_refuses_does_not_keep_the_next_one_back(server: ApiServer, client: Client):
+    async with reflecting(client) as running:
+        await server.wait_for_watches()
+        add = running.store.add
+
+        def choosy(obj: Json) -> None:
+            if obj["metadata"]["name"] == "bad":
+                raise ValueError("no room")
+            add(obj)
+
+        running.store.add = choosy  # type: ignore[method-assign]
+        await server.put("bad")
+        await server.put("good")
+        await running.store.until(lambda: set(running.store.state) == {"default/good"})
+        assert running.reflector.last_sync_resource_version == str(server.version)
+
+
 async def test_a_list_that_is_answered_410_is_repeated_at_the_newest_version(server: ApiServer, client: Client):
     await server.put("a")
     server.faults.fail(410, reason="Expired", when=is_list)

@@ -128,6 +128,28 @@ async def test_new_limits_are_taken_over_and_old_ones_forgotten(server: Controll
     assert status["hard"] == {"secrets": "7", "count/services": "1"}
 
 
+async def test_a_quota_that_says_what_is_used_is_not_written_again(
+    server: ControlledServer, namespace: Namespace, monkeypatch: pytest.MonkeyPatch
+):
+    written: list[Json] = []
+    update_status = ResourceClient.update_status
+
+    async def counted(self: ResourceClient, obj: Json) -> Json:
+        answer = await update_status(self, obj)
+        written.append(answer["status"]["hard"])
+        return answer
+
+    monkeypatch.setattr(ResourceClient, "update_status", counted)
+    quotas = namespace.resource("resourcequotas")
+    await namespace.quota({"requests.cpu": "4000m"})
+    await namespace.until(lambda status: status.get("hard") == {"requests.cpu": "4"})
+    for cpu in ("5", "6", "7"):
+        await quotas.patch("q", {"metadata": {"labels": {"cpu": cpu}}})
+        await quotas.patch("q", {"spec": {"hard": {"requests.cpu": f"{cpu}000m"}}})
+        await namespace.until(lambda status, cpu=cpu: status.get("hard") == {"requests.cpu": cpu})
+    assert written == [{"requests.cpu": cpu} for cpu in ("4", "5", "6", "7")]
+
+
 async def test_custom_resources_are_counted(server: ControlledServer, namespace: Namespace):
     await server.install(definition())
     widgets = namespace.resource("widgets", "example.com/v1")

@@ -114,6 +114,19 @@ async def test_one_object_is_seen_through_all_served_versions(server: InProcessS
     assert "example.com/v1beta1 Widget is deprecated; use example.com/v1 Widget" in seen.headers["warning"]
 
 
+async def test_what_only_the_stored_version_knows_does_not_count_for_the_others(server: InProcessServer) -> None:
+    narrow = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
+    await install(server, definition(version(), version("v2", storage=False, schema=narrow)))
+    await server("POST", WIDGETS, widget(spec={"color": "red", "size": 2}))
+    path = f"{WIDGETS.replace('/v1/', '/v2/')}/a"
+    seen = (await server("GET", path)).json
+    assert seen["spec"] == {"size": 2}
+    written = await server("PUT", path, seen)
+    assert (written.status, written.json["metadata"]["generation"]) == (200, 1), "nothing that v2 knows has changed"
+    changed = await server("PUT", path, written.json | {"spec": {"size": 3}})
+    assert changed.json["metadata"]["generation"] == 2
+
+
 async def test_a_new_default_shows_in_objects_that_were_stored_before_it(server: InProcessServer) -> None:
     await install(server, definition())
     await server("POST", WIDGETS, widget(spec={}))

@@ -156,10 +156,14 @@ def test_replace_refuses_a_stale_resource_version(kubectl: Kubectl, namespace: s
 
 
 def test_a_deleted_namespace_turns_terminating_and_takes_nothing_new(kubectl: Kubectl, namespace: str) -> None:
+    kubectl("create", "configmap", "held", "-n", namespace)
+    kubectl("patch", "configmap", "held", "-n", namespace, "-p", '{"metadata":{"finalizers":["example.com/hold"]}}')
     kubectl("delete", "namespace", namespace, "--wait=false")
     assert kubectl.json("get", "ns", namespace)["status"]["phase"] == "Terminating"
     refusal = kubectl.fails("create", "configmap", "late", "-n", namespace)
     assert f"unable to create new content in namespace {namespace} because it is being terminated" in refusal
+    kubectl("patch", "configmap", "held", "-n", namespace, "-p", '{"metadata":{"finalizers":null}}')
+    kubectl("wait", "--for=delete", f"namespace/{namespace}", "--timeout=30s")
 
 
 def test_raw_paths_answer_health_and_metrics(kubectl: Kubectl) -> None:

@@ -42,6 +42,8 @@ def kubectl(cluster: ServeProcess, extension: ExtensionServer, tmp_path_factory:
     made("apply", "-f", str(extension.manifest))
     made("wait", "--for=condition=Available", f"apiservice/{API_SERVICE}", "--timeout=20s")
     _eventually(lambda: cluster.get(FLUNDERS)[0] == 200)
+    # Until discovery tells of them; this command also renews what kubectl remembers of it, which not all commands do.
+    _eventually(lambda: "flunders" in made("api-resources", "--api-group=wardle.example.com"))
     return made
 
 

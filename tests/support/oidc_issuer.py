@@ -38,6 +38,8 @@ class Issuer:
     keys: list[Json] = field(default_factory=lambda: [jwk(rsa_key(), "rsa"), jwk(ec_key(), "ec")])
     fetches: int = 0
     broken: bool = False
+    says: Json = field(default_factory=dict)
+    """What its configuration says instead, by field; None leaves the field out."""
     pages: dict[str, str] = field(default_factory=dict)
     """What else it answers, by path, to those who show the token `let-me-in`."""
     server: WebhookServer = field(default=None)  # type: ignore[assignment]  # there when it listens
@@ -57,7 +59,8 @@ class Issuer:
             self.fetches += 1
             return web.json_response({"keys": self.keys})
         if request.path in ("/.well-known/openid-configuration", "/elsewhere"):
-            return web.json_response({"issuer": self.url, "jwks_uri": f"{self.url}/keys"})
+            configuration = {"issuer": self.url, "jwks_uri": f"{self.url}/keys"} | self.says
+            return web.json_response({name: value for name, value in configuration.items() if value is not None})
         if request.path in self.pages and request.headers.get("Authorization") == "Bearer let-me-in":
             return web.Response(text=self.pages[request.path])
         return web.Response(status=404)

@@ -262,6 +262,26 @@ async def test_a_server_is_asked_after_a_second_and_then_every_minute(controlled
     assert asked.updates == ["v1.a.io"] * 3
 
 
+@pytest.mark.parametrize("aggregator", [SpecAggregator(), SpecProxier()], ids=["v2", "v3"])
+async def test_a_document_that_changes_is_seen_within_a_minute(aggregator: SpecAggregator | SpecProxier) -> None:
+    clock = FakeClock()
+    controller = AggregationController("openapi", aggregator, clock=clock)
+    running = asyncio.create_task(controller.run())
+    server = serve(RemoteServer(), Thing=TEXT)
+    controller.add_api_service(server, api_service("a.io"))
+    await _pass(clock, FIRST_DELAY)
+    for digest in ("A2", "A3"):
+        await clock.wait_for_timer(SUCCESSFUL_UPDATE_DELAY)
+        serve(server, digest=digest, **{f"Thing{digest}": TEXT})
+        clock.advance(SUCCESSFUL_UPDATE_DELAY)
+    await clock.wait_for_timer(SUCCESSFUL_UPDATE_DELAY)
+    assert [server.asked.count(f"/openapi/{version}") for version in ("v2", "v3")] in ([3, 0], [0, 3])
+    controller.remove_api_service("v1.a.io")
+    assert await aggregator.update("v1.a.io") is False
+    running.cancel()
+    await asyncio.wait({running})
+
+
 async def test_a_failing_server_is_asked_later_each_time_and_soon_after_its_apiservice_changed(controlled: Any) -> None:
     controller, asked, clock = controlled
     asked.names["v1.a.io"] = False

@@ -14,6 +14,8 @@ from typing import Any
 import jwt
 import orjson
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,7 +23,7 @@ from oidc_issuer import Issuer, ec_key, jwk, oidc_issuer, rsa_key
 
 from pilothouse.apiserver.authn.interface import InvalidToken
 from pilothouse.apiserver.authn.jwt.authenticator import JWTAuthenticator, JWTAuthenticators
-from pilothouse.apiserver.authn.jwt.key_set import Pace
+from pilothouse.apiserver.authn.jwt.key_set import KeysUnavailable, Pace
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings, Mapping, Rule
 from pilothouse.apiserver.authn.user import User
 
@@ -241,6 +243,67 @@ async def test_an_issuer_with_a_certificate_of_another_ca_is_not_believed(issuer
             await asyncio.wait_for(known.keys.initialize(), 0.3)
     assert not known.keys.ready
     assert issuer.fetches == 0
+
+
+async def problem_of(issuer: Issuer) -> str:
+    """Why the keys of the issuer could not be had."""
+    configured = IssuerSettings(issuer.url, ("me",), username=SUB, certificate_authority=issuer.ca)
+    known = JWTAuthenticator(configured, pace=QUICK)
+    with pytest.raises(KeysUnavailable) as caught:
+        await known.keys._initialize()
+    assert not known.keys.ready
+    assert not known.keys.keys
+    return str(caught.value)
+
+
+async def test_keys_are_not_fetched_without_tls(issuer: Issuer) -> None:
+    asked = []
+
+    async def in_the_clear(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        return web.json_response({"keys": issuer.keys})
+
+    async with TestServer(_app(in_the_clear)) as plain:
+        issuer.says = {"jwks_uri": f"http://127.0.0.1:{plain.port}/keys"}
+        assert await problem_of(issuer) == "provider did not return JWKS URL"
+    assert asked == []
+
+
+@pytest.mark.parametrize("jwks_uri", [None, 7, ["https://x"], "", "/keys", "file:///etc/keys"])
+async def test_an_issuer_that_does_not_say_where_its_keys_are_has_none(issuer: Issuer, jwks_uri: Any) -> None:
+    issuer.says = {"jwks_uri": jwks_uri}
+    assert await problem_of(issuer) == "provider did not return JWKS URL"
+
+
+async def test_a_configuration_of_another_issuer_is_not_believed(issuer: Issuer) -> None:
+    issuer.says = {"issuer": "https://evil"}
+    assert await problem_of(issuer) == (
+        f"oidc: issuer URL provided to client ({issuer.url}) did not match 'https://evil'"
+    )
+
+
+@pytest.mark.parametrize("keys", [None, {}, "x"])
+async def test_an_answer_without_a_list_of_keys_is_no_key_set(issuer: Issuer, keys: Any) -> None:
+    issuer.keys = keys
+    assert await problem_of(issuer) == "oidc: the answer has no keys"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"use": "enc"}, {"kty": "oct", "k": "AAAA"}, {"crv": "P-384"}, {"alg": "HS256"}, {"x": "AAAA"}],
+    ids=["for encryption", "a shared secret", "of another curve", "for another algorithm", "not on the curve"],
+)
+async def test_a_key_that_signs_no_tokens_verifies_none(issuer: Issuer, changed: dict[str, str]) -> None:
+    issuer.keys = [jwk(ec_key(), "ec") | changed, jwk(rsa_key(), "rsa")]
+    known = await authenticator(issuer)
+    assert "failed to verify" in await refusal(known, issuer.token(key=ec_key(), kid="ec", algorithm="ES256"))
+    assert (await known.authenticate(issuer.token())).name == "oidc:jane"
+
+
+def _app(handler: Any) -> web.Application:
+    app = web.Application()
+    app.router.add_get("/{path:.*}", handler)
+    return app
 
 
 async def test_the_configuration_may_be_elsewhere(issuer: Issuer) -> None:

@@ -48,6 +48,47 @@ async def test_an_exact_version_shows_the_past(api: InProcessServer) -> None:
 
 
 @pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("resourceVersion={a}&resourceVersionMatch=Exact", ["a"]),
+        ("resourceVersion={a}&resourceVersionMatch=Exact&limit=5", ["a"]),
+        ("resourceVersion={a}&limit=5", ["a"]),
+        ("resourceVersion={a}", ["a", "b", "c"]),
+        ("resourceVersion={a}&resourceVersionMatch=NotOlderThan", ["a", "b", "c"]),
+        ("resourceVersion={a}&resourceVersionMatch=NotOlderThan&limit=2", ["a", "b"]),
+        ("resourceVersion=0&resourceVersionMatch=NotOlderThan&limit=2", ["a", "b", "c"]),
+        ("resourceVersion=0&limit=2", ["a", "b", "c"]),
+        ("limit=2", ["a", "b"]),
+    ],
+)
+async def test_a_list_shows_the_past_when_asked_for_exactly_that_and_else_what_is_newest(
+    api: InProcessServer, query: str, expected: list[str]
+) -> None:
+    made = await api.create("a")
+    await api.create("b")
+    await api.create("c")
+    # What the cache holds, and what "0" is answered from, is as new as the last consistent list.
+    assert names(await api("GET", CONFIG_MAPS)) == ["a", "b", "c"]
+    listed = await api("GET", f"{CONFIG_MAPS}?{query.format(a=made['metadata']['resourceVersion'])}")
+    assert names(listed) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("resourceVersionMatch=Exact", "resourceVersionMatch is forbidden unless resourceVersion is provided"),
+        ("resourceVersion=0&resourceVersionMatch=Exact", 'resourceVersionMatch "exact" is forbidden'),
+        ("resourceVersion=7&continue=x", "specifying resource version is not allowed when using continue"),
+        ("resourceVersion=x", "invalid resource version"),
+    ],
+)
+async def test_versions_that_make_no_sense_are_refused(api: InProcessServer, query: str, message: str) -> None:
+    refused = await api("GET", f"{CONFIG_MAPS}?{query}")
+    assert refused.status in (400, 422)
+    assert message in refused.json["message"]
+
+
+@pytest.mark.parametrize(
     ("selector", "expected"),
     [
         ("labelSelector=app%3Dweb", ["a", "c"]),

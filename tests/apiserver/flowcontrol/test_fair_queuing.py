@@ -149,6 +149,109 @@ async def test_one_request_of_a_quiet_flow_goes_before_the_rest_of_a_flood():
     assert order.index("quiet") <= 6
 
 
+class TwoFlows:
+    """Two flows with a queue each and one seat between them. Whoever has the seat keeps it for as long as it takes."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self.clock = Clock()
+        self.queues = queue_set(limit=1, queuing=Queuing(queues=2, hand=1, length=1000), clock=self.clock)
+        self.order: list[str] = []
+        self._seconds = seconds
+        self._running: dict[Ticket, str] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def ask(self, flow: str, times: int = 1) -> None:
+        entropy = {"a": 0, "b": 1}[flow]
+        assert deal(entropy, deck=2, hand=1) == (entropy,)
+
+        async def one() -> None:
+            ticket = Ticket(1)
+            if not self.queues.start(ticket):
+                await self.queues.wait(ticket, entropy, timeout=60.0)
+            self.order.append(flow)
+            self._running[ticket] = flow
+
+        self._tasks += [asyncio.ensure_future(one()) for _ in range(times)]
+        await asyncio.sleep(0)
+
+    async def serve(self, times: int) -> str:
+        """The flows of the next requests that run, in their order."""
+        first = len(self.order)
+        while len(self.order) < first + times:
+            ticket, flow = self._running.popitem()
+            self.clock.at += self._seconds[flow]
+            self.queues.finish(ticket)
+            await asyncio.sleep(0)
+        return "".join(self.order[first:])
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def test_flows_whose_requests_take_alike_take_turns():
+    flows = TwoFlows({"a": 0.003, "b": 0.003})
+    await flows.ask("a", 1)
+    await flows.ask("a", 50)
+    await flows.ask("b", 50)
+    assert (await flows.serve(40)).count("b") in range(18, 23)
+    await flows.stop()
+
+
+async def test_a_flow_with_long_requests_has_fewer_turns():
+    flows = TwoFlows({"a": 0.1, "b": 0.01})
+    await flows.ask("a", 1)
+    for _ in range(12):  # they go on asking while others of theirs run
+        await flows.ask("a", 5)
+        await flows.ask("b", 40)
+        await flows.serve(4)
+    served = await flows.serve(110)
+    assert served.count("a") in range(8, 13)
+    await flows.stop()
+
+
+async def test_a_flow_saves_up_nothing_while_it_asks_for_nothing():
+    flows = TwoFlows({"a": 0.003, "b": 0.003})
+    await flows.ask("a", 2)
+    await flows.ask("b", 1)
+    await flows.serve(2)
+    await flows.ask("a", 300)
+    await flows.serve(200)
+    await flows.ask("b", 40)
+    assert (await flows.serve(20)).count("b") in range(9, 12)
+    await flows.stop()
+
+
+async def test_a_queue_that_is_too_many_goes_only_when_nobody_waits_or_runs_in_it():
+    flows = TwoFlows({"a": 0.003, "b": 0.003})
+    await flows.ask("a", 2)
+    await flows.ask("b", 2)
+    queues = flows.queues
+    queues.configure(Queuing(queues=1, hand=1, length=1000), limit=1)
+    assert len(queues.queues) == 2, "somebody waits in the second"
+    assert sorted(await flows.serve(3)) == ["a", "b", "b"]
+    assert len(queues.queues) == 2 or not queues.executing
+    await asyncio.sleep(0)
+    for ticket in [*queues.executing]:
+        queues.finish(ticket)
+    assert len(queues.queues) == 1
+    assert queues.is_idle
+
+
+async def test_a_level_is_idle_when_nobody_waits_and_nobody_runs():
+    flows = TwoFlows({"a": 0.003, "b": 0.003})
+    assert flows.queues.is_idle
+    await flows.ask("a", 1)
+    assert not flows.queues.is_idle
+    flows.queues.configure(flows.queues.queuing, limit=0)
+    await flows.ask("b", 1)
+    flows.queues.finish(next(iter(flows.queues.executing)))
+    assert not flows.queues.is_idle, "one still waits"
+    await flows.stop()
+    assert flows.queues.is_idle
+
+
 @settings(max_examples=30)
 @given(st.integers(min_value=0, max_value=10**6), st.integers(min_value=1, max_value=6))
 async def test_seats_are_never_given_twice_and_nobody_is_forgotten(seed: int, limit: int):

@@ -23,6 +23,44 @@ def test_a_field_that_was_wrong_may_not_become_wrong_in_another_way() -> None:
     assert update_errors({"a": SHORT}, {"a": "long"}, {"a": "longer"}) == ["spec.a"]
 
 
+def test_a_value_that_becomes_one_of_another_type_is_checked_anew() -> None:
+    box = {"type": "object", "properties": {"a": SHORT}}
+    assert update_errors({"b": box}, {"b": 7}, {"b": {"a": "long"}}) == ["spec.b.a"]
+    assert update_errors({"b": box}, {"b": {"a": "long"}}, {"b": "text"}) == ["spec.b"]
+    assert update_errors({"b": box}, {"b": "text"}, {"b": "text"}) == []
+    listed = {"type": "array", "items": SHORT}
+    assert update_errors({"b": listed}, {"b": "text"}, {"b": ["long"]}) == ["spec.b[0]"]
+    assert update_errors({"b": listed}, {"b": ["long"]}, {"b": "text"}) == ["spec.b"]
+
+
+def test_a_field_that_was_not_there_before_is_checked() -> None:
+    assert update_errors({"a": SHORT, "b": SHORT}, {"b": "x"}, {"a": "long", "b": "x"}) == ["spec.a"]
+
+
+def test_an_object_with_one_part_less_has_changed() -> None:
+    small = {"type": "object", "minProperties": 3, "additionalProperties": {"type": "string"}}
+    assert update_errors({"m": small}, {"m": {"a": "1", "b": "2"}}, {"m": {"a": "1", "b": "2"}}) == []
+    assert update_errors({"m": small}, {"m": {"a": "1", "b": "2"}}, {"m": {"a": "1"}}) == ["spec.m"]
+    assert update_errors({"m": small}, {"m": {"a": "1"}}, {"m": {"a": "1", "b": "2"}}) == ["spec.m"]
+
+
+def test_a_list_whose_items_changed_places_has_changed_only_where_order_counts() -> None:
+    item = {"type": "object", "properties": {"k": {"type": "string"}}}
+    keyed = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+    for extra, refused in ((keyed, []), ({}, ["spec.l"])):
+        many = {"type": "array", "minItems": 3, "items": item, **extra}
+        assert update_errors({"l": many}, {"l": [{"k": "a"}, {"k": "b"}]}, {"l": [{"k": "b"}, {"k": "a"}]}) == refused
+    many = {"type": "array", "minItems": 3, "items": item, **keyed}
+    assert update_errors({"l": many}, {"l": [{"k": "a"}, {"k": "b"}]}, {"l": [{"k": "a"}]}) == ["spec.l"]
+    assert update_errors({"l": many}, {"l": [{"k": "a"}]}, {"l": [{"k": "b"}]}) == ["spec.l"]
+
+
+def test_a_number_that_is_written_in_another_way_has_changed() -> None:
+    wrong = {"enum": [7], "x-kubernetes-preserve-unknown-fields": True}
+    assert update_errors({"a": wrong}, {"a": 1}, {"a": 1}) == []
+    assert update_errors({"a": wrong}, {"a": 1}, {"a": True}) == ["spec.a"]
+
+
 def test_items_are_found_again_by_their_keys() -> None:
     item = {"type": "object", "properties": {"k": {"type": "string"}, "v": SHORT}}
     ports = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], "items": item}

@@ -55,6 +55,33 @@ def test_storage_alone_is_no_name_for_a_quota() -> None:
                 "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
             ],
         ),
+        (scoped({"scopeName": "Terminating", "operator": "Exists"}), []),
+        (scoped({"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}, pods="1", cpu="1"), []),
+        (scoped(*({"scopeName": name, "operator": "Exists"} for name in ("BestEffort", "Terminating"))), []),
+        (
+            scoped(*({"scopeName": name, "operator": "Exists"} for name in ("BestEffort", "NotBestEffort"))),
+            ["spec.scopeSelector.matchExpressions: Invalid value: null: conflicting scopes"],
+        ),
+        (
+            scoped(*({"scopeName": name, "operator": "Exists"} for name in ("NotTerminating", "Terminating"))),
+            ["spec.scopeSelector.matchExpressions: Invalid value: null: conflicting scopes"],
+        ),
+        (
+            scoped({"scopeName": "PriorityClass", "operator": "NotIn"}),
+            [
+                "spec.scopeSelector.matchExpressions.values: Required value: "
+                "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+            ],
+        ),
+        (
+            scoped({"scopeName": "Terminating", "operator": "In", "values": ["x"]}),
+            [
+                'spec.scopeSelector.matchExpressions.operator: Invalid value: "In": '
+                "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
+                "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
+                "ResourceQuotaScopeCrossNamespacePodAffinity"
+            ],
+        ),
         (
             scoped({"scopeName": "PriorityClass", "operator": "Like"}),
             ['spec.scopeSelector.matchExpressions.operator: Invalid value: "Like": not a valid selector operator'],

@@ -75,6 +75,43 @@ async def test_a_commit_that_hangs_makes_the_store_unhealthy() -> None:
     await health.check()
 
 
+async def test_a_commit_that_failed_makes_the_store_unhealthy_until_a_probe_succeeds() -> None:
+    clock, probes = ManualClock(), []
+
+    async def probe() -> None:
+        probes.append(clock.now())
+        if len(probes) == 1:
+            raise Unavailable("still no room")
+
+    health = Health(clock, probe)
+    health.commit_started()
+    clock.advance(5)
+    health.commit_failed(OSError("no room"))
+    with pytest.raises(Unavailable, match="no room"):
+        await health.check()
+    assert probes == [], "it has just failed"
+    clock.advance(1)
+    with pytest.raises(Unavailable, match="still no room"):
+        await health.check()
+    with pytest.raises(Unavailable, match="still no room"):
+        await health.check()
+    assert len(probes) == 1, "not more than one a second"
+    clock.advance(60)
+    await health.check()
+    await health.check()
+    assert len(probes) == 2, "who is well is not probed"
+
+
+async def test_a_commit_that_succeeds_makes_a_sick_store_well() -> None:
+    health = Health(clock := ManualClock(), lambda: pytest.fail("nobody asked"))
+    health.commit_started()
+    health.commit_failed(OSError("no room"))
+    health.commit_started()
+    health.commit_succeeded()
+    clock.advance(60)
+    await health.check()
+
+
 async def test_a_key_that_no_file_can_hold_fails_alone(tmp_path: Path) -> None:
     store = await SqliteStore.open(tmp_path)
     outcomes = await asyncio.gather(

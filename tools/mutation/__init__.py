@@ -1,0 +1,1 @@
+"""Puts small faults into the code, one at a time, and counts how many of them the tests notice."""
