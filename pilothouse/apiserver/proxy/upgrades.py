@@ -7,7 +7,8 @@ from contextlib import suppress
 
 from pilothouse.apiserver.head_fields import InvalidHead, check_request
 from pilothouse.apiserver.http import Headers, Request, Response
-from pilothouse.apiserver.proxy.targets import Target, dial_problem
+from pilothouse.apiserver.outbound.failures import dial_problem
+from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.serving.upgrade import raw_connection
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
@@ -60,7 +61,7 @@ async def _dial(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWri
     )
     try:
         return await asyncio.wait_for(connecting, target.timeout)
-    except (OSError, TimeoutError) as error:
+    except OSError as error:
         raise StatusError(f"error dialing backend: {dial_problem(error, target)}") from None
 
 
