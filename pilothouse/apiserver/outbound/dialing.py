@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
 import os
 import socket
 import ssl
@@ -13,7 +12,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from pilothouse.apiserver.outbound.connection import BackendConnection
-from pilothouse.apiserver.outbound.failures import DialFailed
+from pilothouse.apiserver.outbound.reaching import reach
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.http2.connection import Http2BackendConnection
 from pilothouse.apiserver.serving.keep_alive import keep_alive
@@ -36,25 +35,9 @@ class Dialer:
     locate: Locate | None = None
 
     async def dial(self, target: Target) -> Connection:
-        """Raises DialFailed, and what `locate` raises. The first address of a name that takes the connection has it;
-        when none does, the first says why."""
+        """Raises DialFailed, and what `locate` raises."""
         located = await self.locate(target) if self.locate else target
-        place = replace(located, server_name=self.server_name or located.server_name)
-        try:
-            async with asyncio.timeout(place.timeout):
-                return await self._dial_any(await _addresses(place))
-        except OSError as error:
-            raise DialFailed(error, place) from None
-
-    async def _dial_any(self, places: list[Target]) -> Connection:
-        first: DialFailed | None = None
-        for place in places:
-            try:
-                return await self._connect(place)
-            except OSError as error:
-                first = first or DialFailed(error, place)
-        assert first is not None
-        raise first
+        return await reach(replace(located, server_name=self.server_name or located.server_name), self._connect)
 
     async def _connect(self, place: Target) -> Connection:
         loop = asyncio.get_running_loop()
@@ -71,17 +54,6 @@ class Dialer:
             raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
         keep_alive(connected, _KEEP_ALIVE)
         return negotiation.settled
-
-
-async def _addresses(target: Target) -> list[Target]:
-    """The target at each of its addresses. Raises OSError."""
-    try:
-        ipaddress.ip_address(target.connect_host)
-    except ValueError:
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(target.connect_host, target.connect_port, type=socket.SOCK_STREAM)
-        return [replace(target, address=str(info[4][0])) for info in found]
-    return [target]
 
 
 class _Negotiation(asyncio.Protocol):
