@@ -22,7 +22,7 @@ from pilothouse.apiserver.filters.audit_id import with_audit_id
 from pilothouse.apiserver.filters.request_info import with_request_info
 from pilothouse.apiserver.filters.timeout import with_timeout
 from pilothouse.apiserver.http import Handler, Request, Response, text
-from pilothouse.apiserver.proxy.targets import Target
+from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade
 from pilothouse.apiserver.serving.client_certificate import client_certificate
 from pilothouse.apiserver.serving.server import Endpoint, Server

@@ -10,8 +10,9 @@ import asyncio
 from pilothouse.aggregator.proxy.headers import user_headers
 from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
-from pilothouse.apiserver.proxy.exchange import BackendExchange, BackendFailed
-from pilothouse.apiserver.proxy.targets import Target, get_problem
+from pilothouse.apiserver.outbound.exchange import BackendExchange
+from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, BackendFailed, DialFailed, get_problem
+from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver, ServiceUnresolved
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
@@ -20,7 +21,7 @@ ATTEMPTS = 5
 TIMEOUT = 5.0
 
 _PROBER = User("system:kube-aggregator", groups=(SYSTEM_PRIVILEGED_GROUP,))
-_TIMED_OUT = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+_TIMED_OUT = f"{DEADLINE_EXCEEDED} (Client.Timeout exceeded while awaiting headers)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +65,14 @@ class DiscoveryCheck:
         pool = await self.transport.pool()
         try:
             connection = await pool.take(target, fresh=fresh)
-        except OSError as error:
+        except DialFailed as error:
             return get_problem(error, target)
         try:
             status = await probe_status(connection, target)
         except BackendFailed as error:
             if not fresh and (error.unprocessed or (connection.reused and error.unanswered)):
                 return await self._ask(target, fresh=True)
-            return f"Get {quote(target.url)}: {error}"
+            return get_problem(error, target)
         finally:
             pool.give_back(target, connection)
         return "" if 200 <= status < 300 else f"bad status from {target.url}: {status}"

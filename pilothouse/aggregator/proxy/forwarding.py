@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from pilothouse.aggregator.proxy.headers import answered, forwarded
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.proxy.exchange import BackendExchange, BackendFailed, Head
-from pilothouse.apiserver.proxy.targets import Target, dial_problem
+from pilothouse.apiserver.outbound.exchange import BackendExchange, Head
+from pilothouse.apiserver.outbound.failures import BackendFailed
+from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from pilothouse.apiserver.proxy.pool import ConnectionPool
+    from pilothouse.apiserver.outbound.pool import ConnectionPool
 
 _WHOLE_BODY = 256 << 10
 _REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -35,7 +36,7 @@ class Forwarding:
     async def run(self) -> Response:
         """Raises BackendFailed."""
         body = await self._whole_body()
-        connection = await self._take()
+        connection = await self.pool.take(self.target)
         try:
             return await self._exchange(connection, body)
         except BackendFailed as error:
@@ -52,18 +53,12 @@ class Forwarding:
         return error.unanswered and connection.reused and body == b"" and self.request.method in _REPEATABLE
 
     async def _again(self, body: bytes) -> Response:
-        connection = await self._take(fresh=True)
+        connection = await self.pool.take(self.target, fresh=True)
         try:
             return await self._exchange(connection, body)
         except BaseException:
             connection.close()
             raise
-
-    async def _take(self, *, fresh: bool = False) -> BackendExchange:
-        try:
-            return await self.pool.take(self.target, fresh=fresh)
-        except (OSError, TimeoutError) as error:
-            raise BackendFailed(dial_problem(error, self.target)) from error
 
     async def _whole_body(self) -> bytes | None:
         """None for a body that is better streamed."""

@@ -14,8 +14,8 @@ from pilothouse.aggregator.proxy.transport import Transport, TransportConfig, Tr
 from pilothouse.aggregator.proxy.transports import Transports
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Handler, Request, Response, text
-from pilothouse.apiserver.proxy.exchange import BackendFailed
-from pilothouse.apiserver.proxy.targets import Target, escaped_path
+from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, BackendFailed
+from pilothouse.apiserver.outbound.targets import Target, escaped_path
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade, is_upgrade
 from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver, ServiceUnresolved
 from pilothouse.machinery.conditions import is_true
@@ -88,7 +88,7 @@ class _Remote:
                 return await self._upgrade(request, target)
             return await self._forward(request, target)
         except (BackendFailed, TimeoutError) as error:
-            why = str(error) or "context deadline exceeded"
+            why = str(error) or DEADLINE_EXCEEDED
             return _error(503, f"error trying to reach service: {why}")
 
     @property

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Headers, Request
+from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.headers import CORS, HOP_BY_HOP, forwarded_for
-from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.machinery.bounded_cache import bounded_cache
 
 _REPLACED = frozenset(

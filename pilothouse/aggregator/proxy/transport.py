@@ -9,11 +9,12 @@ import ssl
 from typing import TYPE_CHECKING
 
 from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
+from pilothouse.apiserver.outbound.tls import unverified_context, verifying_context
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:
-    from pilothouse.apiserver.proxy.pool import ConnectionPool
+    from pilothouse.apiserver.outbound.pool import ConnectionPool
 
 DEFAULT_PORT = 443
 
@@ -83,7 +84,7 @@ class Transport:
 
     async def _make(self) -> _Made:
         # Imported for the first server behind an APIService, with all of HTTP/2: a start needs none of it.
-        from pilothouse.apiserver.proxy.pool import ConnectionPool
+        from pilothouse.apiserver.outbound.pool import ConnectionPool
 
         async with self._making:
             generation, made = self._certificate.generation, self._made
@@ -99,16 +100,9 @@ class Transport:
             return self._made
 
     def _context(self, protocols: list[str]) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        insecure = self.config.insecure
+        context = unverified_context() if insecure else verifying_context(_pem(self.config.ca_bundle))
         context.set_alpn_protocols(protocols)
-        if self.config.insecure:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        elif self.config.ca_bundle:
-            context.load_verify_locations(cadata=_pem(self.config.ca_bundle))
-        else:
-            context.load_default_certs()
         self._certificate.load_into(context)
         return context
 

@@ -1,1 +1,1 @@
-"""Passing requests on to other servers: connections that are kept, answers that are streamed, upgrades."""
+"""Passing requests on to other servers: what becomes of their headers, and upgrades."""

@@ -7,7 +7,9 @@ from contextlib import suppress
 
 from pilothouse.apiserver.head_fields import InvalidHead, check_request
 from pilothouse.apiserver.http import Headers, Request, Response
-from pilothouse.apiserver.proxy.targets import Target, dial_problem
+from pilothouse.apiserver.outbound.failures import DialFailed
+from pilothouse.apiserver.outbound.reaching import reach
+from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.serving.upgrade import raw_connection
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
@@ -54,14 +56,17 @@ async def forward_upgrade(request: Request, target: Target, headers: Headers | N
 
 
 async def _dial(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    name = target.server_name or target.host if target.tls else None
-    connecting = asyncio.open_connection(
-        target.connect_host, target.connect_port, ssl=target.tls, server_hostname=name, limit=_MAX_HEAD
-    )
     try:
-        return await asyncio.wait_for(connecting, target.timeout)
-    except (OSError, TimeoutError) as error:
-        raise StatusError(f"error dialing backend: {dial_problem(error, target)}") from None
+        return await reach(target, _open)
+    except DialFailed as error:
+        raise StatusError(f"error dialing backend: {error}") from None
+
+
+async def _open(place: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    name = place.server_name or place.host if place.tls else None
+    return await asyncio.open_connection(
+        place.connect_host, place.connect_port, ssl=place.tls, server_hostname=name, limit=_MAX_HEAD
+    )
 
 
 def _forwarded(request: Request) -> Headers:

@@ -13,18 +13,12 @@ from urllib.parse import quote_plus
 
 import orjson
 
-from pilothouse.apiserver.webhook.certificate_names import is_wrong_name, wrong_name_problem
-from pilothouse.apiserver.webhook.connections import Attempt, attempt, open_session
+from pilothouse.apiserver.http import Headers
+from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED
 from pilothouse.apiserver.webhook.credentials import FindCredentials, WebhookCredentials, anonymous
 from pilothouse.apiserver.webhook.endpoint import Endpoint, endpoint_of
-from pilothouse.apiserver.webhook.failures import (
-    DEADLINE_EXCEEDED,
-    WebhookCallFailed,
-    connect_problem,
-    connection_lost,
-    refused,
-)
-from pilothouse.apiserver.webhook.service_resolver import ServiceResolver, ServiceUnresolved
+from pilothouse.apiserver.webhook.failures import WebhookCallFailed, refused
+from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.machinery.codec.decoder import BodyError, interpret
 from pilothouse.machinery.codec.json import JsonError, parse_untyped
 from pilothouse.machinery.dataclass import dataclass
@@ -34,44 +28,31 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:
-    import aiohttp
+    from pilothouse.apiserver.outbound.request import Answer
+    from pilothouse.apiserver.webhook.connections import Call, EndpointConnections
 
 _MAX_ENDPOINTS = 200
 _MAX_ANSWER = 64 * 1024 * 1024
 _MAX_RETRIES = 10
-_HEADERS = {
-    "Content-Type": "application/json",
-    "Accept": "application/json, */*",
-    "Accept-Encoding": "gzip",
-    "User-Agent": "kube-apiserver-admission",
-}
+_HEADERS = [
+    (b"content-type", b"application/json"),
+    (b"accept", b"application/json, */*"),
+    (b"accept-encoding", b"gzip"),
+    (b"user-agent", b"kube-apiserver-admission"),
+]
 
 
 @dataclass(slots=True)
 class _Pool:
-    session: aiohttp.ClientSession
+    connections: EndpointConnections
     credentials: WebhookCredentials | None = None
     in_use: int = 0
 
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    session: aiohttp.ClientSession
-    url: str
-    body: bytes
-    headers: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    code: int
-    content_type: str
-    retry_after: str
-    body: bytes
-
-    @property
-    def asks_for_retry(self) -> bool:
-        return (self.code == 429 or self.code >= 500) and self.retry_after.isdigit()
+    async def headers(self) -> Headers:
+        own = await self.credentials.headers() if self.credentials else {}
+        named = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in own.items()]
+        replaced = {name for name, _ in named}
+        return [*(pair for pair in _HEADERS if pair[0] not in replaced), *named]
 
 
 class WebhookClients:
@@ -91,118 +72,70 @@ class WebhookClients:
     async def post(self, config: Json, body: Json, *, timeout: float) -> Json:
         """`config` is a WebhookClientConfig. Raises WebhookCallFailed. The timeout, in seconds, is for all of it; the
         webhook is told."""
+        # All that speaks to other servers waits for its first use.
+        from pilothouse.apiserver.webhook.connections import Call
+
         endpoint = endpoint_of(config)
-        url = f"{endpoint.url}?timeout={quote_plus(format_duration(round(timeout * 1e9)))}"
+        query = f"timeout={quote_plus(format_duration(round(timeout * 1e9)))}"
         pool = self._pool(endpoint)
         pool.in_use += 1
         try:
-            await self._drop_oldest_idle()
+            self._drop_oldest_idle()
             async with asyncio.timeout(timeout):
-                own = await pool.credentials.headers() if pool.credentials else {}
-                call = _Call(pool.session, url, orjson.dumps(body), {**_HEADERS, **own})
-                return _decoded(await self._send_patiently(call))
+                call = Call(query, await pool.headers(), orjson.dumps(body))
+                return _decoded(await _send_patiently(pool.connections, call))
         except TimeoutError:
-            raise WebhookCallFailed(f"Post {quote(url)}: {DEADLINE_EXCEEDED}") from None
+            raise WebhookCallFailed(f"Post {quote(f'{endpoint.url}?{query}')}: {DEADLINE_EXCEEDED}") from None
         finally:
             pool.in_use -= 1
 
     async def close(self) -> None:
-        pools = list(self._pools.values())
+        for pool in self._pools.values():
+            pool.connections.close()
         self._pools.clear()
-        for pool in pools:
-            await pool.session.close()
 
     def _pool(self, endpoint: Endpoint) -> _Pool:
         if endpoint not in self._pools:
-            credentials = self._credentials(endpoint.target)
-            certificate = credentials.client_certificate if credentials else b""
-            self._pools[endpoint] = _Pool(open_session(endpoint, self._resolver, certificate), credentials)
+            self._pools[endpoint] = self._new_pool(endpoint)
         self._pools.move_to_end(endpoint)
         return self._pools[endpoint]
 
-    async def _drop_oldest_idle(self) -> None:
+    def _new_pool(self, endpoint: Endpoint) -> _Pool:
+        from pilothouse.apiserver.webhook.connections import EndpointConnections
+
+        credentials = self._credentials(endpoint.target)
+        certificate = credentials.client_certificate if credentials else b""
+        return _Pool(
+            EndpointConnections(endpoint, self._resolver, certificate, max_answer=self._max_answer), credentials
+        )
+
+    def _drop_oldest_idle(self) -> None:
         """One at most, since each call adds one at most. What is in use stays, however many that are."""
         if len(self._pools) <= _MAX_ENDPOINTS:
             return
         oldest = next((each for each, pool in self._pools.items() if not pool.in_use), None)
         if oldest is not None:
-            await self._pools.pop(oldest).session.close()
-
-    async def _send_patiently(self, call: _Call) -> _Answer:
-        """A webhook may ask to be asked again later."""
-        for _ in range(_MAX_RETRIES):
-            answer = await self._send(call)
-            if not answer.asks_for_retry:
-                return answer
-            await asyncio.sleep(int(answer.retry_after))
-        return await self._send(call)
-
-    async def _send(self, call: _Call) -> _Answer:
-        """Once more when a kept connection turns out to be closed by the other side."""
-        import aiohttp
-
-        current = Attempt()
-        attempt.set(current)
-        try:
-            return await self._exchange(call)
-        except ServiceUnresolved as error:
-            raise WebhookCallFailed(f"Post {quote(call.url)}: {error}") from None
-        except aiohttp.ClientConnectorCertificateError as error:
-            problem = await _certificate_problem(error, current.dialled)
-            raise WebhookCallFailed(f"Post {quote(call.url)}: {problem}") from None
-        except aiohttp.ClientConnectorError as error:
-            problem = connect_problem(error.os_error, current.dialled)
-            raise WebhookCallFailed(f"Post {quote(call.url)}: {problem}") from None
-        except (aiohttp.ClientError, OSError) as error:
-            if current.reused and isinstance(error, aiohttp.ServerDisconnectedError | ConnectionError):
-                return await self._send(call)
-            raise WebhookCallFailed(f"Post {quote(call.url)}: {connection_lost(error)}") from None
-
-    async def _exchange(self, call: _Call) -> _Answer:
-        import aiohttp
-        import yarl
-
-        response = await call.session.post(
-            yarl.URL(call.url, encoded=True),
-            data=call.body,
-            headers=call.headers,
-            allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(total=None),
-        )
-        async with response:
-            content = await self._read(response)
-            kind = response.headers.get("content-type", "")
-            return _Answer(response.status, kind, response.headers.get("retry-after", ""), content)
-
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        import aiohttp
-
-        parts, size = [], 0
-        try:
-            async for chunk in response.content.iter_any():
-                parts.append(chunk)
-                size += len(chunk)
-                if size > self._max_answer:
-                    raise WebhookCallFailed(f"the answer is larger than {self._max_answer} bytes")
-        except aiohttp.ClientError:
-            why = "unexpected error when reading response body. Please retry. Original error: unexpected EOF"
-            raise WebhookCallFailed(why) from None
-        return b"".join(parts)
+            self._pools.pop(oldest).connections.close()
 
 
-async def _certificate_problem(error: aiohttp.ClientConnectorCertificateError, dialled: str) -> str:
-    cause = error.certificate_error
-    if is_wrong_name(cause):
-        return await wrong_name_problem(dialled, error.host)
-    return connect_problem(cause, dialled)
+async def _send_patiently(connections: EndpointConnections, call: Call) -> Answer:
+    """A webhook may ask to be asked again later."""
+    for _ in range(_MAX_RETRIES):
+        answer = await connections.post(call)
+        after = answer.header(b"retry-after")
+        if not (after.isdigit() and (answer.status == 429 or answer.status >= 500)):
+            return answer
+        await asyncio.sleep(int(after))
+    return await connections.post(call)
 
 
-def _decoded(answer: _Answer) -> Json:
-    if not 200 <= answer.code <= 206:
-        raise refused(answer.code, answer.content_type, answer.body)
+def _decoded(answer: Answer) -> Json:
+    content_type = answer.header(b"content-type")
+    if not 200 <= answer.status <= 206:
+        raise refused(answer.status, content_type, answer.body)
     if not answer.body:
-        kind = answer.content_type or "application/json"
-        raise WebhookCallFailed(f"0-length response with status code: {answer.code} and content type: {kind}")
+        kind = content_type or "application/json"
+        raise WebhookCallFailed(f"0-length response with status code: {answer.status} and content type: {kind}")
     try:
         found = parse_untyped(answer.body).value
         kind_of = interpret(found)

@@ -2,80 +2,88 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
 
+from pilothouse.apiserver.http import Headers
+from pilothouse.apiserver.outbound.certificate_names import client_problem
+from pilothouse.apiserver.outbound.compression import inflated
+from pilothouse.apiserver.outbound.dialing import Locate
+from pilothouse.apiserver.outbound.exchange import BackendExchange, Head
+from pilothouse.apiserver.outbound.failures import BackendFailed, DialFailed
+from pilothouse.apiserver.outbound.pool import ConnectionPool
+from pilothouse.apiserver.outbound.request import Answer, AnswerTooLarge, OutboundRequest, read_answer
+from pilothouse.apiserver.outbound.targets import Target, target_of
 from pilothouse.apiserver.webhook.endpoint import Endpoint, ServiceReference, tls_context
-from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
-
-if TYPE_CHECKING:
-    import aiohttp
+from pilothouse.apiserver.webhook.failures import WebhookCallFailed
+from pilothouse.apiserver.webhook.service_resolver import ServiceResolver, ServiceUnresolved
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.gofmt import quote
 
 _IDLE = 30.0
 """Seconds after which a connection that nobody uses is closed."""
 
 
-class Attempt:
-    """What is known about the connection that carries one request."""
-
-    def __init__(self) -> None:
-        self.dialled = ""
-        self.reused = False
-
-
-attempt: ContextVar[Attempt] = ContextVar("attempt")
+@dataclass(frozen=True, slots=True)
+class Call:
+    query: str
+    headers: Headers
+    body: bytes
 
 
-class _Resolver:
-    """The contract is aiohttp's, which asks it for hosts that are no IP addresses."""
+class EndpointConnections:
+    def __init__(
+        self, endpoint: Endpoint, services: ServiceResolver, client_certificate: bytes = b"", *, max_answer: int
+    ) -> None:
+        """Raises WebhookCallFailed."""
+        tls = tls_context(endpoint.authorities, client_certificate)
+        self._url = endpoint.url
+        self._target = target_of(endpoint.url, tls=tls)
+        self._max_answer = max_answer
+        locate = None if endpoint.service is None else _locate(services, endpoint.service)
+        self._pool = ConnectionPool(tls, locate=locate, idle_seconds=_IDLE)
 
-    def __init__(self, services: ServiceResolver, service: ServiceReference | None) -> None:
-        self._services = services
-        self._service = service
+    async def post(self, call: Call) -> Answer:
+        """Raises WebhookCallFailed."""
+        request = OutboundRequest("POST", replace(self._target, query=call.query), call.headers, call.body)
+        try:
+            return await self._exchange(request)
+        except DialFailed as error:
+            problem = await client_problem(error)
+        except (BackendFailed, ServiceUnresolved) as error:
+            problem = str(error)
+        raise WebhookCallFailed(f"Post {quote(f'{self._url}?{call.query}')}: {problem}")
 
-    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[Any]:
-        """Raises ServiceUnresolved, OSError."""
-        if self._service is not None:
-            found = await self._services.resolve(self._service.namespace, self._service.name, self._service.port)
-            host, port = found.host, found.port
-        attempt.get().dialled = host
-        infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return [
-            {"hostname": host, "host": info[4][0], "port": info[4][1], "family": info[0], "proto": info[2], "flags": 0}
-            for info in infos
-        ]
+    async def _exchange(self, request: OutboundRequest, *, fresh: bool = False) -> Answer:
+        """Once more when a kept connection turns out to be closed by the other side."""
+        exchange = await self._pool.take(request.target, fresh=fresh)
+        try:
+            request.send_on(exchange)
+            return await self._read(exchange, await exchange.head())
+        except BackendFailed as error:
+            if not (exchange.reused and error.unanswered):
+                raise
+        finally:
+            self._pool.give_back(request.target, exchange)
+        return await self._exchange(request, fresh=True)
 
-    async def close(self) -> None:
-        """Holds nothing."""
+    async def _read(self, exchange: BackendExchange, head: Head) -> Answer:
+        try:
+            return await inflated(await read_answer(exchange, head, limit=self._max_answer), limit=self._max_answer)
+        except AnswerTooLarge as error:
+            raise WebhookCallFailed(str(error)) from None
+        except BackendFailed:
+            why = "unexpected error when reading response body. Please retry. Original error: unexpected EOF"
+            raise WebhookCallFailed(why) from None
 
-
-def open_session(
-    endpoint: Endpoint, services: ServiceResolver, client_certificate: bytes = b""
-) -> aiohttp.ClientSession:
-    """Raises WebhookCallFailed."""
-    import aiohttp
-
-    connector = aiohttp.TCPConnector(
-        ssl=tls_context(endpoint.authorities, client_certificate),
-        resolver=_Resolver(services, endpoint.service),  # type: ignore[arg-type]
-        use_dns_cache=False,
-        limit=0,
-        keepalive_timeout=_IDLE,
-        socket_factory=_socket,
-    )
-    tracing = aiohttp.TraceConfig()
-    tracing.on_connection_reuseconn.append(_note_reuse)
-    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trace_configs=[tracing])
-
-
-def _socket(info: Any) -> socket.socket:
-    family, kind, protocol, _, address = info
-    host = f"[{address[0]}]" if ":" in address[0] else address[0]
-    attempt.get().dialled = f"{host}:{address[1]}"
-    return socket.socket(family, kind, protocol)
+    def close(self) -> None:
+        """Calls under way keep their connections."""
+        self._pool.close()
 
 
-async def _note_reuse(*_: Any) -> None:
-    attempt.get().reused = True
+def _locate(services: ServiceResolver, service: ServiceReference) -> Locate:
+    async def locate(target: Target) -> Target:
+        """Raises ServiceUnresolved."""
+        found = await services.resolve(service.namespace, service.name, service.port)
+        return replace(target, address=found.host, port=found.port)
+
+    return locate

@@ -8,6 +8,7 @@ import ssl
 import tempfile
 from urllib.parse import urlsplit
 
+from pilothouse.apiserver.outbound.tls import verifying_context
 from pilothouse.apiserver.webhook.failures import WebhookCallFailed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
@@ -68,14 +69,11 @@ def _path(said: str) -> str:
 
 
 def tls_context(authorities: bytes, client_certificate: bytes = b"") -> ssl.SSLContext:
-    """Raises WebhookCallFailed. As strict as Go, which takes authorities without key identifiers, and any certificate
-    that is itself in the bundle."""
+    """Raises WebhookCallFailed."""
     try:
-        context = ssl.create_default_context(cadata=authorities.decode("ascii") if authorities else None)
+        context = verifying_context(authorities.decode("ascii"))
     except (ssl.SSLError, UnicodeDecodeError):
         raise WebhookCallFailed("unable to load root certificates: unable to parse bytes as PEM block") from None
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     if client_certificate:
         _load(context, client_certificate)
     return context

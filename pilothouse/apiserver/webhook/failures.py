@@ -1,10 +1,6 @@
-"""What went wrong with a call, in the words of Go's net/http and client-go, which is what people search for."""
+"""What a webhook that answers without success says, in the words of client-go, which is what people search for."""
 
 from __future__ import annotations
-
-import os
-import socket
-import ssl
 
 import orjson
 
@@ -12,20 +8,8 @@ from pilothouse.machinery.errors import StatusError, from_status
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.server_response import generic_response
 
-DEADLINE_EXCEEDED = "context deadline exceeded"
 _MAX_TEXT = 2048
 _UNEXPECTED = "UnexpectedServerResponse"
-_UNKNOWN_AUTHORITY = "certificate signed by unknown authority"
-_X509_CODES = {
-    7: _UNKNOWN_AUTHORITY,
-    9: "certificate has expired or is not yet valid",
-    10: "certificate has expired or is not yet valid",
-    18: _UNKNOWN_AUTHORITY,
-    19: _UNKNOWN_AUTHORITY,
-    20: _UNKNOWN_AUTHORITY,
-    21: _UNKNOWN_AUTHORITY,
-}
-_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")
 
 
 class WebhookCallFailed(Exception):
@@ -34,28 +18,6 @@ class WebhookCallFailed(Exception):
     def __init__(self, text: str, *, status: StatusError | None = None) -> None:
         super().__init__(text)
         self.status = status
-
-
-def connect_problem(error: BaseException, dialled: str) -> str:
-    """`dialled` is the address that the connection was to go to."""
-    if isinstance(error, socket.gaierror):
-        return f"dial tcp: lookup {dialled}: no such host"
-    if isinstance(error, ssl.SSLCertVerificationError):
-        known = _X509_CODES.get(error.verify_code, error.verify_message)
-        return f"tls: failed to verify certificate: x509: {known}"
-    if isinstance(error, ssl.SSLError):
-        no_tls = error.reason in _NO_TLS
-        return "http: server gave HTTP response to HTTPS client" if no_tls else f"remote error: tls: {error.reason}"
-    if isinstance(error, OSError) and error.errno is not None:
-        return f"dial tcp {dialled}: connect: {_errno_text(error)}"
-    return "EOF"
-
-
-def connection_lost(error: BaseException) -> str:
-    """After the connection stood."""
-    if isinstance(error, ConnectionResetError) and error.errno is not None:
-        return f"read: {_errno_text(error)}"
-    return "EOF"
 
 
 def refused(code: int, content_type: str, body: bytes) -> WebhookCallFailed:
@@ -80,8 +42,3 @@ def _status_in(body: bytes) -> Json | None:
         return None
     is_failure = isinstance(found, dict) and found.get("kind") == "Status" and found.get("status") == "Failure"
     return found if is_failure else None
-
-
-def _errno_text(error: OSError) -> str:
-    assert error.errno is not None
-    return os.strerror(error.errno).lower()

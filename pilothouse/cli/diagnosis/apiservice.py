@@ -12,7 +12,7 @@ from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.apiservice.order import group_version_of
 from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
 from pilothouse.aggregator.proxy.transport import Transport, TransportConfig, TransportUnusable
-from pilothouse.apiserver.proxy.targets import Target
+from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.cli.diagnosis.backend import Backend
 from pilothouse.cli.diagnosis.findings import Finding, failed, note, ok

@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 
 from pilothouse.aggregator.availability.discovery_check import probe_status
 from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
-from pilothouse.apiserver.proxy.exchange import BackendFailed
-from pilothouse.apiserver.proxy.targets import Target, dial_problem
+from pilothouse.apiserver.outbound.failures import BackendFailed, DialFailed, dial_problem
+from pilothouse.apiserver.outbound.targets import Target
+from pilothouse.apiserver.outbound.tls import unverified_context
 from pilothouse.cli.diagnosis.findings import Finding, Outcome, failed, note, ok
 from pilothouse.machinery.dataclass import dataclass
 
@@ -52,7 +53,7 @@ class Backend:
         try:
             async with asyncio.timeout(_TIMEOUT):
                 _, writer = await asyncio.open_connection(self.target.host, self.target.port)
-        except (OSError, TimeoutError) as error:
+        except OSError as error:
             advice = "is the server running, and can this machine reach its network?"
             return failed("tcp", dial_problem(error, self.target), advice)
         writer.close()
@@ -60,12 +61,13 @@ class Backend:
 
     async def _certificate(self) -> Finding | None:
         """As it is, whoever signed it."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         try:
             async with asyncio.timeout(_TIMEOUT):
                 _, writer = await asyncio.open_connection(
-                    self.target.host, self.target.port, ssl=context, server_hostname=self.target.server_name
+                    self.target.host,
+                    self.target.port,
+                    ssl=unverified_context(),
+                    server_hostname=self.target.server_name,
                 )
         except (OSError, TimeoutError):
             return None  # the next step says what is wrong
@@ -80,12 +82,8 @@ class Backend:
             pool.give_back(target, await pool.take(replace(target, timeout=_TIMEOUT)))
         except TransportUnusable as error:
             return failed("tls", str(error), _TRUST)
-        except ssl.SSLCertVerificationError as error:
-            return failed("tls", dial_problem(error, target), f"{_TRUST}: {target.server_name}")
-        except TimeoutError:
-            return failed("tls", f"no handshake within {_TIMEOUT:g} s", _SPEAKS_TLS)
-        except OSError as error:
-            return failed("tls", dial_problem(error, target), _SPEAKS_TLS)
+        except DialFailed as error:
+            return _untrusted(error)
         if config.insecure:
             return note("tls", "any certificate is taken: spec.insecureSkipTLSVerify is set", "use spec.caBundle")
         return ok("tls", f"the certificate is good for {target.server_name}")
@@ -106,6 +104,14 @@ class Backend:
         if status in (401, 403) and not self.identified:
             return note("authentication", text, "give --proxy-client-cert-file and -key-file to ask as the aggregator")
         return failed("authentication" if status in (401, 403) else "discovery", text, _REFUSED)
+
+
+def _untrusted(error: DialFailed) -> Finding:
+    if isinstance(error.cause, ssl.SSLCertVerificationError):
+        return failed("tls", str(error), f"{_TRUST}: {error.target.server_name}")
+    if isinstance(error.cause, TimeoutError):
+        return failed("tls", f"no handshake within {_TIMEOUT:g} s", _SPEAKS_TLS)
+    return failed("tls", str(error), _SPEAKS_TLS)
 
 
 def _described(der: bytes) -> Finding:

@@ -9,7 +9,8 @@ import asyncio
 from urllib.parse import urlsplit
 
 from pilothouse.apiserver.admission.webhook.calling import WebhookClient
-from pilothouse.apiserver.webhook.failures import DEADLINE_EXCEEDED, WebhookCallFailed
+from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED
+from pilothouse.apiserver.webhook.failures import WebhookCallFailed
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.machinery.dataclass import dataclass

@@ -10,6 +10,9 @@ from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.endpoints.options import metadata_fields_only
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
+from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, BackendFailed
+from pilothouse.apiserver.outbound.targets import Target
+from pilothouse.apiserver.outbound.tls import unverified_context
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import ListResult, Result
 from pilothouse.apiserver.registry.listing import predicate
@@ -23,6 +26,7 @@ from pilothouse.kube.parts import items
 from pilothouse.kube.served import Registries
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata
 
@@ -31,6 +35,7 @@ CONTROLLER_MANAGER_PORT = 10257
 SCHEDULER_PORT = 10259
 
 _TIMEOUT = 20.0
+_MAX_ANSWER = 10 * 1024
 _SHOWN = {"True": "Healthy"}
 
 
@@ -51,7 +56,7 @@ def check_store(store: Store) -> Check:
         try:
             await asyncio.wait_for(store.ping(), _TIMEOUT)
         except (StorageError, TimeoutError) as error:
-            return Health("False", error=str(error) or "context deadline exceeded")
+            return Health("False", error=str(error) or DEADLINE_EXCEEDED)
         return Health("True", "ok")
 
     return check
@@ -59,20 +64,20 @@ def check_store(store: Store) -> Check:
 
 def check_port(port: int) -> Check:
     """Asks a component on this machine for its health, as upstream does: over TLS, without checking who answers."""
-    url = f"https://127.0.0.1:{port}/healthz"
 
     async def check() -> Health:
-        import aiohttp
+        # All that speaks to other servers waits for its first use.
+        from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundRequest, ask
 
-        limit = aiohttp.ClientTimeout(total=_TIMEOUT)
+        target = Target("127.0.0.1", port, "/healthz", tls=unverified_context(), timeout=_TIMEOUT)
         try:
-            async with aiohttp.ClientSession(timeout=limit) as session, session.get(url, ssl=False) as response:
-                body = await response.text()
-        except (OSError, aiohttp.ClientError):
-            return Health("False", f'Get "{url}": dial tcp 127.0.0.1:{port}: connect: connection refused')
-        if 200 <= response.status < 400:
-            return Health("True", body)
-        return Health("False", f"HTTP probe failed with statuscode: {response.status}")
+            async with asyncio.timeout(_TIMEOUT):
+                answer = await ask(OutboundRequest("GET", target), limit=_MAX_ANSWER)
+        except (BackendFailed, AnswerTooLarge, TimeoutError) as error:
+            return Health("False", f"Get {quote(target.url)}: {str(error) or DEADLINE_EXCEEDED}")
+        if 200 <= answer.status < 400:
+            return Health("True", answer.body.decode("utf-8", "replace"))
+        return Health("False", f"HTTP probe failed with statuscode: {answer.status}")
 
     return check
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -221,6 +222,20 @@ async def test_an_answer_that_is_too_large_is_cut_off(hook: WebhookServer, resol
 
     hook.answer = large
     clients = WebhookClients(resolver, max_answer=1 << 20)
+    assert str(await problem(clients, hook.by_url())) == "the answer is larger than 1048576 bytes"
+    await clients.close()
+
+
+async def test_an_answer_may_come_compressed_but_not_to_burst(hook: WebhookServer, resolver: FixedResolver) -> None:
+    async def compressed(request: web.Request) -> web.StreamResponse:
+        assert request.headers["accept-encoding"] == "gzip"
+        return web.Response(body=gzip.compress(body), headers={"content-encoding": "gzip"})
+
+    hook.answer = compressed
+    clients = WebhookClients(resolver, max_answer=1 << 20)
+    body = b'{"apiVersion":"v1","kind":"Review","response":{}}'
+    assert (await clients.post(hook.by_url(), REVIEW, timeout=10))["kind"] == "Review"
+    body = b" " * (2 << 20)
     assert str(await problem(clients, hook.by_url())) == "the answer is larger than 1048576 bytes"
     await clients.close()
 

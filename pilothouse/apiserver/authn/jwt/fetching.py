@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import TYPE_CHECKING
+from http.client import responses
 
-if TYPE_CHECKING:
-    import aiohttp
+from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, BackendFailed, DialFailed
+from pilothouse.apiserver.outbound.targets import target_of
+from pilothouse.apiserver.outbound.tls import verifying_context
 
 _TIMEOUT = 30.0
 _MAX_ANSWER = 1 << 20
@@ -19,31 +20,35 @@ class FetchFailed(Exception):
 
 async def fetch(url: str, tls: ssl.SSLContext, *, token: str = "", timeout: float = _TIMEOUT) -> bytes:
     """`token`: the bearer token to show. Raises FetchFailed."""
-    import aiohttp
-
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        async with asyncio.timeout(timeout), aiohttp.ClientSession(headers=headers) as session:
-            return await _exchange(session, url, tls)
-    except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-        raise FetchFailed(f"Get {url}: {error or type(error).__name__}") from None
+        async with asyncio.timeout(timeout):
+            return await _fetch(url, tls, token)
+    except TimeoutError:
+        raise FetchFailed(f"Get {url}: {DEADLINE_EXCEEDED}") from None
 
 
-async def _exchange(session: aiohttp.ClientSession, url: str, tls: ssl.SSLContext) -> bytes:
-    async with session.get(url, ssl=tls, allow_redirects=False) as response:
-        body = b""
-        async for chunk in response.content.iter_any():
-            body += chunk
-            if len(body) > _MAX_ANSWER:
-                raise FetchFailed(f"Get {url}: the answer is too large")
-        if response.status != 200:
-            raise FetchFailed(f"Get {url}: {response.status} {response.reason}")
-        return body
+async def _fetch(url: str, tls: ssl.SSLContext, token: str) -> bytes:
+    # All that speaks to other servers waits for its first use.
+    from pilothouse.apiserver.outbound.certificate_names import client_problem
+    from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundRequest, ask
+
+    headers = [(b"user-agent", b"pilothouse"), (b"accept", b"*/*")]
+    if token:
+        headers.append((b"authorization", f"Bearer {token}".encode()))
+    try:
+        answer = await ask(OutboundRequest("GET", target_of(url, tls=tls), headers), limit=_MAX_ANSWER)
+    except DialFailed as error:
+        raise FetchFailed(f"Get {url}: {await client_problem(error)}") from None
+    except (BackendFailed, AnswerTooLarge, ValueError) as error:
+        raise FetchFailed(f"Get {url}: {error}") from None
+    if answer.status != 200:
+        raise FetchFailed(f"Get {url}: {answer.status} {responses.get(answer.status, '')}")
+    return answer.body
 
 
 def tls_context(authorities: str) -> ssl.SSLContext:
     """Raises ValueError."""
     try:
-        return ssl.create_default_context(cadata=authorities or None)
+        return verifying_context(authorities)
     except ssl.SSLError:
         raise ValueError("data does not contain any valid RSA or ECDSA certificates") from None

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from pilothouse.apiserver.proxy.connection import INPUT
+from pilothouse.apiserver.outbound.connection import INPUT
 from pilothouse.apiserver.proxy.http2.control import (
     FRAME_SIZE,
     HEADER_BYTES,

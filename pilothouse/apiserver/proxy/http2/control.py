@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final, cast
 
-from pilothouse.apiserver.proxy.exchange import broken_connection
+from pilothouse.apiserver.outbound.failures import broken_connection
 from pilothouse.apiserver.proxy.http2.stream import STREAM_WINDOW, BackendStream
 from pilothouse.apiserver.serving.http2 import frames
 from pilothouse.apiserver.serving.http2.control import wrong

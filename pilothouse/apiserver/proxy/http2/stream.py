@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from pilothouse.apiserver.head_fields import InvalidHead
 from pilothouse.apiserver.http import Headers
-from pilothouse.apiserver.proxy.exchange import BackendExchange, BackendFailed, Head
+from pilothouse.apiserver.outbound.exchange import BackendExchange, Head
+from pilothouse.apiserver.outbound.failures import BackendFailed
 from pilothouse.apiserver.proxy.http2.response import response_fields
 from pilothouse.apiserver.serving.exchange import NO_BODY_STATUS
 from pilothouse.apiserver.serving.http2 import frames

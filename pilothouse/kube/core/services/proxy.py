@@ -6,7 +6,8 @@ import ssl
 from functools import cache
 
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.proxy.targets import Target
+from pilothouse.apiserver.outbound.targets import Target
+from pilothouse.apiserver.outbound.tls import unverified_context
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.core.pods.connect.storages import PROXIED_METHODS, proxied
 from pilothouse.kube.core.services.locations import ServiceLocations
@@ -30,7 +31,4 @@ class ServiceProxy:
 @cache
 def _unverified() -> ssl.SSLContext:
     """Nobody vouches for the certificates of pods."""
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
+    return unverified_context()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from functools import cached_property
 
+from pilothouse.apiserver.outbound.tls import unverified_context, verifying_context
 from pilothouse.machinery.dataclass import dataclass
 
 DEFAULT_PORT = 10250
@@ -32,10 +33,7 @@ class KubeletConfig:
         return self._context(verify=False)
 
     def _context(self, *, verify: bool) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=self.certificate_authority or None if verify else None)
-        if not verify:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
+        context = verifying_context(file=self.certificate_authority) if verify else unverified_context()
         if self.client_certificate:
             context.load_cert_chain(self.client_certificate, self.client_key or None)
         return context

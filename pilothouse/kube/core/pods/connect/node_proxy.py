@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.proxy.targets import Target
+from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.core.pods.connect.addresses import port_number, proxyable_address_of
 from pilothouse.kube.core.pods.connect.kubelet import Kubelets

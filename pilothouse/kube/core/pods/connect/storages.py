@@ -8,7 +8,7 @@ from dataclasses import replace
 from pilothouse.apiserver.authz.interface import Authorizer, Decision, attributes_of
 from pilothouse.apiserver.endpoints.query import boolean
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.proxy.targets import Target, escaped_path
+from pilothouse.apiserver.outbound.targets import Target, escaped_path
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade, is_upgrade
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.core.pods.connect.locations import PodLocations

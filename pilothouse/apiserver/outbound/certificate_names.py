@@ -1,24 +1,24 @@
-"""For whom a server's certificate is, when it is not for whom it was asked: the text that Go gives for it."""
+"""For whom a server's certificate is, when it is not for whom it was asked: what Go's net/http client says then."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
-import ssl
 
-_WRONG_NAME_CODES = (62, 64)
-"""OpenSSL's codes for a host name and for an IP address that do not match."""
-
-
-def is_wrong_name(error: BaseException) -> bool:
-    return isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _WRONG_NAME_CODES
+from pilothouse.apiserver.outbound.failures import DialFailed, certificate_problem, is_no_tls, is_other_name
+from pilothouse.apiserver.outbound.tls import unverified_context
 
 
-async def wrong_name_problem(dialled: str, wanted: str) -> str:
-    """Looks at the certificate once more, since the handshake that failed did not keep it."""
-    host, _, port = dialled.rpartition(":")
-    certificate = await _certificate_of(host.strip("[]"), int(port))
-    return f"tls: failed to verify certificate: x509: {_problem(certificate, wanted)}"
+async def client_problem(error: DialFailed) -> str:
+    """Why a request could not be made. A certificate for somebody else is looked at once more, since the handshake
+    that failed did not keep it."""
+    if is_no_tls(error.cause):
+        return "http: server gave HTTP response to HTTPS client"
+    if not is_other_name(error.cause):
+        return str(error)
+    target = error.target
+    shown = await _certificate_of(target.connect_host, target.connect_port)
+    return certificate_problem(_problem(shown, target.server_name or target.host))
 
 
 def _problem(certificate: bytes, wanted: str) -> str:
@@ -42,11 +42,8 @@ def _problem(certificate: bytes, wanted: str) -> str:
 
 async def _certificate_of(host: str, port: int) -> bytes:
     """Empty when the server shows none now. Nothing is sent, so that nothing needs to be trusted."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
     try:
-        _, writer = await asyncio.open_connection(host, port, ssl=context)
+        _, writer = await asyncio.open_connection(host, port, ssl=unverified_context())
     except OSError:
         return b""
     shown: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)

@@ -14,7 +14,8 @@ import zttp
 
 from pilothouse.apiserver.head_fields import InvalidHead, check_request
 from pilothouse.apiserver.http import Headers
-from pilothouse.apiserver.proxy.exchange import BackendExchange, BackendFailed, Head, broken_connection
+from pilothouse.apiserver.outbound.exchange import BackendExchange, Head
+from pilothouse.apiserver.outbound.failures import BackendFailed, broken_connection
 
 _HIGH_WATER: Final = 512 << 10
 _LOW_WATER: Final = 256 << 10

@@ -1,4 +1,4 @@
-"""Connections to the addresses of one backend, kept between requests.
+"""Connections to the addresses of one server, kept between requests.
 
 Where the other server offers HTTP/2, requests share connections. Under HTTP/1.1 each request under way has one of its
 own: the youngest is used first, old ones close.
@@ -11,12 +11,12 @@ import ssl
 from collections import deque
 from typing import Final
 
-from pilothouse.apiserver.proxy.connection import BackendConnection
-from pilothouse.apiserver.proxy.dialing import dial
-from pilothouse.apiserver.proxy.exchange import BackendExchange
+from pilothouse.apiserver.outbound.connection import BackendConnection
+from pilothouse.apiserver.outbound.dialing import Dialer, Locate
+from pilothouse.apiserver.outbound.exchange import BackendExchange
+from pilothouse.apiserver.outbound.shared import SharedConnections
+from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.http2.connection import Http2BackendConnection
-from pilothouse.apiserver.proxy.shared import SharedConnections
-from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.machinery.dataclass import dataclass
 
 _MAX_IDLE: Final = 25  # per address
@@ -33,16 +33,23 @@ class ConnectionPool:
     _idle: dict[tuple[str, int], deque[_Idle]]  # by address, oldest first
     _shared: dict[tuple[str, int], SharedConnections]  # of addresses that speak HTTP/2
 
-    def __init__(self, tls: ssl.SSLContext, server_name: str) -> None:
-        self._tls = tls
-        self._server_name = server_name
+    def __init__(
+        self,
+        tls: ssl.SSLContext,
+        server_name: str = "",
+        *,
+        locate: Locate | None = None,
+        idle_seconds: float = _IDLE_SECONDS,
+    ) -> None:
+        self._dialer = Dialer(tls, server_name, locate)
+        self._idle_seconds = idle_seconds
         self._idle, self._shared = {}, {}
         self._closed = False
         self._sweeper: asyncio.TimerHandle | None = None
 
     async def take(self, target: Target, *, fresh: bool = False) -> BackendExchange:
         """For one request; with `fresh`, on a connection that is made after this call. It must be given back or closed.
-        Raises OSError, TimeoutError."""
+        Raises DialFailed."""
         address = (target.host, target.connect_port)
         if (shared := self._shared.get(address)) is not None:
             exchange = await shared.take(target, fresh=fresh)
@@ -57,7 +64,7 @@ class ConnectionPool:
         return await self._dial(target)
 
     async def _dial(self, target: Target) -> BackendExchange:
-        connection = await dial(target, self._tls, self._server_name)
+        connection = await self._dialer.dial(target)
         if isinstance(connection, BackendConnection):
             return connection
         exchange = connection.stream()
@@ -71,9 +78,9 @@ class ConnectionPool:
         address = (target.host, target.connect_port)
         shared = self._shared.get(address)
         if shared is None:
-            shared = self._shared[address] = SharedConnections(self._tls, self._server_name)
+            shared = self._shared[address] = SharedConnections(self._dialer)
         shared.add(connection)
-        self._sweep_later(_IDLE_SECONDS)
+        self._sweep_later(self._idle_seconds)
 
     def give_back(self, target: Target, exchange: BackendExchange) -> None:
         """Keeps the connection if it can be used again, and otherwise closes it."""
@@ -86,7 +93,7 @@ class ConnectionPool:
             exchange.close()
             return
         idle.append(_Idle(exchange, asyncio.get_running_loop().time()))
-        self._sweep_later(_IDLE_SECONDS)
+        self._sweep_later(self._idle_seconds)
 
     def _sweep_later(self, seconds: float) -> None:
         if self._sweeper is None and not self._closed:
@@ -94,7 +101,7 @@ class ConnectionPool:
 
     def _sweep(self) -> None:
         self._sweeper = None
-        before = asyncio.get_running_loop().time() - _IDLE_SECONDS
+        before = asyncio.get_running_loop().time() - self._idle_seconds
         for address, idle in list(self._idle.items()):
             while idle and (idle[0].since <= before or not idle[0].connection.reusable):
                 idle.popleft().connection.close()
@@ -104,7 +111,7 @@ class ConnectionPool:
             if not shared.sweep(before):
                 del self._shared[address]
         if self._idle or self._shared:
-            self._sweep_later(_IDLE_SECONDS / 3)
+            self._sweep_later(self._idle_seconds / 3)
 
     def close(self) -> None:
         """Closes what is idle; what is in use is closed when it is given back."""

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from pilothouse.aggregator.proxy.forwarding import Forwarding
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Headers, Request
-from pilothouse.apiserver.proxy.exchange import BackendExchange, BackendFailed
+from pilothouse.apiserver.outbound.exchange import BackendExchange
+from pilothouse.apiserver.outbound.failures import BackendFailed
+from pilothouse.apiserver.outbound.pool import ConnectionPool
+from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.http2 import control
 from pilothouse.apiserver.proxy.http2.stream import STREAM_WINDOW, BackendStream
-from pilothouse.apiserver.proxy.pool import ConnectionPool
-from pilothouse.apiserver.proxy.targets import Target
 
 HEADERS: Headers = [(b"host", b"web.default.svc"), (b"x-remote-user", b"amy")]
 

@@ -16,8 +16,8 @@ import h2.events
 import h2.settings
 from tls_backends import SERVER_NAME, Pki
 
-from pilothouse.apiserver.proxy.pool import ConnectionPool
-from pilothouse.apiserver.proxy.targets import Target
+from pilothouse.apiserver.outbound.pool import ConnectionPool
+from pilothouse.apiserver.outbound.targets import Target
 
 OK = [(":status", "200")]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tls_backends import SERVER_NAME, Pki
 
-from pilothouse.apiserver.proxy.exchange import BackendFailed
-from pilothouse.apiserver.proxy.pool import ConnectionPool
-from pilothouse.apiserver.proxy.targets import Target
+from pilothouse.apiserver.outbound.failures import BackendFailed
+from pilothouse.apiserver.outbound.pool import ConnectionPool
+from pilothouse.apiserver.outbound.targets import Target
 
 TRIES = 40
 """The end comes sometimes before, and sometimes after the connection is handed on."""

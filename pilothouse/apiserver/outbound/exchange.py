@@ -12,22 +12,11 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Final
 
-from pilothouse.apiserver.http import Headers, StreamBroken
+from pilothouse.apiserver.http import Headers
+from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, BackendFailed
 from pilothouse.machinery.dataclass import dataclass
 
 _JOINED: Final = 32 << 10
-
-
-class BackendFailed(StreamBroken):
-    """The other server went away, or spoke no HTTP.
-
-    `unanswered`: before it had said anything. `unprocessed`: it says that it has not looked at the request.
-    """
-
-    def __init__(self, why: str, *, unanswered: bool = False, unprocessed: bool = False) -> None:
-        super().__init__(why)
-        self.unanswered = unanswered
-        self.unprocessed = unprocessed
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +74,7 @@ class BackendExchange(ABC):
         self._timer = self._loop.call_at(deadline, self._out_of_time)
 
     def _out_of_time(self) -> None:
-        self._break_off("context deadline exceeded")
+        self._break_off(DEADLINE_EXCEEDED)
         self.close()
 
     @property
@@ -144,10 +133,3 @@ class BackendExchange(ABC):
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
-
-
-def broken_connection(error: Exception | None) -> str:
-    """In the words of Go's net package."""
-    if isinstance(error, ConnectionResetError):
-        return "read: connection reset by peer"
-    return str(error) if error and str(error) else "EOF"

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 
-from pilothouse.apiserver.proxy.connection import BackendConnection
-from pilothouse.apiserver.proxy.dialing import dial
-from pilothouse.apiserver.proxy.exchange import BackendExchange
+from pilothouse.apiserver.outbound.connection import BackendConnection
+from pilothouse.apiserver.outbound.dialing import Dialer
+from pilothouse.apiserver.outbound.exchange import BackendExchange
+from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.http2.connection import Http2BackendConnection
-from pilothouse.apiserver.proxy.targets import Target
 
 
 class SharedConnections:
-    def __init__(self, tls: ssl.SSLContext, server_name: str) -> None:
-        self._tls = tls
-        self._server_name = server_name
+    def __init__(self, dialer: Dialer) -> None:
+        self._dialer = dialer
         self._connections: list[Http2BackendConnection] = []  # oldest first
         self._dialing: asyncio.Task[Http2BackendConnection | None] | None = None
         self._closed = False
 
     async def take(self, target: Target, *, fresh: bool) -> BackendExchange | None:
-        """None if the server does not speak HTTP/2 any more. Raises OSError, TimeoutError: whoever waits for the same
-        connection fails with it, and nobody waits for one after the other."""
+        """None if the server does not speak HTTP/2 any more. Raises DialFailed: whoever waits for the same connection
+        fails with it, and nobody waits for one after the other."""
         since = asyncio.get_running_loop().time() if fresh else 0.0
         while (found := self._with_room(since)) is None:
             dialing = self._dialing
@@ -39,7 +37,7 @@ class SharedConnections:
         return dialing
 
     async def _dial(self, target: Target) -> Http2BackendConnection | None:
-        made = await dial(target, self._tls, self._server_name)
+        made = await self._dialer.dial(target)
         if isinstance(made, BackendConnection):
             made.close()
             return None

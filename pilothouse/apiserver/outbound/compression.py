@@ -1,0 +1,33 @@
+"""Answers that may come compressed, because the request said so."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import replace
+
+from pilothouse.apiserver.beside_the_loop import beside_the_loop
+from pilothouse.apiserver.outbound.failures import BackendFailed
+from pilothouse.apiserver.outbound.request import Answer, AnswerTooLarge
+
+_GZIP = 31
+
+
+async def inflated(answer: Answer, *, limit: int) -> Answer:
+    """The answer as it was before it was compressed. Raises AnswerTooLarge for more than `limit` bytes, BackendFailed
+    for what is not whole. A few bytes may stand for very many, so that none of it is done on the event loop."""
+    if answer.header(b"content-encoding").lower() != "gzip":
+        return answer
+    return replace(answer, body=await beside_the_loop(_gunzipped, answer.body, limit))
+
+
+def _gunzipped(body: bytes, limit: int) -> bytes:
+    inflater = zlib.decompressobj(_GZIP)
+    try:
+        whole = inflater.decompress(body, limit + 1)
+    except zlib.error:
+        raise BackendFailed("gzip: invalid header") from None
+    if len(whole) > limit:
+        raise AnswerTooLarge(limit)
+    if not inflater.eof:
+        raise BackendFailed("unexpected EOF")
+    return whole

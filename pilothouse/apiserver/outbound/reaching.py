@@ -1,0 +1,49 @@
+"""The addresses of a target, tried one after the other as Go does: the first that takes a connection has it."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from pilothouse.apiserver.outbound.failures import DialFailed
+from pilothouse.apiserver.outbound.targets import Target
+
+T = TypeVar("T")
+
+
+async def reach(target: Target, connect: Callable[[Target], Awaitable[T]]) -> T:
+    """What `connect` makes of the first address that it can connect to, within the target's time. It raises OSError.
+
+    Raises DialFailed: of the first address, when none takes the connection.
+    """
+    try:
+        async with asyncio.timeout(target.timeout):
+            return await _first(await _addresses(target), connect)
+    except OSError as error:
+        raise DialFailed(error, target) from None
+
+
+async def _first(places: list[Target], connect: Callable[[Target], Awaitable[T]]) -> T:
+    failed: DialFailed | None = None
+    for place in places:
+        try:
+            return await connect(place)
+        except OSError as error:
+            failed = failed or DialFailed(error, place)
+    assert failed is not None
+    raise failed
+
+
+async def _addresses(target: Target) -> list[Target]:
+    """The target at each of its addresses. Raises OSError."""
+    try:
+        ipaddress.ip_address(target.connect_host)
+    except ValueError:
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(target.connect_host, target.connect_port, type=socket.SOCK_STREAM)
+        return [replace(target, address=str(info[4][0])) for info in found]
+    return [target]
