@@ -9,7 +9,7 @@ import socket
 import ssl
 
 from pilothouse.apiserver.proxy.connection import BackendConnection
-from pilothouse.apiserver.proxy.http2.connection import Http2BackendConnection
+from pilothouse.apiserver.proxy.http2_connection import Http2BackendConnection
 from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.apiserver.serving.keep_alive import keep_alive
 

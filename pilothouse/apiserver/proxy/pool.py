@@ -14,7 +14,7 @@ from typing import Final
 from pilothouse.apiserver.proxy.connection import BackendConnection
 from pilothouse.apiserver.proxy.dialing import dial
 from pilothouse.apiserver.proxy.exchange import BackendExchange
-from pilothouse.apiserver.proxy.http2.connection import Http2BackendConnection
+from pilothouse.apiserver.proxy.http2_connection import Http2BackendConnection
 from pilothouse.apiserver.proxy.shared import SharedConnections
 from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.machinery.dataclass import dataclass

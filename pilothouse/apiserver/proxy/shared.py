@@ -8,7 +8,7 @@ import ssl
 from pilothouse.apiserver.proxy.connection import BackendConnection
 from pilothouse.apiserver.proxy.dialing import dial
 from pilothouse.apiserver.proxy.exchange import BackendExchange
-from pilothouse.apiserver.proxy.http2.connection import Http2BackendConnection
+from pilothouse.apiserver.proxy.http2_connection import Http2BackendConnection
 from pilothouse.apiserver.proxy.targets import Target
 
 

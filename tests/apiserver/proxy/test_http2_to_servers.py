@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from pilothouse.aggregator.proxy.forwarding import Forwarding
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Headers, Request
+from pilothouse.apiserver.proxy import http2_connection
 from pilothouse.apiserver.proxy.exchange import BackendExchange, BackendFailed
-from pilothouse.apiserver.proxy.http2 import control
-from pilothouse.apiserver.proxy.http2.stream import STREAM_WINDOW, BackendStream
+from pilothouse.apiserver.proxy.http2_stream import STREAM_WINDOW, BackendStream
 from pilothouse.apiserver.proxy.pool import ConnectionPool
 from pilothouse.apiserver.proxy.targets import Target
 
@@ -245,8 +245,8 @@ async def test_a_connection_that_breaks_fails_every_request_on_it(peers: Peers) 
 
 
 async def test_a_server_that_gives_no_sign_of_life_is_given_up(peers: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "_QUIET", 0.01)
-    monkeypatch.setattr(control, "_SIGN_OF_LIFE", 0.05)
+    monkeypatch.setattr(http2_connection, "_QUIET", 0.01)
+    monkeypatch.setattr(http2_connection, "_SIGN_OF_LIFE", 0.05)
     async with peers.running(lambda conversation, event: None) as (peer, pool, target):
         exchange = await asked(pool, target)
         await peer.until(h2.events.StreamEnded)

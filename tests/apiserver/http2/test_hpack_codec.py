@@ -8,11 +8,13 @@ from hpack.table import HeaderTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.apiserver.serving.http2 import huffman
-from pilothouse.apiserver.serving.http2.field_block import FieldBlock
-from pilothouse.apiserver.serving.http2.frames import ConnectionFailure, ErrorCode
-from pilothouse.apiserver.serving.http2.hpack import Decoder, encode_response, read_integer, write_integer
-from pilothouse.apiserver.serving.http2.static_table import STATIC_TABLE
+from pilothouse.apiserver.http2.field_block import FieldBlock
+from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode
+from pilothouse.apiserver.http2.hpack import huffman
+from pilothouse.apiserver.http2.hpack.decoder import Decoder
+from pilothouse.apiserver.http2.hpack.encoder import encode_response
+from pilothouse.apiserver.http2.hpack.integers import read_integer, write_integer
+from pilothouse.apiserver.http2.hpack.static_table import STATIC_TABLE
 
 ORDINARY = [b"accept", b"user-agent", b"x-new", b"authorization", b"a"]
 NAMES = st.sampled_from([b":path", *ORDINARY])
