@@ -76,7 +76,7 @@ class Dispatcher(Control[S]):
 
     def _on_headers(self, frame: Frame) -> None:
         fragment = frames.field_fragment(frame.flags, frame.payload)
-        end_stream = bool(frame.flags & frames.END_STREAM)
+        end_stream = frame.flags & frames.END_STREAM != 0
         if frame.flags & frames.END_HEADERS:
             self._on_fields(frame.stream, self._decoder.decode(fragment), end_stream=end_stream)
             return
