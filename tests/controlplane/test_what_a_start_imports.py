@@ -23,8 +23,8 @@ _HEAVY = {
 _OF_FEATURES = {
     "pilothouse.apiserver.cel": "expressions of webhooks and policies",
     "pilothouse.apiserver.endpoints.patchers": "patches",
+    "pilothouse.apiserver.http2": "connections over HTTP/2",
     "pilothouse.apiserver.openapi.resource_routes": "OpenAPI documents",
-    "pilothouse.apiserver.serving.http2": "connections over HTTP/2",
     "pilothouse.apiserver.storage.etcd": "etcd",
     "pilothouse.client.cache": "informers",
     "pilothouse.client.rest.webhook": "webhooks of kubeconfigs",

@@ -50,6 +50,7 @@ MEMOS = {
         "apiserver/cel/authorization:Authorizations._answers",
         "apiserver/cel/evaluation:Activation",
         "apiserver/cel/evaluation:Activation._failed",
+        "apiserver/http2/hpack/decoder:Decoder._begun",
         "apiserver/storage/cacher/events:Views._made",
         "apiserver/storage/cacher/events:WatchEvent._encoded",
         "client/rest/asgi_transport:AsgiResponse.headers",
@@ -88,17 +89,14 @@ MEMOS = {
         "extensions/customresources/serving:Serving._views",
         "extensions/customresources/serving:SharedRegistries._registries",
     ),
-    "what there is: others take it out": (
-        "apiserver/serving/http2/connection:Http2Connection.streams",
-        "kube/admission/quota/plugin:ResourceQuota._locks",
-    ),
+    "what there is: others take it out": ("kube/admission/quota/plugin:ResourceQuota._locks",),
     "numbers of at most three digits, or bytes": (
         "apiserver/filters/request_metrics:_Series._by_code",
+        "apiserver/http2/hpack/huffman:_Steps",
         "apiserver/serving/http1_exchange:_StatusLines",
-        "apiserver/serving/http2/huffman:_Steps",
     ),
     "bounded where it stands, in entries and in what each may take": (
-        "apiserver/serving/http2/hpack:_Names",
+        "apiserver/http2/hpack/encoder:_Names",
         "apiserver/storage/encryption/kms/envelope:EnvelopeTransformer._keys",
         "apiserver/tallies:CounterTally._rows",
         "apiserver/tallies:HistogramTally._rows",

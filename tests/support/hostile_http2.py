@@ -19,9 +19,9 @@ from struct import unpack_from
 
 import hpack
 
-from pilothouse.apiserver.serving.http2 import frames
-from pilothouse.apiserver.serving.http2.frames import ErrorCode, Setting
-from pilothouse.apiserver.serving.http2.hpack import write_integer
+from pilothouse.apiserver.http2 import frames
+from pilothouse.apiserver.http2.frames import ErrorCode, Setting
+from pilothouse.apiserver.http2.hpack.integers import write_integer
 
 MEGABYTE = 1 << 20
 PATIENCE = 60.0

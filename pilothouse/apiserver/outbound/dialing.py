@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from pilothouse.apiserver.outbound.connection import BackendConnection
+from pilothouse.apiserver.outbound.http2_connection import Http2BackendConnection
 from pilothouse.apiserver.outbound.reaching import reach
 from pilothouse.apiserver.outbound.targets import Target
-from pilothouse.apiserver.proxy.http2.connection import Http2BackendConnection
 from pilothouse.apiserver.serving.keep_alive import keep_alive
 from pilothouse.machinery.dataclass import dataclass
 

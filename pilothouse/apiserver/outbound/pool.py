@@ -14,9 +14,9 @@ from typing import Final
 from pilothouse.apiserver.outbound.connection import BackendConnection
 from pilothouse.apiserver.outbound.dialing import Dialer, Locate
 from pilothouse.apiserver.outbound.exchange import BackendExchange
+from pilothouse.apiserver.outbound.http2_connection import Http2BackendConnection
 from pilothouse.apiserver.outbound.shared import SharedConnections
 from pilothouse.apiserver.outbound.targets import Target
-from pilothouse.apiserver.proxy.http2.connection import Http2BackendConnection
 from pilothouse.machinery.dataclass import dataclass
 
 _MAX_IDLE: Final = 25  # per address

@@ -7,8 +7,8 @@ import asyncio
 from pilothouse.apiserver.outbound.connection import BackendConnection
 from pilothouse.apiserver.outbound.dialing import Dialer
 from pilothouse.apiserver.outbound.exchange import BackendExchange
+from pilothouse.apiserver.outbound.http2_connection import Http2BackendConnection
 from pilothouse.apiserver.outbound.targets import Target
-from pilothouse.apiserver.proxy.http2.connection import Http2BackendConnection
 
 
 class SharedConnections:

@@ -20,7 +20,7 @@ from pilothouse.apiserver.serving.metrics import TLS_HANDSHAKE_ERRORS
 from pilothouse.apiserver.serving.state import ServingState
 
 if TYPE_CHECKING:
-    from pilothouse.apiserver.serving.http2.connection import Http2Connection
+    from pilothouse.apiserver.serving.http2_connection import Http2Connection
 
 log = logging.getLogger(__name__)
 
@@ -131,6 +131,6 @@ class Negotiation(asyncio.Protocol):
 @cache
 def _http2_connection() -> type[Http2Connection]:
     """Imported for the first connection that wants it: no start does."""
-    from pilothouse.apiserver.serving.http2.connection import Http2Connection
+    from pilothouse.apiserver.serving.http2_connection import Http2Connection
 
     return Http2Connection

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from pilothouse.aggregator.proxy.forwarding import Forwarding
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Headers, Request
+from pilothouse.apiserver.outbound import http2_connection
 from pilothouse.apiserver.outbound.exchange import BackendExchange
 from pilothouse.apiserver.outbound.failures import BackendFailed
+from pilothouse.apiserver.outbound.http2_stream import STREAM_WINDOW, BackendStream
 from pilothouse.apiserver.outbound.pool import ConnectionPool
 from pilothouse.apiserver.outbound.targets import Target
-from pilothouse.apiserver.proxy.http2 import control
-from pilothouse.apiserver.proxy.http2.stream import STREAM_WINDOW, BackendStream
 
 HEADERS: Headers = [(b"host", b"web.default.svc"), (b"x-remote-user", b"amy")]
 
@@ -246,8 +246,8 @@ async def test_a_connection_that_breaks_fails_every_request_on_it(peers: Peers) 
 
 
 async def test_a_server_that_gives_no_sign_of_life_is_given_up(peers: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control, "_QUIET", 0.01)
-    monkeypatch.setattr(control, "_SIGN_OF_LIFE", 0.05)
+    monkeypatch.setattr(http2_connection, "_QUIET", 0.01)
+    monkeypatch.setattr(http2_connection, "_SIGN_OF_LIFE", 0.05)
     async with peers.running(lambda conversation, event: None) as (peer, pool, target):
         exchange = await asked(pool, target)
         await peer.until(h2.events.StreamEnded)

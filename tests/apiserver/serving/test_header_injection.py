@@ -9,11 +9,11 @@ from serving_harness import Http1Client, Http2Client, client_context, secure_opt
 
 from pilothouse.apiserver.head_fields import InvalidHead, check_fields, check_request
 from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.http2.hpack.encoder import encode_request
 from pilothouse.apiserver.outbound.connection import BackendConnection
 from pilothouse.apiserver.outbound.failures import BackendFailed
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade
-from pilothouse.apiserver.serving.http2.hpack import encode_request
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.machinery.errors import StatusError
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from serving_harness import PATIENCE, Http1Client, Http2Client, answering, client_context, secure_options, serving
 
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.serving.http2 import frames
-from pilothouse.apiserver.serving.http2.connection import Http2Connection
-from pilothouse.apiserver.serving.http2.flood import BURST
-from pilothouse.apiserver.serving.http2.frames import ErrorCode, frame_header
+from pilothouse.apiserver.http2 import frames
+from pilothouse.apiserver.http2.flood import BURST
+from pilothouse.apiserver.http2.frames import ErrorCode, frame_header
+from pilothouse.apiserver.serving.http2_connection import Http2Connection
 from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.apiserver.serving.state import ServingState
 from pilothouse.controlplane.certificates.paths import CertificatePaths

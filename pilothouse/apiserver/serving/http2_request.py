@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pilothouse.apiserver.http import Headers
-from pilothouse.apiserver.serving.http2.frames import ErrorCode, StreamFailure
-from pilothouse.apiserver.serving.http2.hpack import CONNECTION_FIELDS, Field
+from pilothouse.apiserver.http2.fields import CONNECTION_FIELDS, Field, content_length, malformed
 from pilothouse.machinery.dataclass import dataclass
 
 _PSEUDO: Final = frozenset({b":method", b":scheme", b":path", b":authority"})
@@ -20,12 +19,11 @@ class RequestFields:
     content_length: int | None
 
 
-def _malformed(why: str) -> StreamFailure:
-    return StreamFailure(ErrorCode.PROTOCOL_ERROR, why)
-
-
 def request_fields(fields: list[Field]) -> RequestFields:
-    """The request line and the headers; `host` stands first, made from :authority where the client sent that."""
+    """The request line and the headers; `host` stands first, made from :authority where the client sent that.
+
+    Raises StreamFailure.
+    """
     pseudo: dict[bytes, bytes] = {}
     headers: Headers = []
     length: int | None = None
@@ -33,28 +31,17 @@ def request_fields(fields: list[Field]) -> RequestFields:
         name = field[0]
         if name[0] == 58:  # a colon
             if headers or name in pseudo or name not in _PSEUDO:
-                raise _malformed("a pseudo-header is out of place")
+                raise malformed("a pseudo-header is out of place")
             pseudo[name] = field[1]
         else:
             if name in CONNECTION_FIELDS or (name == b"te" and field[1] != b"trailers"):
-                raise _malformed("a header speaks of the connection")
+                raise malformed("a header speaks of the connection")
             if name == b"content-length":
-                length = _content_length(field[1], length)
+                length = content_length(field[1], length)
             headers.append(field)
     method, target = pseudo.get(b":method"), pseudo.get(b":path")
     if not method or not target or b":scheme" not in pseudo:
-        raise _malformed("a pseudo-header is missing")
+        raise malformed("a pseudo-header is missing")
     if authority := pseudo.get(b":authority"):
         headers = [(b"host", authority), *(field for field in headers if field[0] != b"host")]
     return RequestFields(method, target, headers, length)
-
-
-def check_trailers(fields: list[Field]) -> None:
-    if any(name[0] == 58 for name, _ in fields):
-        raise _malformed("a trailer is a pseudo-header")
-
-
-def _content_length(value: bytes, known: int | None) -> int:
-    if not value.isdigit() or len(value) > 18 or (known is not None and known != int(value)):
-        raise _malformed("the content length is no number")
-    return int(value)

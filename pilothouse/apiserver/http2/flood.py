@@ -1,7 +1,7 @@
-"""A budget for what costs a client nothing and the server something.
+"""A budget for what costs a peer nothing and us something.
 
-Resets, pings, settings, priorities, unknown and empty frames, frames for closed streams, requests that are malformed or
-refused, credit for more than was sent. It starts full and refills with time; a client that empties it is a flood
+Resets, pings, settings, priorities, unknown and empty frames, frames for closed streams, messages that are malformed or
+refused, credit for more than was sent. It starts full and refills with time; a peer that empties it is a flood
 (CVE-2023-44487 and its kin).
 """
 
@@ -16,7 +16,7 @@ WORTH_A_FRAME: Final = 256
 
 
 _WORTH_AN_UPDATE: Final = 64
-"""Bytes of DATA. Clients grant credit for what they were sent, some of them twice for every event of a watch."""
+"""Bytes of DATA. Peers grant credit for what they were sent, some of them twice for every event of a watch."""
 
 
 class FloodBudget:

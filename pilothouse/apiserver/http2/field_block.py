@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from pilothouse.apiserver.serving.http2.frames import DEFAULT_FRAME_SIZE, ConnectionFailure, ErrorCode
-from pilothouse.apiserver.serving.http2.hpack import CutOff, Decoder, Field
+from pilothouse.apiserver.http2.fields import Field
+from pilothouse.apiserver.http2.frames import DEFAULT_FRAME_SIZE, ConnectionFailure, ErrorCode
+from pilothouse.apiserver.http2.hpack.decoder import Decoder
+from pilothouse.apiserver.http2.hpack.integers import CutOff
 
 _SPARE_FRAMES: Final = 16
 

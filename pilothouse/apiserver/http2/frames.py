@@ -119,10 +119,11 @@ def read_long(payload: bytes) -> int:
     return value & MAX_STREAM_ID
 
 
-def read_goaway(payload: bytes) -> tuple[int, int]:
-    """The last stream that the peer may have worked on, and why it leaves."""
-    last, code = _TWO_LONGS.unpack_from(payload)
-    return last & MAX_STREAM_ID, code
+def read_goaway(payload: bytes) -> int:
+    """The last stream that the peer may have worked on. Raises ConnectionFailure."""
+    if len(payload) < _TWO_LONGS.size:
+        raise ConnectionFailure(ErrorCode.FRAME_SIZE_ERROR, "a frame has the wrong size")
+    return read_long(payload)
 
 
 def read_settings(payload: bytes) -> dict[int, int]:

@@ -6,14 +6,15 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from pilothouse.apiserver.http import Headers, Response
+from pilothouse.apiserver.http2 import frames
+from pilothouse.apiserver.http2.frames import StreamFailure
+from pilothouse.apiserver.http2.hpack.encoder import encode_response
 from pilothouse.apiserver.serving.exchange import NO_BODY_STATUS, ClientGone, Exchange
-from pilothouse.apiserver.serving.http2 import frames
-from pilothouse.apiserver.serving.http2.hpack import encode_response
 from pilothouse.apiserver.serving.state import NEVER
 from pilothouse.apiserver.serving.transport import CHUNK
 
 if TYPE_CHECKING:
-    from pilothouse.apiserver.serving.http2.connection import Http2Connection
+    from pilothouse.apiserver.serving.http2_connection import Http2Connection
 
 _OWN_FIELDS: Final = frozenset({b"content-length", b"connection", b"date"})
 
@@ -39,11 +40,13 @@ class Http2Stream(Exchange):
         self.last = False  # its answer asks for a new connection
         self.send_window = send_window
         self.receive_window = frames.DEFAULT_WINDOW
-        self.expected: int | None = None  # the declared length of the body
+        self.expected: int | None = None  # of the declared length of the body
         self.body_deadline = NEVER
         self.deadline = NEVER  # of credit that is awaited
         self._connection = connection
         self._credit: asyncio.Future[None] | None = None
+
+    headed = True  # a request's head makes its stream
 
     @property
     def is_unread(self) -> bool:
@@ -131,6 +134,19 @@ class Http2Stream(Exchange):
         """A window has grown."""
         if self._credit is not None and not self._credit.done():
             self._credit.set_result(None)
+
+    def receive_data(self, data: bytes, padding: int) -> None:
+        if data:
+            self.receive(data)
+
+    def receive_reset(self, code: int) -> None:
+        self.closed = True
+        self.leave()
+        self._connection.settle()
+
+    def fail(self, failure: StreamFailure) -> None:
+        self.reset(failure.code)
+        self._connection.settle()
 
     def leave(self) -> None:
         super().leave()

@@ -1,24 +1,21 @@
-"""Header compression: decoding what peers send, encoding what we answer and what we ask other servers (RFC 7541).
+"""Field blocks that peers send, decoded.
 
 The decoder keeps the peer's dynamic table in step: a field list over the limit is decoded to its end and reported as
 None. One that is far over it ends the connection, and so does a table that changes its size all the time. What came
 once is not decoded twice, however small the parts are in which it comes. Every field that the decoder returns has a
-lower-case token as its name and no control characters in its value. The encoder uses no dynamic table, so that it has
-no state.
+lower-case token as its name and no control characters in its value.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final, TypeAlias
+from typing import Final
 
-from pilothouse.apiserver.head_fields import check_fields, check_request
-from pilothouse.apiserver.http import Headers
-from pilothouse.apiserver.serving.http2 import huffman
-from pilothouse.apiserver.serving.http2.frames import ConnectionFailure, ErrorCode
-from pilothouse.apiserver.serving.http2.static_table import NAME_INDEX, STATIC_TABLE, STATUS_INDEX
-
-Field: TypeAlias = tuple[bytes, bytes]
+from pilothouse.apiserver.http2.fields import Field
+from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode
+from pilothouse.apiserver.http2.hpack import huffman
+from pilothouse.apiserver.http2.hpack.integers import CutOff, read_integer
+from pilothouse.apiserver.http2.hpack.static_table import STATIC_TABLE
 
 TABLE_SIZE: Final = 4096
 """The default of RFC 7541, and what we announce."""
@@ -33,42 +30,6 @@ _FIRST_DYNAMIC: Final = len(STATIC_TABLE)
 
 def _broken(why: str) -> ConnectionFailure:
     return ConnectionFailure(ErrorCode.COMPRESSION_ERROR, why)
-
-
-class CutOff(ConnectionFailure):
-    """The block ends inside a field."""
-
-    def __init__(self) -> None:
-        super().__init__(ErrorCode.COMPRESSION_ERROR, "a field is cut off")
-
-
-def read_integer(block: bytes, at: int, mask: int) -> tuple[int, int]:
-    """The number whose prefix is block[at] & mask, and where it ends. Raises CutOff."""
-    value = block[at] & mask
-    at += 1
-    if value < mask:
-        return value, at
-    for shift in (0, 7, 14, 21):
-        if at >= len(block):
-            raise CutOff
-        byte = block[at]
-        at += 1
-        value += (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-    raise _broken("a number is too large")
-
-
-def write_integer(value: int, mask: int, pattern: int) -> bytes:
-    if value < mask:
-        return bytes((pattern | value,))
-    out = bytearray((pattern | mask,))
-    value -= mask
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 class Decoder:
@@ -197,74 +158,3 @@ class Decoder:
         self._size = size
         self._evict()
         return at
-
-
-CONNECTION_FIELDS: Final = frozenset(
-    {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"}
-)
-"""Fields that speak of a connection: they mean nothing in HTTP/2 and must not be sent."""
-
-_LENGTHS: Final = tuple(bytes((length,)) for length in range(127))
-
-
-class _Names(dict[bytes, bytes]):
-    """Field name → the start of a literal field with it; empty for names that must not be sent.
-
-    Of the names that others made up, a few short ones are kept: a look-up that found something must cost nothing more.
-    """
-
-    def __missing__(self, name: bytes) -> bytes:
-        start = _start(name.lower())
-        if len(self) >= _MOST_NAMES:
-            self.clear()
-        if len(name) <= _LONGEST_NAME:
-            self[name] = start
-        return start
-
-
-def _start(name: bytes) -> bytes:
-    if name in CONNECTION_FIELDS:
-        return b""
-    if index := NAME_INDEX.get(name):
-        return write_integer(index, 0x0F, 0)
-    return b"\0" + write_integer(len(name), 0x7F, 0) + name
-
-
-_MOST_NAMES: Final = 1024
-_LONGEST_NAME: Final = 64
-_NAMES: Final = _Names()
-
-
-def encode_response(status: int, headers: Headers) -> bytes:
-    """The field block of an answer. Raises InvalidHead."""
-    check_fields(headers)
-    index = STATUS_INDEX.get(status)
-    return _encoded([bytes((0x80 | index,)) if index else b"\x08\x03%d" % status], headers)
-
-
-def encode_request(method: bytes, target: bytes, authority: bytes, headers: Headers) -> bytes:
-    """The field block of a request over TLS. Raises InvalidHead."""
-    check_request(method, target, [(b"host", authority), *headers])
-    out = [_METHODS.get(method) or b"\x02" + _string(method), _HTTPS]
-    out += (b"\x01", _string(authority), b"\x04", _string(target))
-    return _encoded(out, headers)
-
-
-_METHODS: Final = {b"GET": b"\x82", b"POST": b"\x83"}
-_HTTPS: Final = b"\x87"
-
-
-def _string(value: bytes) -> bytes:
-    return write_integer(len(value), 0x7F, 0) + value
-
-
-def _encoded(out: list[bytes], headers: Headers) -> bytes:
-    append, names = out.append, _NAMES
-    for name, value in headers:
-        start = names[name]
-        if start:
-            length = len(value)
-            append(start)
-            append(_LENGTHS[length] if length < 127 else write_integer(length, 0x7F, 0))
-            append(value)
-    return b"".join(out)

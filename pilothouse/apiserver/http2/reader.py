@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pilothouse.apiserver.serving.http2.frames import (
+from pilothouse.apiserver.http2.frames import (
     DEFAULT_FRAME_SIZE,
     FRAME_HEADER,
     HEADER_SIZE,

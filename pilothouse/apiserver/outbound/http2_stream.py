@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, Final
 
 from pilothouse.apiserver.head_fields import InvalidHead
 from pilothouse.apiserver.http import Headers
+from pilothouse.apiserver.http2 import frames
+from pilothouse.apiserver.http2.fields import Field, malformed
+from pilothouse.apiserver.http2.frames import ErrorCode, StreamFailure
+from pilothouse.apiserver.http2.hpack.encoder import encode_request
 from pilothouse.apiserver.outbound.exchange import BackendExchange, Head
 from pilothouse.apiserver.outbound.failures import BackendFailed
-from pilothouse.apiserver.proxy.http2.response import response_fields
+from pilothouse.apiserver.outbound.http2_response import response_fields
 from pilothouse.apiserver.serving.exchange import NO_BODY_STATUS
-from pilothouse.apiserver.serving.http2 import frames
-from pilothouse.apiserver.serving.http2.frames import ErrorCode, StreamFailure
-from pilothouse.apiserver.serving.http2.hpack import Field, encode_request
 
 if TYPE_CHECKING:
-    from pilothouse.apiserver.proxy.http2.control import Http2BackendControl
+    from pilothouse.apiserver.outbound.http2_connection import Http2BackendConnection
 
 STREAM_WINDOW: Final = 512 << 10
 """What a server may send of one answer before it is read."""
 
 
 class BackendStream(BackendExchange):
-    def __init__(self, connection: Http2BackendControl, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, connection: Http2BackendConnection, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
         self.id = 0  # until the request is begun
         self.send_window = 0
@@ -36,9 +37,9 @@ class BackendStream(BackendExchange):
         self._last = False  # nothing comes after what is unsent
         self._sent = False  # END_STREAM is sent
         self._flushed = asyncio.Event()  # nothing is unsent, or never will be sent
-        self._receive_window = STREAM_WINDOW
+        self.receive_window = STREAM_WINDOW
         self._owed = 0  # credit for what was read
-        self._expected: int | None = None  # of the body
+        self.expected: int | None = None  # of the declared length of the body
         self._closed = False
 
     # Asking
@@ -76,7 +77,10 @@ class BackendStream(BackendExchange):
         if self._failure is not None:
             return
         out.append(self._take_unsent())
-        if not self._unsent:
+        if self._unsent:
+            self.connection.waiting.add(self)
+        else:
+            self.connection.waiting.discard(self)
             self._flushed.set()
             if self._last and not self._sent:
                 self._sent = True
@@ -89,7 +93,7 @@ class BackendStream(BackendExchange):
             self.break_off("http2: the server is shutting down", unprocessed=True)
             return b""
         self._sent = self._last and not self._unsent
-        return frames.header_frames(self.id, block, end_stream=self._sent, frame_size=self.connection.peer_frame_size)
+        return frames.header_frames(self.id, block, end_stream=self._sent, frame_size=self.connection.frame_size)
 
     def _take_unsent(self) -> bytes:
         connection = self.connection
@@ -100,69 +104,68 @@ class BackendStream(BackendExchange):
         connection.sent(size)
         piece, self._unsent = self._unsent[:size], self._unsent[size:]
         self._sent = self._last and not self._unsent
-        return frames.data_frames(self.id, piece, end_stream=self._sent, frame_size=connection.peer_frame_size)
+        return frames.data_frames(self.id, piece, end_stream=self._sent, frame_size=connection.frame_size)
+
+    def credit(self) -> None:
+        self.flush()
 
     # Being answered
 
-    def receive_fields(self, fields: list[Field] | None, *, end_stream: bool) -> None:
-        self._check_open()
-        if self._head is not None:
-            if not end_stream:
-                raise StreamFailure(ErrorCode.PROTOCOL_ERROR, "a second HEADERS frame does not end the stream")
-            self._end()
-            return
+    @property
+    def headed(self) -> bool:
+        return self._head is not None
+
+    @property
+    def ended(self) -> bool:
+        return self._ended
+
+    def receive_head(self, fields: list[Field] | None, *, end_stream: bool) -> None:
+        """Raises StreamFailure."""
         answer = response_fields(fields)
         if 100 <= answer.status < 200:
             if end_stream:
-                raise StreamFailure(ErrorCode.PROTOCOL_ERROR, "an interim answer ends the stream")
+                raise malformed("an interim answer ends the stream")
             return
         if not self._bodiless and answer.status not in NO_BODY_STATUS:
-            self._expected = answer.content_length
+            self.expected = answer.content_length
         self._head = Head(answer.status, answer.headers)
-        if end_stream:
-            self._end()
         self._wake()
 
-    def receive_data(self, data: bytes, *, size: int, end_stream: bool) -> None:
-        """`size` is what the frame costs of the windows."""
-        self._check_open()
+    def receive_data(self, data: bytes, padding: int) -> None:
         if self._head is None:
-            raise StreamFailure(ErrorCode.PROTOCOL_ERROR, "DATA before HEADERS")
-        self._receive_window -= size
-        if self._receive_window < 0:
-            raise StreamFailure(ErrorCode.FLOW_CONTROL_ERROR, "more DATA than was granted")
+            raise malformed("DATA before HEADERS")
         if data:
             self._put(data)
-        if self._expected is not None:
-            self._expected -= len(data)
-        if end_stream:
-            self._end()
-        elif size > len(data):
-            self._taken(size - len(data))
-        self._wake()
+            self._wake()
+        if padding:
+            self._taken(padding)
 
-    def _check_open(self) -> None:
-        if self._ended:
-            raise StreamFailure(ErrorCode.STREAM_CLOSED, "a frame after the end of the stream")
-
-    def _end(self) -> None:
-        if self._expected:
-            raise StreamFailure(ErrorCode.PROTOCOL_ERROR, "the body is not as long as was declared")
+    def receive_end(self) -> None:
         self._ended = True
         self._flushed.set()
         self._wake()
 
+    def receive_reset(self, code: int) -> None:
+        name = ErrorCode(code).name if code in ErrorCode._value2member_map_ else str(code)
+        why = f"stream error: stream ID {self.id}; {name}; received from peer"
+        self.break_off(why, unprocessed=code == ErrorCode.REFUSED_STREAM)
+
     def _taken(self, size: int) -> None:
         self._owed += size
         if self._owed >= STREAM_WINDOW // 2 and not self._ended and not self._closed:
-            self._receive_window += self._owed
+            self.receive_window += self._owed
             self.connection.write(frames.window_update(self.id, self._owed))
             self._owed = 0
 
     # Ending
 
+    def fail(self, failure: StreamFailure) -> None:
+        self.connection.write(frames.rst_stream(self.id, failure.code))
+        self.break_off(f"stream error: stream ID {self.id}; {failure.code.name}; {failure}")
+
     def break_off(self, why: str, *, unprocessed: bool = False) -> None:
         """The server will say nothing more."""
+        self.connection.waiting.discard(self)
         if not self._ended:
             self._break_off(why, unprocessed=unprocessed)
         self._flushed.set()

@@ -1,0 +1,186 @@
+"""The connection itself, whichever end of it we are: settings, windows, pings, floods — all that is not a message."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Generic, TypeVar
+
+from pilothouse.apiserver.http2 import frames
+from pilothouse.apiserver.http2.flood import FloodBudget
+from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, Setting, StreamFailure
+from pilothouse.apiserver.http2.reader import Frame
+from pilothouse.apiserver.http2.stream import Stream
+
+S = TypeVar("S", bound=Stream)
+
+
+def wrong(why: str, code: ErrorCode = ErrorCode.PROTOCOL_ERROR) -> ConnectionFailure:
+    return ConnectionFailure(code, why)
+
+
+def _sized(frame: Frame, size: int) -> bytes:
+    if len(frame.payload) != size:
+        raise wrong("a frame has the wrong size", ErrorCode.FRAME_SIZE_ERROR)
+    return frame.payload
+
+
+def _check_streamless(frame: Frame) -> None:
+    if frame.stream:
+        raise wrong("a frame for the connection is on a stream")
+
+
+class Control(ABC, Generic[S]):
+    peer: ClassVar[str]
+    """The other end: client or server."""
+
+    streams: dict[int, S]  # open in at least one direction
+    waiting: set[S]  # streams that wait for credit
+
+    def __init__(self) -> None:
+        self.streams, self.waiting = {}, set()
+        self.highest = 0  # stream that was opened
+        self.leaving = False  # GOAWAY is sent or received: no new streams
+        self.send_window = frames.DEFAULT_WINDOW
+        self.initial_window = frames.DEFAULT_WINDOW  # for sending on new streams
+        self.frame_size = frames.DEFAULT_FRAME_SIZE  # the largest that the peer takes
+        self.settled = False  # the peer's first SETTINGS have come
+        self._acknowledged = False  # the peer has said that it knows our SETTINGS
+        self._floods = FloodBudget(self.now())
+
+    @abstractmethod
+    def now(self) -> float:
+        """By the clock that deadlines are noted by."""
+
+    @abstractmethod
+    def write(self, data: bytes) -> None:
+        """Writes whole frames, soon."""
+
+    @abstractmethod
+    def peer_leaves(self, last: int) -> None:
+        """The peer takes no new streams, and has not looked at any beyond the `last`."""
+
+    # Streams
+
+    def opened(self, stream: S) -> None:
+        self._floods.opened()
+        self.streams[stream.id] = stream
+
+    def check_opened(self, stream_id: int) -> None:
+        """All streams have odd numbers, for nobody pushes. Whoever is told that we leave may still open some."""
+        if not stream_id & 1 or (stream_id > self.highest and not self.leaving):
+            raise wrong("a frame is for a stream that was not opened")
+
+    def sent(self, size: int) -> None:
+        """DATA was sent: the peer may grant new credit for it."""
+        self.send_window -= size
+        self._floods.sent += size
+
+    def fail_stream(self, stream_id: int, failure: StreamFailure) -> None:
+        if (stream := self.streams.pop(stream_id, None)) is not None:
+            stream.fail(failure)
+        else:
+            self.write(frames.rst_stream(stream_id, failure.code))
+
+    # Floods
+
+    def spend(self) -> None:
+        """Counts a frame that costs the peer nothing."""
+        if not self._floods.spend(self.now()):
+            raise wrong("too many frames that say nothing", ErrorCode.ENHANCE_YOUR_CALM)
+
+    def spend_on_answer(self) -> None:
+        """Counts a frame that costs the peer nothing, unless what it was sent is the reason."""
+        if not self._floods.spend_on_answer(self.now()):
+            raise wrong("too many frames that say nothing", ErrorCode.ENHANCE_YOUR_CALM)
+
+    # Frames
+
+    def on_settings(self, frame: Frame) -> None:
+        _check_streamless(frame)
+        if frame.flags & frames.ACK:
+            self._on_settings_ack(frame)
+            return
+        if self.settled:
+            self.spend()
+        self.settled = True
+        for name, value in frames.read_settings(frame.payload).items():
+            self.apply(name, value)
+        self.write(frames.SETTINGS_ACK)
+
+    def _on_settings_ack(self, frame: Frame) -> None:
+        """We send SETTINGS once."""
+        _sized(frame, 0)
+        if self._acknowledged:
+            raise wrong("settings are acknowledged that were not sent")
+        self._acknowledged = True
+
+    def apply(self, name: int, value: int) -> None:
+        """Does as the peer's setting says. Raises ConnectionFailure."""
+        if name == Setting.INITIAL_WINDOW_SIZE:
+            if value > frames.MAX_WINDOW:
+                raise wrong("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
+            self._resize_windows(value - self.initial_window)
+            self.initial_window = value
+        elif name == Setting.MAX_FRAME_SIZE:
+            if not frames.DEFAULT_FRAME_SIZE <= value <= frames.MAX_FRAME_SIZE:
+                raise wrong("the frame size is out of range")
+            self.frame_size = value
+        elif name == Setting.ENABLE_PUSH and value > 1:
+            raise wrong("ENABLE_PUSH is neither 0 nor 1")
+
+    def _resize_windows(self, change: int) -> None:
+        """Windows may become negative; then they must be refilled first."""
+        for stream in self.streams.values():
+            stream.send_window += change
+            if stream.send_window > frames.MAX_WINDOW:
+                raise wrong("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
+        self._credit_all()
+
+    def _credit_all(self) -> None:
+        for stream in tuple(self.waiting):
+            stream.credit()
+
+    def on_window_update(self, frame: Frame) -> None:
+        increment = frames.read_long(_sized(frame, 4))
+        self.spend_on_answer()
+        if not frame.stream:
+            self.send_window += increment
+            if not increment or self.send_window > frames.MAX_WINDOW:
+                raise wrong("a window grows by nothing or too much", ErrorCode.FLOW_CONTROL_ERROR)
+            self._credit_all()
+            return
+        self.check_opened(frame.stream)
+        if (stream := self.streams.get(frame.stream)) is not None:
+            stream.send_window += increment
+            if not increment or stream.send_window > frames.MAX_WINDOW:
+                raise StreamFailure(ErrorCode.FLOW_CONTROL_ERROR, "a window grows by nothing or too much")
+            stream.credit()
+
+    def on_ping(self, frame: Frame) -> None:
+        payload = _sized(frame, 8)
+        _check_streamless(frame)
+        self.spend()
+        if not frame.flags & frames.ACK:
+            self.write(frames.ping_ack(payload))
+
+    def on_rst_stream(self, frame: Frame) -> None:
+        code = frames.read_long(_sized(frame, 4))
+        self.check_opened(frame.stream)
+        self.spend()
+        if (stream := self.streams.pop(frame.stream, None)) is not None:
+            stream.receive_reset(code)
+
+    def on_priority(self, frame: Frame) -> None:
+        _sized(frame, 5)
+        self.spend()
+
+    def on_push_promise(self, frame: Frame) -> None:
+        """Clients never may; servers may not because we forbid it."""
+        raise wrong(f"the {self.peer} pushes")
+
+    def on_goaway(self, frame: Frame) -> None:
+        _check_streamless(frame)
+        self.spend()
+        last = frames.read_goaway(frame.payload)
+        self.leaving = True
+        self.peer_leaves(last)

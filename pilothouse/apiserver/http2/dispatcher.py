@@ -1,0 +1,167 @@
+"""The one way of a frame: read, checked, and handled by its kind.
+
+Guarantees, in both roles: a peer that breaks the protocol loses its stream or its connection, never more; what is
+buffered is bounded by the windows that we grant; a flood of frames that cost nothing ends the connection.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from pilothouse.apiserver.http2 import frames
+from pilothouse.apiserver.http2.control import Control, S, wrong
+from pilothouse.apiserver.http2.field_block import FieldBlock
+from pilothouse.apiserver.http2.fields import Field, check_complete, check_trailers
+from pilothouse.apiserver.http2.flood import WORTH_A_FRAME
+from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, StreamFailure
+from pilothouse.apiserver.http2.hpack.decoder import Decoder
+from pilothouse.apiserver.http2.reader import Frame, FrameReader
+
+
+class Dispatcher(Control[S]):
+    def __init__(self, reader: FrameReader, *, header_bytes: int, header_timeout: float, receive_window: int) -> None:
+        """`receive_window` is the connection's. It is refilled as data comes: the streams' own bound what is held."""
+        super().__init__()
+        self._reader = reader
+        self._decoder = Decoder(header_bytes)
+        self._header_timeout = header_timeout
+        self._full_window = self._receive_window = receive_window
+        self._block: FieldBlock | None = None  # while its CONTINUATION frames are awaited
+        self.over = False  # nothing that comes matters any more
+
+    @abstractmethod
+    def on_head(self, stream_id: int, fields: list[Field] | None, *, end_stream: bool) -> None:
+        """A field list that is no stream's trailers has come, None if it was too large. Raises Failures."""
+
+    @abstractmethod
+    def fail(self, failure: ConnectionFailure) -> None:
+        """Ends the connection: the peer broke the protocol."""
+
+    def receive(self, data: bytes) -> None:
+        """Takes what the peer said: handles the frames that are complete now."""
+        if not self.over:
+            try:
+                self.handle(self._reader.feed(data))
+            except ConnectionFailure as failure:
+                self.fail(failure)
+
+    def handle(self, arrived: Iterable[Frame]) -> None:
+        """Raises ConnectionFailure."""
+        for frame in arrived:
+            self.dispatch(frame)
+
+    def is_late(self, now: float) -> bool:
+        """Whether the peer has taken too long to complete a field block."""
+        return self._block is not None and now > self._block.deadline
+
+    def dispatch(self, frame: Frame) -> None:
+        """Raises ConnectionFailure."""
+        if self._block is not None and (frame.kind != frames.CONTINUATION or frame.stream != self._block.stream_id):
+            raise wrong("a field block is interrupted")
+        if not self.settled and frame.kind != frames.SETTINGS:
+            raise wrong("the first frame is not SETTINGS")
+        handler = _HANDLERS.get(frame.kind)
+        if handler is None:
+            self.spend()
+            return
+        try:
+            handler(self, frame)
+        except StreamFailure as failure:
+            self.spend()
+            self.fail_stream(frame.stream, failure)
+
+    # Field lists: every block is decoded, for the table changes with each
+
+    def _on_headers(self, frame: Frame) -> None:
+        fragment = frames.field_fragment(frame.flags, frame.payload)
+        end_stream = frame.flags & frames.END_STREAM != 0
+        if frame.flags & frames.END_HEADERS:
+            self._on_fields(frame.stream, self._decoder.decode(fragment), end_stream=end_stream)
+            return
+        deadline = self.now() + self._header_timeout
+        self._block = FieldBlock(self._decoder, frame.stream, end_stream=end_stream, deadline=deadline)
+        self._block.add(fragment)
+
+    def _on_continuation(self, frame: Frame) -> None:
+        block = self._block
+        if block is None:
+            raise wrong("a CONTINUATION frame continues nothing")
+        block.add(frame.payload)
+        if frame.flags & frames.END_HEADERS:
+            self._block = None
+            self._on_fields(block.stream_id, block.end(), end_stream=block.end_stream)
+
+    def _on_fields(self, stream_id: int, fields: list[Field] | None, *, end_stream: bool) -> None:
+        stream = self.streams.get(stream_id)
+        if stream is None:
+            if stream_id & 1 and stream_id <= self.highest:  # the stream is closed
+                self.spend_on_answer()
+            else:
+                self.on_head(stream_id, fields, end_stream=end_stream)
+        elif stream.headed:
+            self._on_trailers(stream, fields, end_stream=end_stream)
+        else:
+            self.on_head(stream_id, fields, end_stream=end_stream)
+
+    def _on_trailers(self, stream: S, fields: list[Field] | None, *, end_stream: bool) -> None:
+        if stream.ended:
+            raise StreamFailure(ErrorCode.STREAM_CLOSED, "a frame after the end of the stream")
+        if not end_stream:
+            raise StreamFailure(ErrorCode.PROTOCOL_ERROR, "a second HEADERS frame does not end the stream")
+        check_trailers(fields or [])
+        self.end(stream)
+
+    # Bodies
+
+    def _on_data(self, frame: Frame) -> None:
+        self.check_opened(frame.stream)
+        size = len(frame.payload)
+        self._take_credit(size)
+        if (stream := self.streams.get(frame.stream)) is not None:
+            self._on_stream_data(stream, frame, size)
+        elif size < WORTH_A_FRAME:
+            self.spend_on_answer()
+
+    def _on_stream_data(self, stream: S, frame: Frame, size: int) -> None:
+        if stream.ended:
+            raise StreamFailure(ErrorCode.STREAM_CLOSED, "a frame after the end of the stream")
+        stream.receive_window -= size
+        if stream.receive_window < 0:
+            raise StreamFailure(ErrorCode.FLOW_CONTROL_ERROR, "more DATA than was granted")
+        data, end_stream = frames.unpadded(frame.flags, frame.payload), frame.flags & frames.END_STREAM
+        if not data and not end_stream:
+            self.spend()
+        stream.receive_data(data, size - len(data))
+        if stream.expected is not None:
+            stream.expected -= len(data)
+        if end_stream:
+            self.end(stream)
+
+    def end(self, stream: S) -> None:
+        """The peer ends its message. Raises StreamFailure if it is not as long as was declared."""
+        check_complete(stream.expected)
+        stream.receive_end()
+
+    def _take_credit(self, size: int) -> None:
+        self._receive_window -= size
+        if self._receive_window < 0:
+            raise wrong("more DATA than was granted", ErrorCode.FLOW_CONTROL_ERROR)
+        if self._receive_window < self._full_window // 2:
+            self.write(frames.window_update(0, self._full_window - self._receive_window))
+            self._receive_window = self._full_window
+
+
+_HANDLERS: Final[dict[int, Callable[[Dispatcher[Any], Frame], None]]] = {
+    frames.DATA: Dispatcher._on_data,
+    frames.HEADERS: Dispatcher._on_headers,
+    frames.PRIORITY: Dispatcher.on_priority,
+    frames.RST_STREAM: Dispatcher.on_rst_stream,
+    frames.SETTINGS: Dispatcher.on_settings,
+    frames.PUSH_PROMISE: Dispatcher.on_push_promise,
+    frames.PING: Dispatcher.on_ping,
+    frames.GOAWAY: Dispatcher.on_goaway,
+    frames.WINDOW_UPDATE: Dispatcher.on_window_update,
+    frames.CONTINUATION: Dispatcher._on_continuation,
+}

@@ -1,0 +1,198 @@
+"""HTTP/2 connections of clients: the requests that come in frames.
+
+Guarantees, beyond those of the dispatcher: requests that were reset keep counting until their handlers return, so that
+resetting does not buy concurrency; a client that is too slow loses its stream, an idle one its connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.http2 import frames
+from pilothouse.apiserver.http2.control import wrong
+from pilothouse.apiserver.http2.dispatcher import Dispatcher
+from pilothouse.apiserver.http2.fields import Field, check_complete
+from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, Setting, StreamFailure
+from pilothouse.apiserver.http2.hpack.decoder import TABLE_SIZE
+from pilothouse.apiserver.http2.hpack.encoder import encode_response
+from pilothouse.apiserver.http2.reader import FrameReader
+from pilothouse.apiserver.serving.http2_request import request_fields
+from pilothouse.apiserver.serving.http2_stream import Http2Stream
+from pilothouse.apiserver.serving.state import NEVER, ServingState
+from pilothouse.apiserver.serving.target import BadTarget, parse_target
+from pilothouse.apiserver.serving.transport import ClientConnection
+
+_RECEIVE_WINDOW: Final = 1 << 20
+_TOGETHER: Final = 64 << 10
+
+
+class Http2Connection(Dispatcher[Http2Stream], ClientConnection):
+    peer = "client"
+
+    def __init__(self, state: ServingState, loop: asyncio.AbstractEventLoop) -> None:
+        ClientConnection.__init__(self, state, loop)
+        Dispatcher.__init__(
+            self,
+            FrameReader(),
+            header_bytes=state.limits.header_bytes,
+            header_timeout=state.limits.header_timeout,
+            receive_window=_RECEIVE_WINDOW,
+        )
+        self.deadline = NEVER  # for the client to begin, or to ask for something
+        self.running: set[Http2Stream] = set()  # whose handlers run; some may be reset
+        self._out: list[bytes] = []  # written in this turn of the event loop
+        self._out_size = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        limits = self.state.limits
+        self.deadline = self.state.now + limits.header_timeout
+        announced = {
+            Setting.MAX_CONCURRENT_STREAMS: limits.http2_streams,
+            Setting.MAX_HEADER_LIST_SIZE: limits.header_bytes,
+            Setting.HEADER_TABLE_SIZE: TABLE_SIZE,
+        }
+        grown = frames.window_update(0, _RECEIVE_WINDOW - frames.DEFAULT_WINDOW)
+        self.transport.write(frames.settings(announced) + grown)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.over = True
+        for stream in (*self.streams.values(), *self.running):
+            stream.leave()
+        self.streams.clear()
+
+    def now(self) -> float:
+        return self.state.now
+
+    # Writing
+
+    def write(self, data: bytes) -> None:
+        """Writes at the end of this turn of the event loop, together with what else the turn brings; much, at once."""
+        if not self._out:
+            self.loop.call_soon(self._flush)
+        self._out.append(data)
+        self._out_size += len(data)
+        if self._out_size > _TOGETHER:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._out:
+            data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
+            self._out.clear()
+            self._out_size = 0
+            if not self.transport.is_closing():
+                self.transport.write(data)
+
+    # Requests
+
+    def on_head(self, stream_id: int, fields: list[Field] | None, *, end_stream: bool) -> None:
+        if not stream_id & 1:
+            raise wrong("a client's stream has an even number")
+        if self.leaving:
+            self.spend()
+            return
+        self.highest = stream_id
+        limit = self.state.limits.http2_streams
+        if len(self.streams) >= limit or len(self.running) >= 2 * limit:
+            raise StreamFailure(ErrorCode.REFUSED_STREAM, "too many streams")
+        if fields is None:
+            self.spend()
+            self._refuse(stream_id, 431, end_stream=end_stream)
+        else:
+            self._open(stream_id, fields, end_stream=end_stream)
+
+    def _open(self, stream_id: int, fields: list[Field], *, end_stream: bool) -> None:
+        asked = request_fields(fields)
+        if end_stream:
+            check_complete(asked.content_length)
+        try:
+            target = parse_target(asked.target)
+        except BadTarget:
+            self._refuse(stream_id, 400, end_stream=end_stream)
+            return
+        stream = Http2Stream(self, stream_id, self.initial_window)
+        stream.request = Request(
+            asked.method.decode("latin-1"),
+            target.path,
+            target.query_string,
+            asked.headers,
+            stream.read_body,
+            self.scheme,
+            "2",
+            self.client,
+            self.transport,
+            stream.disconnected,
+            stream.stream_body,
+        )
+        if not end_stream:
+            stream.ended = False
+            stream.expected = asked.content_length
+            stream.body_deadline = self.state.now + self.state.limits.body_timeout
+        self.opened(stream)
+        self.running.add(stream)
+        self.deadline = NEVER
+        stream.task = self.loop.create_task(stream.run(self.state.handler))
+
+    def _refuse(self, stream_id: int, status: int, *, end_stream: bool) -> None:
+        block = encode_response(status, [self.state.date_header, (b"content-length", b"0")])
+        self.write(frames.header_frames(stream_id, block, end_stream=True, frame_size=self.frame_size))
+        if not end_stream:
+            self.write(frames.rst_stream(stream_id, ErrorCode.NO_ERROR))
+
+    def answered(self, stream: Http2Stream) -> None:
+        self.running.discard(stream)
+        if stream.last:
+            self.go_away()
+        if self.streams.pop(stream.id, None) is not None:
+            if not stream.ended and not stream.gone:
+                self.write(frames.rst_stream(stream.id, ErrorCode.NO_ERROR))
+            self.settle()
+
+    # Ending
+
+    def settle(self) -> None:
+        """With no stream open the connection is idle, or done."""
+        if self.streams:
+            return
+        if self.leaving:
+            self.close()
+        else:
+            self.deadline = self.state.now + self.state.limits.idle_timeout
+
+    def peer_leaves(self, last: int) -> None:
+        self.settle()
+
+    def go_away(self) -> None:
+        """Lets the client know that it needs a new connection for what it has not asked yet."""
+        if not self.leaving:
+            self.leaving = True
+            self.write(frames.goaway(self.highest, ErrorCode.NO_ERROR))
+
+    def drain(self) -> None:
+        self.go_away()
+        self.settle()
+
+    def fail(self, failure: ConnectionFailure) -> None:
+        self.leaving = True
+        self.write(frames.goaway(self.highest, failure.code, str(failure).encode()))
+        for stream in (*self.streams.values(), *self.running):
+            stream.leave()
+        self.close()
+
+    def close(self) -> None:
+        self.over = True
+        self._flush()
+        super().close()
+
+    def sweep(self, now: float) -> None:
+        super().sweep(now)
+        for stream in tuple(self.streams.values()):
+            if now > stream.deadline or (not stream.ended and now > stream.body_deadline):
+                self.fail_stream(stream.id, StreamFailure(ErrorCode.CANCEL, "the client is too slow"))
+        if now > self.deadline and not self.lost:
+            self.drain() if self.settled else self.abort()
+        if self.is_late(now):
+            self.abort()
