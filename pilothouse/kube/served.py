@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Protocol
 
 from pilothouse.apiserver.endpoints.deprecation import Deprecation
-from pilothouse.apiserver.endpoints.groups import APIGroup, ServedResource
+from pilothouse.apiserver.endpoints.groups import APIGroup, ServedResource, no_default
 from pilothouse.apiserver.endpoints.options import metadata_fields_only, supported_fields
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.flowcontrol.estimate import ResourceStats
@@ -114,9 +114,9 @@ def _reset_fields(registry: RegistryStore, storage: object | None, subresource: 
 
 def _default(
     resource: Resource, kind: GroupVersionKind | None, conversion: Conversion | None
-) -> Callable[[Json], None] | None:
+) -> Callable[[Json], None]:
     if kind is not None:
-        return None
+        return no_default
     return conversion.default if conversion else resource.strategy.default
 
 

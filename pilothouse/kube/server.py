@@ -93,7 +93,7 @@ class KubeServer:
         legacy = provider.open(self.registries)
         CAPABILITIES.allow_privileged = config.allow_privileged
         self.admission = AdmissionChain(self._plugins(legacy, client))
-        installer = Installer(self.admission, config.generic.authorizer, config.generic.min_request_timeout)
+        installer = Installer(self.admission, config.generic.authorizer, config.generic.run_options)
         self._install_legacy_api(legacy, installer)
         self._install_apis(installer)
         if config.generic.flow_control is not None:

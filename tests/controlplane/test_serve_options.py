@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pilothouse.controlplane.flags.flagset import FlagError
 from pilothouse.controlplane.options.completion import CompletedOptions, InvalidOptions, complete
 from pilothouse.controlplane.options.options import Options, all_flags
 from pilothouse.controlplane.options.usage import usage_sections
+from pilothouse.machinery.flags.flagset import FlagError
 
 
 def completed(line: str) -> CompletedOptions:

@@ -15,6 +15,7 @@ from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.health import HealthCheck
 from pilothouse.apiserver.server.lifecycle import LifecycleSignals
 from pilothouse.apiserver.server.resource_config import ResourceConfig
+from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver
@@ -37,7 +38,7 @@ class GenericConfig:
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
     flow_control: FlowController | None = None
     """Who gets the seats; None where only their number is bounded."""
-    min_request_timeout: float = 1800.0
+    run_options: ServerRunOptions = field(default_factory=ServerRunOptions)
     admission_plugins: frozenset[str] = frozenset()
     """The names of those that may run."""
     services: ServiceResolver = field(default_factory=NoServices)

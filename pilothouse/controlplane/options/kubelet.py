@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import DURATION, INT, STRING, STRINGS
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.kube.core.pods.connect.kubelet_config import ADDRESS_TYPES, DEFAULT_PORT, KubeletConfig
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import DURATION, INT, STRING, STRINGS
 
 
 @dataclass(frozen=True)
