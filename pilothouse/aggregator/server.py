@@ -103,10 +103,10 @@ class Aggregator:
 
     async def _stop(self) -> None:
         self.config.proxy.transports.close()
-        await self._store.cacher.stop()
+        await self._store.stop()
 
     async def _start_informers(self, context: HookContext) -> None:
-        await self._store.cacher.start()
+        await self._store.start()
         context.spawn(self.api_services.run(), name="APIServices")
 
     async def _start_registration(self, context: HookContext) -> None:

@@ -98,8 +98,8 @@ class ExtensionsServer:
                 controller.queue.add(name)
 
     async def _start_informers(self, context: HookContext) -> None:
-        await self.definition_store.cacher.start()
-        await self.definition_store.cacher.wait_ready()
+        await self.definition_store.start()
+        await self.definition_store.wait_ready()
         context.spawn(self.definitions.run(), name="custom resource definitions")
 
     async def _start_controllers(self, context: HookContext) -> None:
@@ -112,7 +112,7 @@ class ExtensionsServer:
 
     async def _stop(self) -> None:
         await self.custom_resources.stop()
-        await self.definition_store.cacher.stop()
+        await self.definition_store.stop()
         await self.webhooks.close()
 
 

@@ -40,6 +40,19 @@ class Registries:
         self.opened.append(registry)
         return registry
 
+    async def start(self) -> None:
+        """Begins to fill the watch caches of all that are open."""
+        for registry in self.opened:
+            await registry.start()
+
+    async def wait_ready(self) -> None:
+        for registry in self.opened:
+            await registry.wait_ready()
+
+    async def stop(self) -> None:
+        for registry in self.opened:
+            await registry.stop()
+
     def stats(self, resource: GroupResource) -> ResourceStats | None:
         """How much a request for the resource has to do with; None for one that is not open here."""
         registry = self._by_resource.get(resource)
@@ -48,7 +61,7 @@ class Registries:
             if registry is None:
                 return None
             self._by_resource[resource] = registry
-        return ResourceStats(registry.cacher.objects, registry.cacher.watchers)
+        return ResourceStats(registry.known_count, registry.watcher_count)
 
 
 class RESTStorageProvider(Protocol):

@@ -155,17 +155,15 @@ class KubeServer:
 
     def _keep_caches(self) -> None:
         self.generic.add_post_start_hook("storage-readiness", self._fill_caches)
-        self.generic.add_drained(self._stop_caches)
+        self.generic.add_drained(self.registries.stop)
 
     async def _fill_caches(self, context: HookContext) -> None:
         """Requests that come before the caches are full wait for a moment or read the store. A resource whose objects
         can not be read does not keep the others from being served for ever."""
-        for registry in self.registries.opened:
-            await registry.cacher.start()
+        await self.registries.start()
         with suppress(TimeoutError):
             async with asyncio.timeout(_CACHES_FILL_WITHIN):
-                for registry in self.registries.opened:
-                    await registry.cacher.wait_ready()
+                await self.registries.wait_ready()
                 await self._follow_nodes(context)
 
     async def _follow_nodes(self, context: HookContext) -> None:
@@ -173,7 +171,3 @@ class KubeServer:
             from pilothouse.kube.node_authorizer.feed import NodeGraphFeed  # few servers have nodes
 
             await NodeGraphFeed(self.config.node_graph, self.registries).start(context)
-
-    async def _stop_caches(self) -> None:
-        for registry in self.registries.opened:
-            await registry.cacher.stop()

@@ -56,10 +56,7 @@ class LegacyRESTStorage:
         return None if found is None else found.parse()
 
     async def _known_namespace(self, name: str) -> StoredObject | None:
-        """As far as the cache knows; the store is asked about one that the cache does not have."""
-        registry = self.namespaces.registry
-        key = registry.keys.object("", name)
-        return await registry.cacher.get(key, not_older_than=0) or await registry.storage.get(key)
+        return await self.namespaces.registry.known_or_newest("", name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ async def test_a_change_does_not_overtake_the_list_that_is_being_told(
     monkeypatch.setattr(module, "asyncio", SimpleNamespace(Lock=asyncio.Lock, sleep=pause))
     store = await SqliteStore.open(tmp_path)
     registry = APIServiceStore(store, root="/registry")
-    await registry.cacher.start()
+    await registry.start()
     priorities: dict[str, int] = {}
 
     def put(obj: Json) -> None:
@@ -54,5 +54,5 @@ async def test_a_change_does_not_overtake_the_list_that_is_being_told(
     go_on.set()
     await asyncio.gather(filling, catching_up)
     assert priorities[name_of(services[-1])] == 9
-    await registry.cacher.stop()
+    await registry.stop()
     await store.close()

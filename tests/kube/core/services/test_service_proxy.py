@@ -35,7 +35,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
 async def store(registry: RegistryStore, name: str, **fields: Any) -> None:
     """Past all rules, so that endpoints can be on this machine."""
     obj = {"metadata": {"name": name, "namespace": "default", "uid": "u"}, **fields}
-    await registry.storage.create(registry.keys.object("default", name), obj, ttl=0, dry_run=False)
+    await registry.objects.create(registry.keys.object("default", name), obj, ttl=0, dry_run=False)
 
 
 async def serve(cluster: Cluster, *, ip: str = "10.1.1.1", port: int = 8080, target: Json | None = TARGET) -> None:

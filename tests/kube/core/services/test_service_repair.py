@@ -122,10 +122,10 @@ async def test_a_port_that_gets_its_service_in_time_is_no_leak(cluster: Cluster)
 
 async def test_a_repair_that_finds_nothing_writes_nothing(cluster: Cluster) -> None:
     await cluster.create("web", type="NodePort")
-    before = await cluster.services.registry.store.current_revision()
+    before = await cluster.store.current_revision()
     await NodePortRepair(cluster.services.registry, cluster.ports).run_once()
     await ip_repair(cluster, LATER).run_once()
-    assert await cluster.services.registry.store.current_revision() == before
+    assert await cluster.store.current_revision() == before
 
 
 @pytest.mark.parametrize(
