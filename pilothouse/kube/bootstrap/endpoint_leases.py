@@ -7,8 +7,9 @@ import orjson
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.interface import Store
 
-TTL = 15
-"""Seconds. Longer than the time between two renewals."""
+RENEW_EVERY = 10
+TTL = RENEW_EVERY + 5
+"""Seconds. A server that is late by less is still alive."""
 
 
 class EndpointLeases:
