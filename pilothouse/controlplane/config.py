@@ -28,7 +28,7 @@ from pilothouse.controlplane.options.completion import CompletedOptions, host_ad
 from pilothouse.controlplane.service_accounts import service_account_config
 from pilothouse.controlplane.services import build_service_resolver
 from pilothouse.controlplane.serving import client_cas
-from pilothouse.kube.admission.plugin_parts import AdmissionConfig
+from pilothouse.kube.admission.config import AdmissionConfig
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
 from pilothouse.kube.served import Registries
@@ -132,12 +132,9 @@ def _generic(parts: _Parts) -> GenericConfig:
 
 def _kube(parts: _Parts, generic: GenericConfig) -> KubeConfig:
     options = parts.options
-    first, _, last = options.misc.service_node_port_range.partition("-")
     return KubeConfig(
         generic=generic,
-        event_ttl=options.misc.event_ttl,
-        service_cluster_ip_ranges=tuple(part.strip() for part in options.misc.service_cluster_ip_range.split(",")),
-        service_node_ports=range(int(first), int(last) + 1),
+        service_network=options.misc.service_network,
         allow_privileged=options.misc.allow_privileged,
         kubelet=options.kubelet.config,
         address=parts.address,

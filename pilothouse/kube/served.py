@@ -14,6 +14,7 @@ from pilothouse.apiserver.flowcontrol.estimate import ResourceStats
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.kube.events.ttl import DEFAULT_TTL
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json
@@ -26,7 +27,7 @@ class Registries:
 
     store: Store
     root: str = "/registry"
-    event_ttl: int = 3600
+    event_ttl: int = DEFAULT_TTL
     """Seconds that events are kept."""
     opened: list[RegistryStore] = field(default_factory=list)
     _by_resource: dict[GroupResource, RegistryStore] = field(default_factory=dict)

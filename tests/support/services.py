@@ -14,9 +14,10 @@ from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext, PostStartEntry, run_post_start_hooks
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.services.portallocator.allocator import PortAllocator
 from pilothouse.kube.core.services.resource import SERVICES
-from pilothouse.kube.core.services.storage import ServiceNetwork, ServiceStorage
+from pilothouse.kube.core.services.storage import ServiceStorage
 from pilothouse.kube.networking.ip_addresses import IP_ADDRESSES
 from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS
 from pilothouse.kube.served import Registries

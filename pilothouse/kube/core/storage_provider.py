@@ -25,8 +25,9 @@ from pilothouse.kube.core.replicationcontrollers import (
     ReplicationControllerStatusStrategy,
 )
 from pilothouse.kube.core.secrets import SECRETS
+from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.services.proxy import PROXY_OPTIONS
-from pilothouse.kube.core.services.storage import ServiceNetwork, ServiceStorage
+from pilothouse.kube.core.services.storage import ServiceStorage
 from pilothouse.kube.scale import served_scale
 from pilothouse.kube.served import Registries, served
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig

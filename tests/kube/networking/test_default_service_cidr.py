@@ -6,7 +6,7 @@ from pathlib import Path
 
 from services import Cluster, service_cluster
 
-from pilothouse.kube.core.services.storage import ServiceNetwork
+from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.networking.default_service_cidr import DefaultServiceCIDR
 from pilothouse.machinery.objects import Json
 

@@ -16,7 +16,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.request_info import request_info
 from pilothouse.kube.core.services.locations import Location
-from pilothouse.kube.core.services.storage import ServiceNetwork
+from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.machinery.errors import BadRequest, NotFound, ServiceUnavailable
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json

@@ -8,6 +8,7 @@ from functools import cached_property
 from pilothouse.machinery.dataclass import dataclass
 
 DEFAULT_PORT = 10250
+DEFAULT_TIMEOUT = 5.0
 ADDRESS_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 
 
@@ -20,7 +21,7 @@ class KubeletConfig:
     certificate_authority: str = ""
     preferred_address_types: tuple[str, ...] = ADDRESS_TYPES
     port: int = DEFAULT_PORT
-    timeout: float = 5.0
+    timeout: float = DEFAULT_TIMEOUT
     """Seconds until a connection must stand."""
 
     @cached_property
