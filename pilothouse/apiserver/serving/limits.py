@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from pilothouse.machinery.dataclass import dataclass
+
+FIELD_OVERHEAD: Final = 32
+"""What HTTP/2 counts for a header field besides its bytes: RFC 7541, section 4.1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from typing import Final
 
 from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.serving.http1_framing import HEAD_END, BadHead, TooManyFields, check_codings
-from pilothouse.apiserver.serving.http2.hpack import FIELD_OVERHEAD
-from pilothouse.apiserver.serving.limits import Limits
+from pilothouse.apiserver.serving.limits import FIELD_OVERHEAD, Limits
 from pilothouse.machinery.dataclass import dataclass
 
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([!-~\x80-\xff]+) (HTTP/1\.[01])").fullmatch

@@ -17,12 +17,12 @@ from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.serving.http2 import huffman
 from pilothouse.apiserver.serving.http2.frames import ConnectionFailure, ErrorCode
 from pilothouse.apiserver.serving.http2.static_table import NAME_INDEX, STATIC_TABLE, STATUS_INDEX
+from pilothouse.apiserver.serving.limits import FIELD_OVERHEAD
 
 Field: TypeAlias = tuple[bytes, bytes]
 
 TABLE_SIZE: Final = 4096
 """The default of RFC 7541, and what we announce."""
-FIELD_OVERHEAD: Final = 32
 _RESIZES: Final = 2  # at the start of a block; RFC 7541, section 4.2
 _LONG: Final = 4096  # coded bytes of a string
 
