@@ -11,6 +11,7 @@ from pilothouse.apiserver.endpoints.groups import APIGroup, ServedResource, no_d
 from pilothouse.apiserver.endpoints.options import metadata_fields_only, supported_fields
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.flowcontrol.estimate import ResourceStats
+from pilothouse.apiserver.registry.keys import DEFAULT_ROOT
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Store
@@ -26,7 +27,7 @@ class Registries:
     """Opens the registry store of each resource, and remembers them so that they can be started and stopped."""
 
     store: Store
-    root: str = "/registry"
+    root: str = DEFAULT_ROOT
     event_ttl: int = DEFAULT_TTL
     """Seconds that events are kept."""
     opened: list[RegistryStore] = field(default_factory=list)

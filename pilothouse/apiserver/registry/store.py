@@ -19,6 +19,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import parse_resource_version, translated
 from pilothouse.apiserver.registry.hooks import NO_HOOKS, Hooks
 from pilothouse.apiserver.registry.interface import Deleted, ListResult, Result, Updated, UpdateRequest, Validate
+from pilothouse.apiserver.registry.keys import DEFAULT_ROOT
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.stored_resource import StoredResource
@@ -39,7 +40,7 @@ class RegistryStore(StoredResource):
         resource: Resource,
         store: Store,
         *,
-        root: str = "/registry",
+        root: str = DEFAULT_ROOT,
         empty: Callable[[], Json] = dict,
         on_read: Callable[[Json], None] | None = None,
     ) -> None:

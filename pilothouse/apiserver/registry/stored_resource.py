@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pilothouse.apiserver.registry.interface import Result
-from pilothouse.apiserver.registry.keys import Keys
+from pilothouse.apiserver.registry.keys import DEFAULT_ROOT, Keys
 from pilothouse.apiserver.registry.object_store import ObjectStore
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
@@ -33,7 +33,7 @@ class StoredResource:
         resource: Resource,
         store: Store,
         *,
-        root: str = "/registry",
+        root: str = DEFAULT_ROOT,
         empty: Callable[[], Json] = dict,
         on_read: Callable[[Json], None] | None = None,
     ) -> None:

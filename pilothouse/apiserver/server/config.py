@@ -11,6 +11,7 @@ from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.registry.keys import DEFAULT_ROOT
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.health import HealthCheck
 from pilothouse.apiserver.server.lifecycle import LifecycleSignals
@@ -25,7 +26,7 @@ from pilothouse.machinery.dataclass import dataclass
 @dataclass(frozen=True, slots=True)
 class GenericConfig:
     store: Store
-    key_prefix: str = "/registry"
+    key_prefix: str = DEFAULT_ROOT
     lifecycle: LifecycleSignals = field(default_factory=LifecycleSignals)
     health_checks: tuple[HealthCheck, ...] = ()
     resources: ResourceConfig = field(default_factory=ResourceConfig)
