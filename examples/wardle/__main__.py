@@ -85,11 +85,11 @@ def wardle(config: GenericConfig) -> GenericAPIServer:
     server.openapi.remove(f"apis/{GROUP_VERSION}")
 
     async def fill_cache(context: HookContext) -> None:
-        await registry.cacher.start()
-        await registry.cacher.wait_ready()
+        await registry.start()
+        await registry.wait_ready()
 
     server.add_post_start_hook("fill-cache", fill_cache)
-    server.add_drained(registry.cacher.stop)
+    server.add_drained(registry.stop)
     return server
 
 

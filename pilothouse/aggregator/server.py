@@ -73,12 +73,12 @@ class Aggregator:
         self.aggregation.add_openapi_hooks(self.generic)
         self.generic.add_drained(self._stop)
 
-    def prepare_run(self, *, livez_grace_period: float = 0.0) -> PreparedAPIServer:
-        return self.generic.prepare_run(livez_grace_period=livez_grace_period)
+    def prepare_run(self) -> PreparedAPIServer:
+        return self.generic.prepare_run(livez_grace_period=self.config.generic.run_options.livez_grace_period)
 
     def _install_api(self) -> None:
         generic, group = self.config.generic, self._store.api_group()
-        installer = Installer(self.config.admission, generic.authorizer, generic.min_request_timeout)
+        installer = Installer(self.config.admission, generic.authorizer, generic.run_options)
         install_api_group(self.generic, group, installer)
         self.generic.discovery.put(GroupDocuments.of(group))
         plain = apis_handler(self.api_services)
@@ -103,10 +103,10 @@ class Aggregator:
 
     async def _stop(self) -> None:
         self.config.proxy.transports.close()
-        await self._store.cacher.stop()
+        await self._store.stop()
 
     async def _start_informers(self, context: HookContext) -> None:
-        await self._store.cacher.start()
+        await self._store.start()
         context.spawn(self.api_services.run(), name="APIServices")
 
     async def _start_registration(self, context: HookContext) -> None:

@@ -14,6 +14,9 @@ from typing import Final
 from pilothouse.apiserver.http import Headers
 from pilothouse.machinery.gofmt import quote
 
+FIELD_OVERHEAD: Final = 32
+"""What HTTP/2 counts for a header field besides its bytes: RFC 7541, section 4.1."""
+
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
 _TARGET = re.compile(rb"[!-~\x80-\xff]+").fullmatch
 _IN_VALUES: Final = bytes(byte for byte in range(256) if byte == 0x09 or (byte >= 0x20 and byte != 0x7F))

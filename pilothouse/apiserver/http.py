@@ -1,4 +1,6 @@
-"""What flows through the house: a Request in, a Response out. ASGI is translated at the edge (serving/asgi.py) only.
+"""What flows through the house: a Request in, a Response out.
+
+The protocols in serving/ make the one from bytes and write the other; serving/asgi.py does it for calls by ASGI.
 
 A handler is `async (Request) -> Response`; a filter is a function from handler to handler;
 a delegation target is a handler.

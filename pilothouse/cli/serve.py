@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pilothouse.controlplane.flags.flagset import FlagError
 from pilothouse.controlplane.options.completion import CompletedOptions, InvalidOptions, complete
 from pilothouse.controlplane.options.options import Options
+from pilothouse.machinery.flags.flagset import FlagError
 
 if TYPE_CHECKING:
     from pilothouse.controlplane.run import Ready

@@ -47,5 +47,5 @@ def _proxy(config: Config) -> ProxyConfig:
         config.generic.services,
         Transports(ProxyClientCertificate(config.proxy_client)),
         reject_redirects=config.options.aggregator.reject_forwarding_redirect,
-        request_timeout=config.chain.request_timeout,
+        run_options=config.generic.run_options,
     )

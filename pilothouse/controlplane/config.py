@@ -28,7 +28,7 @@ from pilothouse.controlplane.options.completion import CompletedOptions, host_ad
 from pilothouse.controlplane.service_accounts import service_account_config
 from pilothouse.controlplane.services import build_service_resolver
 from pilothouse.controlplane.serving import client_cas
-from pilothouse.kube.admission.plugin_parts import AdmissionConfig
+from pilothouse.kube.admission.config import AdmissionConfig
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
 from pilothouse.kube.served import Registries
@@ -124,7 +124,7 @@ def _generic(parts: _Parts) -> GenericConfig:
         api_audiences=parts.service_accounts.audiences,
         flow_control=_flow_controller(options),
         authorizer=parts.authorization.authorizer,
-        min_request_timeout=float(options.generic.min_request_timeout),
+        run_options=options.generic,
         admission_plugins=options.admission.enabled,
         services=parts.services,
     )
@@ -132,12 +132,9 @@ def _generic(parts: _Parts) -> GenericConfig:
 
 def _kube(parts: _Parts, generic: GenericConfig) -> KubeConfig:
     options = parts.options
-    first, _, last = options.misc.service_node_port_range.partition("-")
     return KubeConfig(
         generic=generic,
-        event_ttl=options.misc.event_ttl,
-        service_cluster_ip_ranges=tuple(part.strip() for part in options.misc.service_cluster_ip_range.split(",")),
-        service_node_ports=range(int(first), int(last) + 1),
+        service_network=options.misc.service_network,
         allow_privileged=options.misc.allow_privileged,
         kubelet=options.kubelet.config,
         address=parts.address,
@@ -182,22 +179,18 @@ def _flow_control(parts: _Parts, generic: GenericConfig) -> FlowControl | None:
     """As upstream, nobody waits longer for a turn than a quarter of what a request may take."""
     if generic.flow_control is None:
         return None
-    return FlowControl(generic.flow_control, parts.registries.stats, parts.options.generic.request_timeout / 4)
+    return FlowControl(generic.flow_control, parts.registries.stats, generic.run_options.request_timeout / 4)
 
 
 def _chain(parts: _Parts, generic: GenericConfig) -> ChainConfig:
-    options = parts.options
-    send_retry_after = options.generic.shutdown_send_retry_after
+    send_retry_after = generic.run_options.shutdown_send_retry_after
     return ChainConfig(
         authenticator=generic.authenticator,
         authorizer=generic.authorizer,
         anonymous=parts.authentication.anonymous.enabled,
         anonymous_paths=frozenset(parts.authentication.anonymous.paths),
-        request_timeout=options.generic.request_timeout,
-        max_requests_inflight=options.generic.max_requests_inflight,
-        max_mutating_requests_inflight=options.generic.max_mutating_requests_inflight,
+        run_options=generic.run_options,
         front_proxy=tuple({STANDARD, parts.front_proxy.headers}),
-        cors_origins=options.generic.cors_allowed_origins,
         flow_control=_flow_control(parts, generic),
         is_terminating=lambda: send_retry_after and generic.lifecycle.not_accepting_new_request.signaled,
     )

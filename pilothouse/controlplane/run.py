@@ -91,13 +91,10 @@ class Process:
 
     async def run(self, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
         """Raises StartFailed, HookFailed."""
-        options = self._options.generic
         config = RunConfig(
             serving=self._ports,
             drain=self._drain,
-            request_timeout=options.request_timeout,
-            shutdown_delay=options.shutdown_delay_duration,
-            send_retry_after=options.shutdown_send_retry_after,
+            run_options=self._options.generic,
             background={"certificates": self._renew_certificates, **self._background},
         )
         await Runner(self._prepared, config).run(stop, ready=lambda: ready(self._announce()))
@@ -130,5 +127,4 @@ class Process:
 
 
 def prepare(config: Config) -> PreparedAPIServer:
-    aggregator = create_server_chain(config)
-    return aggregator.prepare_run(livez_grace_period=config.options.generic.livez_grace_period)
+    return create_server_chain(config).prepare_run()

@@ -46,7 +46,7 @@ class ExtensionsServer:
         self.crd_api_enabled = config.resources.resource_enabled(GROUP_VERSION.resource("customresourcedefinitions"))
         """When it is not, this server serves nothing, and nobody hears of definitions."""
         if self.crd_api_enabled:
-            self._install(Installer(self.admission, config.authorizer, config.min_request_timeout))
+            self._install(Installer(self.admission, config.authorizer, config.run_options))
 
     def _install(self, installer: Installer) -> None:
         self.definitions.listen(self._changed)
@@ -98,8 +98,8 @@ class ExtensionsServer:
                 controller.queue.add(name)
 
     async def _start_informers(self, context: HookContext) -> None:
-        await self.definition_store.cacher.start()
-        await self.definition_store.cacher.wait_ready()
+        await self.definition_store.start()
+        await self.definition_store.wait_ready()
         context.spawn(self.definitions.run(), name="custom resource definitions")
 
     async def _start_controllers(self, context: HookContext) -> None:
@@ -112,7 +112,7 @@ class ExtensionsServer:
 
     async def _stop(self) -> None:
         await self.custom_resources.stop()
-        await self.definition_store.cacher.stop()
+        await self.definition_store.stop()
         await self.webhooks.close()
 
 

@@ -7,13 +7,15 @@ from dataclasses import field
 from typing import Protocol
 
 from pilothouse.apiserver.endpoints.deprecation import Deprecation
-from pilothouse.apiserver.endpoints.groups import APIGroup, ServedResource
+from pilothouse.apiserver.endpoints.groups import APIGroup, ServedResource, no_default
 from pilothouse.apiserver.endpoints.options import metadata_fields_only, supported_fields
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.flowcontrol.estimate import ResourceStats
+from pilothouse.apiserver.registry.keys import DEFAULT_ROOT
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.kube.events.ttl import DEFAULT_TTL
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json
@@ -25,8 +27,8 @@ class Registries:
     """Opens the registry store of each resource, and remembers them so that they can be started and stopped."""
 
     store: Store
-    root: str = "/registry"
-    event_ttl: int = 3600
+    root: str = DEFAULT_ROOT
+    event_ttl: int = DEFAULT_TTL
     """Seconds that events are kept."""
     opened: list[RegistryStore] = field(default_factory=list)
     _by_resource: dict[GroupResource, RegistryStore] = field(default_factory=dict)
@@ -40,6 +42,19 @@ class Registries:
         self.opened.append(registry)
         return registry
 
+    async def start(self) -> None:
+        """Begins to fill the watch caches of all that are open."""
+        for registry in self.opened:
+            await registry.start()
+
+    async def wait_ready(self) -> None:
+        for registry in self.opened:
+            await registry.wait_ready()
+
+    async def stop(self) -> None:
+        for registry in self.opened:
+            await registry.stop()
+
     def stats(self, resource: GroupResource) -> ResourceStats | None:
         """How much a request for the resource has to do with; None for one that is not open here."""
         registry = self._by_resource.get(resource)
@@ -48,7 +63,7 @@ class Registries:
             if registry is None:
                 return None
             self._by_resource[resource] = registry
-        return ResourceStats(registry.cacher.objects, registry.cacher.watchers)
+        return ResourceStats(registry.known_count, registry.watcher_count)
 
 
 class RESTStorageProvider(Protocol):
@@ -114,9 +129,9 @@ def _reset_fields(registry: RegistryStore, storage: object | None, subresource: 
 
 def _default(
     resource: Resource, kind: GroupVersionKind | None, conversion: Conversion | None
-) -> Callable[[Json], None] | None:
+) -> Callable[[Json], None]:
     if kind is not None:
-        return None
+        return no_default
     return conversion.default if conversion else resource.strategy.default
 
 

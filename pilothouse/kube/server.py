@@ -22,7 +22,8 @@ from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.apiserver.webhook.credentials import anonymous
 from pilothouse.client.rest.client import Client
-from pilothouse.kube.admission.plugin_parts import AdmissionConfig, PluginParts
+from pilothouse.kube.admission.config import AdmissionConfig
+from pilothouse.kube.admission.plugin_parts import PluginParts
 from pilothouse.kube.admission.plugins import admission_plugins
 from pilothouse.kube.bootstrap.address import PublicAddress, kubernetes_service_ip
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
@@ -30,7 +31,7 @@ from pilothouse.kube.bootstrap.install import Bootstrap
 from pilothouse.kube.capabilities import CAPABILITIES
 from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
 from pilothouse.kube.core.pods.storage import PodConnections
-from pilothouse.kube.core.services.storage import ServiceNetwork
+from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTStorageProvider
 from pilothouse.kube.enabled import only_enabled
 from pilothouse.kube.rbac.authorizer.policy import Policy
@@ -51,9 +52,7 @@ class KubeConfig:
     """What only the built-in groups need to know."""
 
     generic: GenericConfig
-    event_ttl: float = 3600.0
-    service_cluster_ip_ranges: tuple[str, ...] = ("10.0.0.0/24",)
-    service_node_ports: range = range(30000, 32768)
+    service_network: ServiceNetwork = field(default_factory=ServiceNetwork)
     allow_privileged: bool = False
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     address: PublicAddress = field(default_factory=lambda: PublicAddress("127.0.0.1", 6443))
@@ -76,8 +75,7 @@ class KubeConfig:
         return str(self.address) if not host else host if ":" in host else f"{host}:{self.address.port}"
 
     def open_registries(self) -> Registries:
-        generic = self.generic
-        return self.registries or Registries(generic.store, root=generic.key_prefix, event_ttl=int(self.event_ttl))
+        return self.registries or Registries(self.generic.store, root=self.generic.key_prefix)
 
 
 class KubeServer:
@@ -89,11 +87,11 @@ class KubeServer:
         self.generic = config.generic.new_server("kube-apiserver", delegate)
         self.registries = config.open_registries()
         connections = PodConnections(config.generic.authorizer, config.kubelet)
-        provider = LegacyRESTStorageProvider(self._service_network, connections, config.service_accounts)
+        provider = LegacyRESTStorageProvider(config.service_network, connections, config.service_accounts)
         legacy = provider.open(self.registries)
         CAPABILITIES.allow_privileged = config.allow_privileged
         self.admission = AdmissionChain(self._plugins(legacy, client))
-        installer = Installer(self.admission, config.generic.authorizer, config.generic.min_request_timeout)
+        installer = Installer(self.admission, config.generic.authorizer, config.generic.run_options)
         self._install_legacy_api(legacy, installer)
         self._install_apis(installer)
         if config.generic.flow_control is not None:
@@ -122,16 +120,12 @@ class KubeServer:
         )
         return admission_plugins(parts, generic.admission_plugins)
 
-    @property
-    def _service_network(self) -> ServiceNetwork:
-        return ServiceNetwork(self.config.service_cluster_ip_ranges, self.config.service_node_ports)
-
     def _bootstrap(self, legacy: LegacyRESTStorage) -> Bootstrap:
         return Bootstrap(
             self.registries,
             legacy.services,
             address=self.config.address,
-            cluster_ip=kubernetes_service_ip(self.config.service_cluster_ip_ranges[0]),
+            cluster_ip=kubernetes_service_ip(self.config.service_network.cluster_ip_ranges[0]),
             trust=self.config.trust,
         )
 
@@ -155,17 +149,15 @@ class KubeServer:
 
     def _keep_caches(self) -> None:
         self.generic.add_post_start_hook("storage-readiness", self._fill_caches)
-        self.generic.add_drained(self._stop_caches)
+        self.generic.add_drained(self.registries.stop)
 
     async def _fill_caches(self, context: HookContext) -> None:
         """Requests that come before the caches are full wait for a moment or read the store. A resource whose objects
         can not be read does not keep the others from being served for ever."""
-        for registry in self.registries.opened:
-            await registry.cacher.start()
+        await self.registries.start()
         with suppress(TimeoutError):
             async with asyncio.timeout(_CACHES_FILL_WITHIN):
-                for registry in self.registries.opened:
-                    await registry.cacher.wait_ready()
+                await self.registries.wait_ready()
                 await self._follow_nodes(context)
 
     async def _follow_nodes(self, context: HookContext) -> None:
@@ -173,7 +165,3 @@ class KubeServer:
             from pilothouse.kube.node_authorizer.feed import NodeGraphFeed  # few servers have nodes
 
             await NodeGraphFeed(self.config.node_graph, self.registries).start(context)
-
-    async def _stop_caches(self) -> None:
-        for registry in self.registries.opened:
-            await registry.cacher.stop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.registry.deletion import FOREGROUND, ORPHAN
+from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.machinery.field import Errors, Path, invalid, root
 from pilothouse.machinery.objects import Json, metadata

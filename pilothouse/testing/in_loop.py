@@ -62,9 +62,9 @@ async def in_this_loop(home: Home) -> AsyncIterator[Place]:
 
 
 def _options(arguments: Sequence[str]) -> CompletedOptions:
-    from pilothouse.controlplane.flags.flagset import FlagError
     from pilothouse.controlplane.options.completion import InvalidOptions, complete
     from pilothouse.controlplane.options.options import Options
+    from pilothouse.machinery.flags.flagset import FlagError
 
     try:
         return complete(Options.parse(arguments)).validate()

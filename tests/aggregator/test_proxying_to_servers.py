@@ -24,6 +24,7 @@ from pilothouse.apiserver.filters.timeout import with_timeout
 from pilothouse.apiserver.http import Handler, Request, Response, text
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade
+from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.serving.client_certificate import client_certificate
 from pilothouse.apiserver.serving.server import Endpoint, Server
 from pilothouse.apiserver.serving.upgrade import raw_connection
@@ -83,7 +84,10 @@ class Setting:
             self.seen, self.pki, names=names, client_ca=self.proxies.ca_file, protocols=self.protocols
         ) as server:
             services = FixedServices(server.port)
-            proxy = ProxyHandler(_nobody, ProxyConfig(services, Transports(certificate), True, request_timeout))
+            proxy = ProxyHandler(
+                _nobody,
+                ProxyConfig(services, Transports(certificate), True, ServerRunOptions(request_timeout=request_timeout)),
+            )
             proxy.update(api_service(**spec))
             front = Server(_front(proxy, request_timeout), [Endpoint("127.0.0.1", 0)])
             await front.start()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pilothouse.controlplane.flags.flagset import FlagError
 from pilothouse.controlplane.options.completion import CompletedOptions, InvalidOptions, complete
 from pilothouse.controlplane.options.options import Options, all_flags
 from pilothouse.controlplane.options.usage import usage_sections
+from pilothouse.machinery.flags.flagset import FlagError
 
 
 def completed(line: str) -> CompletedOptions:
@@ -82,6 +82,7 @@ PROBLEMS = [
     ("--tls-cert-file=/no --tls-private-key-file=/etc/passwd", "--tls-cert-file: no such file: /no"),
     ("--tls-cert-file=/etc/passwd", "--tls-cert-file and --tls-private-key-file must be specified together"),
     ("--tls-min-version=SSL3", 'unknown tls version "SSL3"'),
+    ("--tls-cipher-suites=TLS_AES_128_GCM_SHA256,TLS_NONE", "Cipher suite TLS_NONE not supported or doesn't exist"),
     ("--tls-sni-cert-key=a", '--tls-sni-cert-key "a": expected comma separated certificate and key file paths'),
     ("--cors-allowed-origins=example.com", "regular expression does not pin to start/end of host"),
     ("--cors-allowed-origins=^(x$", "--cors-allowed-origins has an invalid regular expression"),

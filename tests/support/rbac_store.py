@@ -56,13 +56,13 @@ class RBACStore:
 async def rbac_store(folder: Path) -> AsyncIterator[RBACStore]:
     opened = RBACStore(store := await SqliteStore.open(folder / "store"), Registries(store))
     for registry in (*opened.roles, *opened.bindings):
-        await registry.cacher.start()
+        await registry.start()
     try:
         yield opened
     finally:
         await opened.context.stop()
         for registry in opened.registries.opened:
-            await registry.cacher.stop()
+            await registry.stop()
         await store.close()
 
 

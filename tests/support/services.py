@@ -12,10 +12,12 @@ from rules import decoded
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext, PostStartEntry, run_post_start_hooks
+from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.services.portallocator.allocator import PortAllocator
 from pilothouse.kube.core.services.resource import SERVICES
-from pilothouse.kube.core.services.storage import ServiceNetwork, ServiceStorage
+from pilothouse.kube.core.services.storage import ServiceStorage
 from pilothouse.kube.networking.ip_addresses import IP_ADDRESSES
 from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS
 from pilothouse.kube.served import Registries
@@ -29,6 +31,7 @@ class Cluster:
     addresses: OwnAccess
     cidrs: OwnAccess
     ports: PortAllocator
+    store: Store
 
     async def create(self, name: str, **spec: Any) -> Json:
         await self.services.create(new_service(name, **spec))
@@ -54,8 +57,7 @@ async def service_cluster(folder: Path, network: ServiceNetwork) -> AsyncIterato
     store = await SqliteStore.open(folder)
     registries = Registries(store)
     storage = ServiceStorage.open(registries, network)
-    for registry in registries.opened:
-        await registry.cacher.start()
+    await registries.start()
     context = HookContext()
     hooks = [PostStartEntry(name, hook) for name, hook in storage.post_start_hooks.items()]
     await run_post_start_hooks(hooks, context)
@@ -63,8 +65,7 @@ async def service_cluster(folder: Path, network: ServiceNetwork) -> AsyncIterato
         yield _cluster(storage, registries, network)
     finally:
         await context.stop()
-        for registry in registries.opened:
-            await registry.cacher.stop()
+        await registries.stop()
         await store.close()
 
 
@@ -75,4 +76,5 @@ def _cluster(storage: ServiceStorage, registries: Registries, network: ServiceNe
         addresses=OwnAccess(registries.open(IP_ADDRESSES)),
         cidrs=OwnAccess(registries.open(SERVICE_CIDRS)),
         ports=PortAllocator(registries.store, network.node_ports),
+        store=registries.store,
     )

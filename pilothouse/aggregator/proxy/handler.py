@@ -17,6 +17,7 @@ from pilothouse.apiserver.http import Handler, Request, Response, text
 from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, BackendFailed
 from pilothouse.apiserver.outbound.targets import Target, escaped_path
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade, is_upgrade
+from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver, ServiceUnresolved
 from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.dataclass import dataclass
@@ -36,7 +37,7 @@ class ProxyConfig:
     services: ServiceResolver = field(default_factory=NoServices)
     transports: Transports = field(default_factory=Transports)
     reject_redirects: bool = True
-    request_timeout: float = 60.0
+    run_options: ServerRunOptions = field(default_factory=ServerRunOptions)
 
 
 class ProxyHandler:
@@ -111,7 +112,7 @@ class _Remote:
         pool = await self.transport.pool()
         deadline = None
         if not is_long_running(request.info):
-            deadline = asyncio.get_running_loop().time() + self.config.request_timeout
+            deadline = asyncio.get_running_loop().time() + self.config.run_options.request_timeout
         forwarding = Forwarding(request, target, pool, deadline)
         if not _is_discovery(request):
             return self._checked(await forwarding.run())

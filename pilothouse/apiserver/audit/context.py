@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 import orjson
 
 from pilothouse.apiserver.audit.policy import Decision, Level
-from pilothouse.apiserver.audit.truncation import marked_truncated
+from pilothouse.apiserver.audit.truncation import MAX_BATCH, marked_truncated
 from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import now_micro
@@ -22,7 +22,7 @@ from pilothouse.machinery.times import now_micro
 _log = logging.getLogger(__name__)
 
 _OBJECT_KEYS = ("uid", "resourceVersion")
-LARGEST_RESPONSE: Final = 10 * 1024 * 1024
+LARGEST_RESPONSE: Final = MAX_BATCH
 """Bytes of an answer that is still logged: as many as a truncated batch may have."""
 
 

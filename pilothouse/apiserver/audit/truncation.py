@@ -12,6 +12,9 @@ from pilothouse.machinery.objects import Json
 _OBJECTS = ("requestObject", "responseObject")
 _TRUNCATED = "audit.k8s.io/truncated"
 
+MAX_EVENT, MAX_BATCH = 100 * 1024, 10 * 1024 * 1024
+"""Bytes, unless the flags say otherwise."""
+
 
 def truncated(event: Json) -> Json:
     """The event without its objects, which says that it had some."""
@@ -24,8 +27,8 @@ def marked_truncated(event: Json) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    max_event: int = 100 * 1024
-    max_batch: int = 10 * 1024 * 1024
+    max_event: int = MAX_EVENT
+    max_batch: int = MAX_BATCH
 
     def batches(self, events: list[Json]) -> Iterator[list[Json]]:
         """The events in batches of bounded size."""

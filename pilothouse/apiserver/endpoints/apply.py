@@ -28,13 +28,13 @@ class ApplyMechanism:
         """Raises StatusError: Conflict with a cause for each field that somebody else owns, unless forced."""
         manager, force = self.options.field_manager, self.options.force
         obj = self.scope.field_manager.apply(existing, self.patch, manager, force=force)
-        self.scope.default(obj)
+        self.scope.served.default(obj)
         self._judge()
         if existing is None and uid_of(obj):
             info = self.request.info
             why = f"uid mismatch: the provided object specified uid {uid_of(obj)}, and no existing object was found"
             raise Conflict.of(info.group_resource, info.name, why)
-        return self.scope.stored(obj)
+        return self.scope.to_stored(obj)
 
     def _judge(self) -> None:
         """Keys that stand in the configuration twice."""

@@ -11,10 +11,12 @@ from pilothouse.apiserver.http import Request
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 
+_MAX_BODY = 3 * 1024 * 1024
 
-async def read_body(request: Request, scope: RequestScope) -> bytes:
+
+async def read_body(request: Request) -> bytes:
     """The whole body, which makes the request as heavy as it is. Raises RequestEntityTooLarge."""
-    body = await request.read_body(scope.max_body)
+    body = await request.read_body(_MAX_BODY)
     request.weight.at_least(len(body))
     return body
 
@@ -23,19 +25,19 @@ def decode_object_body(
     request: Request, scope: RequestScope, serializer: Serializer, body: bytes, field_validation: str
 ) -> Json:
     """The object in the stored form, with defaults. Fields that nobody knows are refused, warned about or ignored."""
-    decoded = scope.decoder.decode(serializer, body, strict=field_validation == "Strict")
+    decoded = scope.served.decoder.decode(serializer, body, strict=field_validation == "Strict")
     if field_validation == "Warn":
         request.warnings.extend(decoded.strict_errors)
-    if decoded.kind.group_version != scope.view.kind.group_version:
+    if decoded.kind.group_version != scope.served.view.kind.group_version:
         raise BadRequest(
             f"the API version in the data ({decoded.kind.group_version}) does not match the expected API version "
-            f"({scope.view.kind.group_version})"
+            f"({scope.served.view.kind.group_version})"
         )
     metadata(decoded.obj)
-    scope.default(decoded.obj)
+    scope.served.default(decoded.obj)
     if request.audit is not None:
         request.audit.log_request_object(decoded.obj)
-    return scope.stored(decoded.obj)
+    return scope.to_stored(decoded.obj)
 
 
 def decode_delete_options(request: Request, scope: RequestScope, body: bytes) -> Json:

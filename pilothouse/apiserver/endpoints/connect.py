@@ -29,7 +29,7 @@ def connect_handler(storage: Connecter, scope: RequestScope) -> Handler:
 
 async def _admit(request: Request, scope: RequestScope) -> None:
     """The object of a CONNECT are its options."""
-    kind = scope.view.kind
+    kind = scope.served.view.kind
     options = options_of(request, kind)
     before = deepcopy(options)
     attributes = scope.attributes(request, Operation.CONNECT, name=request.info.name, obj=options)

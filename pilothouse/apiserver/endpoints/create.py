@@ -29,9 +29,9 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
     keeps_system_fields: bool = getattr(storage, "keeps_system_fields", False)
 
     async def create(request: Request) -> Response:
-        output = negotiate_output(request, scope.serializers)
-        serializer = negotiate_input(request, scope.serializers)
-        body = await read_body(request, scope)
+        output = negotiate_output(request, scope.served.serializers)
+        serializer = negotiate_input(request, scope.served.serializers)
+        body = await read_body(request)
         options = create_options(request)
         obj = await request.weight.carry(_read, request, serializer, body, options)
         result = await _admit_and_store(request, obj, options)
@@ -41,7 +41,7 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
         obj = decode_object_body(request, scope, serializer, body, options.field_validation)
         if not keeps_system_fields:
             wipe_system_fields(obj)
-        ensure_namespace(obj, request.info.namespace if scope.namespaced else "")
+        ensure_namespace(obj, request.info.namespace if scope.served.namespaced else "")
         dedup_owner_references(obj, request.warnings.append)
         manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
         scope.field_manager.update(None, obj, manager)

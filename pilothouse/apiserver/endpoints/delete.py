@@ -18,7 +18,7 @@ from pilothouse.machinery.objects import Json
 
 def delete_handler(storage: GracefulDeleter, scope: RequestScope) -> Handler:
     async def delete(request: Request) -> Response:
-        output = negotiate_output(request, scope.serializers)
+        output = negotiate_output(request, scope.served.serializers)
         options = await _options(request, scope)
         validate = _validator(request, scope, options)
         deleted = await storage.delete(scope.context(request), request.info.name, options=options, validate=validate)
@@ -31,7 +31,7 @@ def delete_handler(storage: GracefulDeleter, scope: RequestScope) -> Handler:
 
 def delete_collection_handler(storage: CollectionDeleter, scope: RequestScope) -> Handler:
     async def delete_collection(request: Request) -> Response:
-        output = negotiate_output(request, scope.serializers)
+        output = negotiate_output(request, scope.served.serializers)
         selection = replace(list_options(request, scope), watch=False)
         options = await _options(request, scope)
         validate = _validator(request, scope, options)
@@ -44,7 +44,7 @@ def delete_collection_handler(storage: CollectionDeleter, scope: RequestScope) -
 
 
 async def _options(request: Request, scope: RequestScope) -> DeleteOptions:
-    body = await read_body(request, scope)
+    body = await read_body(request)
     return await request.weight.carry(delete_options, request, scope, body)
 
 

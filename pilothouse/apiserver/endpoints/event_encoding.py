@@ -30,7 +30,7 @@ class EventEncoder(Protocol):
 
 def event_encoder(request: Request, scope: RequestScope, output: Output) -> EventEncoder:
     if output.convert is None:
-        return _Whole(scope.view, output.serializer)
+        return _Whole(scope.served.view, output.serializer)
     if output.convert.kind == "Table":
         return _Tables(request, scope, output.convert, output.serializer)
     return _Metadata(request, scope, output.convert, output.serializer)
@@ -78,13 +78,13 @@ class _Metadata:
 
     @property
     def _form(self) -> Hashable:
-        return (self.serializer.media_type, self.scope.view.kind, self.target)
+        return (self.serializer.media_type, self.scope.served.view.kind, self.target)
 
     def _make(self, event: WatchEvent) -> bytes:
         try:
             obj = transform.single(self.request, self.scope, self.target, event.object)
         except NotAcceptable:
-            obj = self.scope.view.object(event.object)
+            obj = self.scope.served.view.object(event.object)
         return self.serializer.event(event.type, self.serializer.encode(obj))
 
 
@@ -105,7 +105,7 @@ class _Tables:
         return event.size
 
     def __call__(self, event: WatchEvent) -> bytes:
-        obj = self.scope.view.object(event.object)
+        obj = self.scope.served.view.object(event.object)
         revision = {"resourceVersion": metadata(obj)["resourceVersion"]}
         headers, self.headers = self.headers, False
         table = transform.table(self.scope, self.target, revision, headers=headers)

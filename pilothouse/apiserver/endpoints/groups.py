@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
 from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.patch_types import ALL_PATCHES
+from pilothouse.apiserver.endpoints.serializers.interface import View
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers
 from pilothouse.apiserver.registry.resource import Names
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS, Column
@@ -17,6 +19,10 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors import fields
+
+
+def no_default(obj: Json) -> None:
+    """A kind without defaults."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +40,15 @@ class ServedResource:
     """The version its objects are stored at; empty where nothing is stored."""
     storage_path: str = ""
     """Where its objects are stored, which tells that those of another group or version are the same; may be empty."""
-    default: Callable[[Json], None] | None = None
+    default: Callable[[Json], None] = no_default
     to_stored: Callable[[Json], Json] | None = None
+    """From this version to the stored form; None where they are the same."""
     from_stored: Callable[[Json], Json] | None = None
     convert_field: fields.Transform | None = None
+    """Refuses field labels that the kind does not have."""
     columns: Sequence[Column] = DEFAULT_COLUMNS
     row_order: Callable[[Json], Any] | None = None
+    """What the rows of a list's table are sorted by, if not the order of the objects."""
     serializers: Serializers = BUILT_IN
     patch_types: tuple[str, ...] = ALL_PATCHES
     typed_items: bool = False
@@ -48,6 +57,10 @@ class ServedResource:
     """Paths that writes through this endpoint never own."""
     returns_deleted_object: bool = False
     """DELETE answers the object that was deleted instead of a Status."""
+
+    @cached_property
+    def view(self) -> View:
+        return View(self.kind, self.names.list_kind, self.from_stored, self.typed_items)
 
     @property
     def warning(self) -> str:

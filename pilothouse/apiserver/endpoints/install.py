@@ -28,8 +28,7 @@ from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource
 from pilothouse.apiserver.endpoints.list import list_handler, watch_handler
 from pilothouse.apiserver.endpoints.patch import patch_handler
 from pilothouse.apiserver.endpoints.routes import Methods, ResourceRoutes, VersionRoutes
-from pilothouse.apiserver.endpoints.scope import RequestScope, no_default
-from pilothouse.apiserver.endpoints.serializers.interface import View
+from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.update import update_handler
 from pilothouse.apiserver.registry.interface import (
     CollectionDeleter,
@@ -44,6 +43,7 @@ from pilothouse.apiserver.registry.interface import (
     Watcher,
 )
 from pilothouse.apiserver.request_info import verb_of
+from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.machinery.apply.fieldset import of_fields
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
@@ -69,7 +69,7 @@ class Installer:
 
     admission: AdmissionChain
     authorizer: Authorizer
-    min_request_timeout: float = 1800.0
+    run_options: ServerRunOptions = field(default_factory=ServerRunOptions)
     equivalents: EquivalentResources = field(default_factory=EquivalentResources)
     """All that was installed or registered here."""
 
@@ -102,39 +102,27 @@ class Installer:
             item=with_warning(_item_methods(storage, scope), served.warning),
             everywhere=_only(collection, _LIST, _WATCH),
             watched=_only(collection, _WATCH) if Watcher in can else {},
-            patch_types=scope.patch_types if Patcher in can else (),
+            patch_types=served.patch_types if Patcher in can else (),
             subpaths=Connecter in can,
         )
 
     def _scope(self, version: APIVersion, served: ServedResource, manager: FieldManager) -> RequestScope:
         return RequestScope(
+            served=served,
             resource=version.group_version.resource(served.names.plural),
-            subresource=served.subresource,
-            equivalents=self.equivalents,
-            view=View(served.kind, served.names.list_kind, served.from_stored, served.typed_items),
-            namespaced=served.namespaced,
+            field_manager=manager,
             admission=self.admission,
             authorizer=self.authorizer,
-            decoder=served.decoder,
-            field_manager=manager,
-            default=served.default or no_default,
-            to_stored=served.to_stored,
-            convert_field=served.convert_field,
-            columns=served.columns,
-            row_order=served.row_order,
-            serializers=served.serializers,
-            patch_types=served.patch_types,
-            min_request_timeout=self.min_request_timeout,
+            equivalents=self.equivalents,
+            run_options=self.run_options,
         )
 
 
 def _form(served: ServedResource, resource: GroupVersionResource, waiting: Waiting) -> ServedForm:
-    default = served.default or no_default
-
     def read(value: Any) -> Json:
         # The options of a CONNECT are in no schema: they come from the query and go back there.
         obj: Json = value if Connecter in abilities_of(served.storage) else served.decoder.read_changed(value).obj
-        default(obj)
+        served.default(obj)
         return obj
 
     def unknown_fields(value: Any) -> Sequence[str]:
@@ -168,7 +156,7 @@ def field_manager(served: ServedResource, versions: Sequence[APIVersion]) -> Fie
 def _collection_methods(storage: Any, scope: RequestScope) -> Methods:
     methods: Methods = {}
     can = abilities_of(storage)
-    if scope.subresource:
+    if scope.served.subresource:
         return methods
     if Lister in can:
         methods[_LIST] = list_handler(storage, scope)

@@ -70,7 +70,7 @@ async def list_view(
 ) -> ListView:
     """Raises NotAcceptable when a single object's view is asked of a list, BadRequest for a table nobody can make."""
     if target is None:
-        view = scope.view
+        view = scope.served.view
         fields = _fields(view.list_kind, view.kind.api_version, list_metadata(result, typed_items=view.typed_items))
         return StoredObjects(ListFrame(fields, view.item_prefix), result.objects, view)
     if target.kind == "Table":
@@ -78,14 +78,14 @@ async def list_view(
         frame = ListFrame(transform.table(scope, target, list_metadata(result)))
         objects = await _in_row_order(scope, result.objects)
         return MadeItems(
-            frame, objects, lambda stored: transform.row(scope, target, scope.view.object(stored), include)
+            frame, objects, lambda stored: transform.row(scope, target, scope.served.view.object(stored), include)
         )
     if target.kind != "PartialObjectMetadataList":
-        what = f"the requested object is a list (*{scope.view.go_type}List)"
+        what = f"the requested object is a list (*{scope.served.view.go_type}List)"
         raise NotAcceptable(f"you requested PartialObjectMetadata, but {what}")
     frame = ListFrame(_fields(target.kind, target.api_version, list_metadata(result)))
     return MadeItems(
-        frame, result.objects, lambda stored: partial_metadata(scope.view.object(stored), target.api_version)
+        frame, result.objects, lambda stored: partial_metadata(scope.served.view.object(stored), target.api_version)
     )
 
 
@@ -94,11 +94,11 @@ def _fields(kind: str, api_version: str, metadata: Json) -> Json:
 
 
 async def _in_row_order(scope: RequestScope, objects: Sequence[StoredObject]) -> Sequence[StoredObject]:
-    order = scope.row_order
+    order = scope.served.row_order
     if order is None:
         return objects
     size = sum(stored.size for stored in objects)
-    return await by_size(size, sorted, objects, key=lambda stored: order(scope.view.object(stored)))
+    return await by_size(size, sorted, objects, key=lambda stored: order(scope.served.view.object(stored)))
 
 
 def list_metadata(result: ListResult, *, typed_items: bool = False) -> Json:

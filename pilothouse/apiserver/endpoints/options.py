@@ -154,10 +154,10 @@ def _validate_watch(options: ListOptions) -> Errors:
 
 
 def _convert_fields(options: ListOptions, scope: RequestScope) -> ListOptions:
-    if options.field_selector.empty or scope.convert_field is None:
+    if options.field_selector.empty or scope.served.convert_field is None:
         return options
     try:
-        return replace(options, field_selector=options.field_selector.transform(scope.convert_field))
+        return replace(options, field_selector=options.field_selector.transform(scope.served.convert_field))
     except ValueError as error:
         raise BadRequest(str(error)) from None
 

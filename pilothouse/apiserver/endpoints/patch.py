@@ -25,8 +25,8 @@ from pilothouse.machinery.objects import Json
 def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
     async def patch(request: Request) -> Response:
         patch_type = request.header(b"content-type").partition(";")[0].strip()
-        output = negotiate_output(request, scope.serializers)
-        body = await read_body(request, scope)
+        output = negotiate_output(request, scope.served.serializers)
+        body = await read_body(request)
         if request.audit is not None:
             await request.audit.log_request_patch(body)
         options = patch_options(request, patch_type)
@@ -36,7 +36,7 @@ def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
 
         def patched(existing: Json | None) -> Json:
             obj = mechanism.patched(existing)
-            ensure_namespace(obj, request.info.namespace if scope.namespaced else "")
+            ensure_namespace(obj, request.info.namespace if scope.served.namespaced else "")
             check_name(obj, request)
             return obj
 
@@ -62,8 +62,8 @@ class PatchMechanism:
     def patched(self, existing: Json | None) -> Json:
         if existing is None:
             raise self.not_found
-        obj = self.patcher.apply(self.scope.served(fresh(existing)))
-        self.scope.default(obj)
-        new = self.scope.stored(obj)
+        obj = self.patcher.apply(self.scope.from_stored(fresh(existing)))
+        self.scope.served.default(obj)
+        new = self.scope.to_stored(obj)
         self.scope.field_manager.update(existing, new, self.manager)
         return new

@@ -83,7 +83,7 @@ class JsonPatcher(_Patcher):
     def apply(self, current: Json) -> Json:
         patched = _translated(lambda: self.operations.apply(current))
         shown = orjson.dumps(patched).decode()
-        return self.finish(patched, self.scope.decoder.normalise, lambda: shown)
+        return self.finish(patched, self.scope.served.decoder.normalise, lambda: shown)
 
 
 class MergePatcher(_Patcher):
@@ -94,7 +94,7 @@ class MergePatcher(_Patcher):
     def apply(self, current: Json) -> Json:
         patched = merge_patch.apply(current, self.patch)
         shown = orjson.dumps(patched).decode()
-        return self.finish(patched, self.scope.decoder.normalise, lambda: shown)
+        return self.finish(patched, self.scope.served.decoder.normalise, lambda: shown)
 
 
 class StrategicMergePatcher(_Patcher):
@@ -108,10 +108,10 @@ class StrategicMergePatcher(_Patcher):
         return problem
 
     def apply(self, current: Json) -> Json:
-        schema = self.scope.decoder.patch_schema
+        schema = self.scope.served.decoder.patch_schema
         assert schema is not None, "only kinds with a schema are installed with this patch type"
         patched = _translated(lambda: strategic.apply(current, self.patch, schema))
-        return self.finish(patched, self.scope.decoder.convert, lambda: go_value(self.patch))
+        return self.finish(patched, self.scope.served.decoder.convert, lambda: go_value(self.patch))
 
 
 PATCHERS: dict[str, Callable[[Request, RequestScope, bytes, str], ObjectPatcher]] = {

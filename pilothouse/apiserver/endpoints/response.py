@@ -43,7 +43,7 @@ async def object_response(
 
 def _is_quick(request: Request, scope: RequestScope, output: Output, stored: StoredObject) -> bool:
     """Whether the answer is what the store has, and how large that is does not matter."""
-    as_stored = output.serializer is JSON and output.convert is None and scope.view.convert is None
+    as_stored = output.serializer is JSON and output.convert is None and scope.served.view.convert is None
     return as_stored and stored.has_body and not output.pretty and request.audit is None
 
 
@@ -52,12 +52,13 @@ def _object_response(request: Request, scope: RequestScope, output: Output, resu
         obj = transform.single(request, scope, output.convert, result)
         return encoded(request, output, obj, status=status)
     if not isinstance(result, StoredObject):
-        obj = result if transform.is_status(result) else scope.served(result)
+        obj = result if transform.is_status(result) else scope.from_stored(result)
         return encoded(request, output, obj, status=status)
+    view = scope.served.view
     if request.audit is not None and request.audit.wants_response:
-        request.audit.log_response_object(JSON.whole(JSON.piece(result, scope.view), scope.view, pretty=False))
+        request.audit.log_response_object(JSON.whole(JSON.piece(result, view), view, pretty=False))
     serializer = output.serializer
-    body = serializer.whole(serializer.piece(result, scope.view), scope.view, pretty=output.pretty)
+    body = serializer.whole(serializer.piece(result, view), view, pretty=output.pretty)
     return _finish(request, output, body, status)
 
 

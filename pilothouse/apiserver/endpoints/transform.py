@@ -21,13 +21,13 @@ def is_status(result: Result) -> bool:
 
 def single(request: Request, scope: RequestScope, target: GroupVersionKind, result: Result) -> Json:
     """Raises NotAcceptable when a list view is asked of one object."""
-    obj = scope.view.object(result) if isinstance(result, StoredObject) else scope.served(result)
+    obj = scope.served.view.object(result) if isinstance(result, StoredObject) else scope.from_stored(result)
     if target.kind == "Table":
         metadata = {"resourceVersion": resource_version_of(obj)} if resource_version_of(obj) else {}
         return table(scope, target, metadata) | {"rows": [row(scope, target, obj, include_object(request))]}
     if target.kind == "PartialObjectMetadata":
         return partial_metadata(obj, target.api_version)
-    what = f"the requested object is not a list (*{scope.view.go_type})"
+    what = f"the requested object is not a list (*{scope.served.view.go_type})"
     raise NotAcceptable(f"you requested PartialObjectMetadataList, but {what}")
 
 
@@ -37,13 +37,13 @@ def table(scope: RequestScope, target: GroupVersionKind, metadata: Json, *, head
         "kind": "Table",
         "apiVersion": target.api_version,
         "metadata": metadata,
-        "columnDefinitions": [column.definition for column in scope.columns if column.headed] if headers else [],
+        "columnDefinitions": [column.definition for column in scope.served.columns if column.headed] if headers else [],
         "rows": [],
     }
 
 
 def row(scope: RequestScope, target: GroupVersionKind, obj: Json, include: str) -> Json:
-    made = table_row(scope.columns, obj, include, scope.stored(obj))
+    made = table_row(scope.served.columns, obj, include, scope.to_stored(obj))
     if made["object"] is not None and include != "Object":
         made["object"]["apiVersion"] = target.api_version
     return made

@@ -20,10 +20,10 @@ from pilothouse.machinery.objects import Json, uid_of
 
 def update_handler(storage: Updater, scope: RequestScope) -> Handler:
     async def update(request: Request) -> Response:
-        output = negotiate_output(request, scope.serializers)
-        body = await read_body(request, scope)
+        output = negotiate_output(request, scope.served.serializers)
+        body = await read_body(request)
         options = update_options(request)
-        serializer = negotiate_input(request, scope.serializers)
+        serializer = negotiate_input(request, scope.served.serializers)
         obj = await request.weight.carry(_read, request, serializer, body, options)
         manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
 
@@ -37,7 +37,7 @@ def update_handler(storage: Updater, scope: RequestScope) -> Handler:
 
     def _read(request: Request, serializer: Serializer, body: bytes, options: WriteOptions) -> Json:
         obj = decode_object_body(request, scope, serializer, body, options.field_validation)
-        ensure_namespace(obj, request.info.namespace if scope.namespaced else "")
+        ensure_namespace(obj, request.info.namespace if scope.served.namespaced else "")
         check_name(obj, request)
         dedup_owner_references(obj, request.warnings.append)
         return obj

@@ -31,7 +31,7 @@ async def watch_response(
     request: Request, scope: RequestScope, output: Output, storage: Watcher, options: ListOptions
 ) -> Response:
     """Errors before the first event are ordinary answers, except that a revision which is too old is an ERROR event."""
-    serializer = negotiate_stream(output, scope.serializers)
+    serializer = negotiate_stream(output, scope.served.serializers)
     encoder = event_encoder(request, scope, output)
     timeout = _timeout(scope, options)
     headers = [(b"content-type", serializer.stream_media_type.encode())]
@@ -48,7 +48,7 @@ async def watch_response(
 def _timeout(scope: RequestScope, options: ListOptions) -> float:
     """Without one, somewhere between once and twice the least: clients should not all come back at once."""
     asked = seconds(options.timeout_seconds or 0).total_seconds()
-    return asked or scope.min_request_timeout * (1 + random.random())
+    return asked or scope.run_options.min_request_timeout * (1 + random.random())
 
 
 async def _only(frame: bytes) -> AsyncIterator[bytes]:

@@ -30,6 +30,7 @@ from pilothouse.apiserver.filters.timeout import with_timeout
 from pilothouse.apiserver.filters.wait_group import WaitGroup, with_wait_group
 from pilothouse.apiserver.filters.warnings import with_warnings
 from pilothouse.apiserver.http import Filter, Handler
+from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.machinery.dataclass import dataclass
 
 
@@ -40,10 +41,7 @@ class ChainConfig:
     anonymous: bool = True
     anonymous_paths: frozenset[str] = frozenset()
     """Where users may be anonymous; everywhere if there are none."""
-    request_timeout: float = 60.0
-    max_requests_inflight: int = 400
-    max_mutating_requests_inflight: int = 200
-    cors_origins: Sequence[str] = ()
+    run_options: ServerRunOptions = field(default_factory=ServerRunOptions)
     in_flight: WaitGroup = field(default_factory=WaitGroup)
     front_proxy: tuple[RequestHeaders, ...] = (STANDARD,)
     """The headers in which front proxies name users."""
@@ -76,14 +74,15 @@ def _limited(config: ChainConfig) -> Filter:
     """Fair queuing, or where that is off, two numbers."""
     if config.flow_control is not None:
         return with_priority_and_fairness(config.flow_control)
-    return with_max_in_flight(config.max_requests_inflight, config.max_mutating_requests_inflight)
+    limits = config.run_options
+    return with_max_in_flight(limits.max_requests_inflight, limits.max_mutating_requests_inflight)
 
 
 def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
     """The way in to the insecure port: everyone on this machine is the superuser, and nothing is authorized."""
     filters: list[Filter] = [
         *_before_authentication(config),
-        with_loopback_names(config.cors_origins),
+        with_loopback_names(config.run_options.cors_allowed_origins),
         with_authentication(AlwaysUser(INSECURE_SUPERUSER)),
         with_audit(config.auditing),
         _limited(config),
@@ -113,8 +112,8 @@ def _before_authentication(config: ChainConfig) -> list[Filter]:
         with_retry_after(config.is_terminating),
         with_request_metrics,
         with_wait_group(config.in_flight),
-        with_timeout(config.request_timeout),
-        with_cors(config.cors_origins),
+        with_timeout(config.run_options.request_timeout),
+        with_cors(config.run_options.cors_allowed_origins),
     ]
 
 

@@ -49,7 +49,7 @@ async def _create(
         key = registry.keys.object(ctx.namespace, name_of(obj))
         try:
             with translated(ctx.resource, name_of(obj)):
-                return await registry.storage.create(key, obj, ttl=registry.strategy.ttl(obj), dry_run=options.dry_run)
+                return await registry.objects.create(key, obj, ttl=registry.strategy.ttl(obj), dry_run=options.dry_run)
         except AlreadyExists as error:
             raise await _explained(registry, ctx, key, obj, error) from None
 
@@ -69,7 +69,7 @@ async def _explained(
     """Tells a clash of generated names, and an object that is still on its way out, from an ordinary clash."""
     if metadata(obj).get("generateName"):
         error = AlreadyExists.no_unique_name(ctx.resource, name_of(obj))
-    existing = await registry.storage.get(key)
+    existing = await registry.objects.get(key)
     if existing is not None and metadata(existing.parse()).get("deletionTimestamp"):
         return AlreadyExists(f"object is being deleted: {error.message}", details=error.details)
     return error

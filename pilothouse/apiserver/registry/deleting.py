@@ -6,8 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.deletion import begin_graceful_deletion, deletion_finalizers, mark_as_deleting
 from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.finalizers_and_grace import (
+    begin_graceful_deletion,
+    deletion_finalizers,
+    mark_as_deleting,
+)
 from pilothouse.apiserver.registry.interface import Deleted, Result, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
@@ -26,7 +30,7 @@ async def delete(
     key = registry.keys.object(ctx.namespace, name)
     while True:
         with translated(ctx.resource, name):
-            current = await registry.storage.get(key)
+            current = await registry.objects.get(key)
             if current is None:
                 raise NotFound.of(ctx.resource, name)
             try:
@@ -76,13 +80,13 @@ async def _mark(
 ) -> Result:
     if await ctx.weight.carry(lambda: obj == current.parse()):
         return current
-    return await registry.storage.update(current, obj, ttl=registry.strategy.ttl(obj), dry_run=dry_run)
+    return await registry.objects.update(current, obj, ttl=registry.strategy.ttl(obj), dry_run=dry_run)
 
 
 async def _remove(
     registry: RegistryStore, ctx: RequestContext, current: StoredObject, obj: Json, *, dry_run: bool
 ) -> Deleted:
-    deleted = await registry.storage.delete(current, dry_run=dry_run)
+    deleted = await registry.objects.delete(current, dry_run=dry_run)
     await registry.hooks.after_delete(deleted, dry_run=dry_run)
     return Deleted(_answer(registry, ctx, deleted, obj))
 

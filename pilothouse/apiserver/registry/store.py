@@ -1,5 +1,9 @@
 """The generic registry store: every verb of a resource, over its strategy, the store and the watch cache.
 
+Three things have like names: a `Store` keeps bytes by key (apiserver/storage/interface.py), an `ObjectStore` keeps the
+objects of one resource in a Store, and a `RegistryStore` does the verbs of the resource by its rules. Whatever has
+verbs that the installer can serve is a storage (registry/interface.py).
+
 Reads come from the watch cache, which asks the store for what it has no longer.
 Writes are read-check-write on the store itself and are tried again when somebody else was faster.
 """
@@ -12,50 +16,37 @@ from dataclasses import replace
 
 from pilothouse.apiserver.registry import creating, deleting, listing, updating
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.dry_run import DryRunnableStorage
 from pilothouse.apiserver.registry.errors import parse_resource_version, translated
 from pilothouse.apiserver.registry.hooks import NO_HOOKS, Hooks
 from pilothouse.apiserver.registry.interface import Deleted, ListResult, Result, Updated, UpdateRequest, Validate
-from pilothouse.apiserver.registry.keys import Keys
+from pilothouse.apiserver.registry.keys import DEFAULT_ROOT
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.apiserver.registry.stored_resource import StoredResource
 from pilothouse.apiserver.registry.strategy import Strategy
-from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.watcher import Watcher
 from pilothouse.apiserver.storage.interface import Store
-from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
-from pilothouse.apiserver.storage.views import storage_of
+from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json
 
 
-class RegistryStore:
-    """One resource's storage. Subresources such as status are views of it with another strategy."""
+class RegistryStore(StoredResource):
+    """One resource with its rules: upstream's genericregistry.Store. It is a storage that the installer takes, as are
+    its views: subresources such as status, which follow another strategy, and what `RegistryView` is made for."""
 
     def __init__(
         self,
         resource: Resource,
         store: Store,
         *,
-        root: str = "/registry",
+        root: str = DEFAULT_ROOT,
         empty: Callable[[], Json] = dict,
         on_read: Callable[[Json], None] | None = None,
     ) -> None:
-        """`empty` makes what an object of the kind has when nothing is set in it; `on_read` as in ObjectCodec."""
-        self.resource = resource
+        super().__init__(resource, store, root=root, empty=empty, on_read=on_read)
         self.strategy: Strategy = resource.strategy
         self.hooks: Hooks = NO_HOOKS
-        self.store = store = storage_of(store, resource.group_resource)
-        self.keys = Keys(f"{root}/{resource.storage_path or resource.names.plural}/", resource.namespaced)
-        self.codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of, empty, on_read)
-        self.storage = DryRunnableStorage(store, self.codec, resource.group_resource)
-        self.cacher = Cacher(
-            store,
-            self.keys.prefix,
-            self.codec,
-            resource=resource.group_resource,
-            trigger=resource.trigger_field,
-        )
 
     async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> StoredObject:
         """Raises NotFound."""
@@ -97,19 +88,14 @@ class RegistryStore:
 
     def with_strategy(self, strategy: Strategy) -> RegistryStore:
         """The same objects under other rules: how a status subresource is made."""
-        view = copy(self)
-        view.strategy = strategy
-        return view
+        return self._view(strategy, self.hooks)
 
     def with_hooks(self, hooks: Hooks) -> RegistryStore:
         """The same objects with other things done around their writes."""
+        return self._view(self.strategy, hooks)
+
+    def _view(self, strategy: Strategy, hooks: Hooks) -> RegistryStore:
+        # As upstream copies the struct: a view shares the objects and the watch cache, and has rules of its own.
         view = copy(self)
-        view.hooks = hooks
+        view.strategy, view.hooks = strategy, hooks
         return view
-
-
-class RegistryView(RegistryStore):
-    """The objects of another registry; a subclass does some verbs in another way."""
-
-    def __init__(self, registry: RegistryStore) -> None:
-        vars(self).update(vars(registry))

@@ -9,8 +9,8 @@ import orjson
 from pilothouse.apiserver.registry import creating
 from pilothouse.apiserver.registry.before import before_update
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.deletion import should_delete_during_update
 from pilothouse.apiserver.registry.errors import MODIFIED, object_resource_version, translated
+from pilothouse.apiserver.registry.finalizers_and_grace import should_delete_during_update
 from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest
 from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.options import Preconditions
@@ -45,7 +45,7 @@ class Update:
         allow_create = self.asked.force_allow_create or self.registry.strategy.allow_create_on_update
         while True:
             with translated(self.ctx.resource, self.name):
-                current = await self.registry.storage.get(key)
+                current = await self.registry.objects.get(key)
                 try:
                     if current is not None:
                         return await self._update(current)
@@ -64,7 +64,7 @@ class Update:
         async with self.registry.hooks.around_create(obj, dry_run=self.asked.options.dry_run):
             await creating.prepare(self.registry, self.ctx, obj, self.asked.validate_create)
             ttl = self.registry.strategy.ttl(obj)
-            result = await self.registry.storage.create(key, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
+            result = await self.registry.objects.create(key, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
             return Updated(result, created=True)
 
     async def _update(self, current: StoredObject) -> Updated:
@@ -83,7 +83,7 @@ class Update:
                     raise _LastFinalizerGone
                 return Updated(await self._write(current, obj, old))
         except _LastFinalizerGone:
-            await self.registry.storage.delete(current, dry_run=self.asked.options.dry_run)
+            await self.registry.objects.delete(current, dry_run=self.asked.options.dry_run)
             await self.registry.hooks.after_delete(current, dry_run=self.asked.options.dry_run)
             return Updated(obj)
 
@@ -93,7 +93,7 @@ class Update:
         if await self.ctx.weight.carry(_is_stored, current, obj, old):
             return current
         ttl = self.registry.strategy.ttl(obj)
-        return await self.registry.storage.update(current, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
+        return await self.registry.objects.update(current, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
 
     def _check_uid(self, current: StoredObject, old: Json) -> None:
         if why := failed_precondition(old, Preconditions(self.asked.uid or None)):

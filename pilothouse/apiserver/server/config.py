@@ -11,10 +11,12 @@ from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.registry.keys import DEFAULT_ROOT
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.health import HealthCheck
 from pilothouse.apiserver.server.lifecycle import LifecycleSignals
 from pilothouse.apiserver.server.resource_config import ResourceConfig
+from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver
@@ -24,7 +26,7 @@ from pilothouse.machinery.dataclass import dataclass
 @dataclass(frozen=True, slots=True)
 class GenericConfig:
     store: Store
-    key_prefix: str = "/registry"
+    key_prefix: str = DEFAULT_ROOT
     lifecycle: LifecycleSignals = field(default_factory=LifecycleSignals)
     health_checks: tuple[HealthCheck, ...] = ()
     resources: ResourceConfig = field(default_factory=ResourceConfig)
@@ -37,7 +39,7 @@ class GenericConfig:
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
     flow_control: FlowController | None = None
     """Who gets the seats; None where only their number is bounded."""
-    min_request_timeout: float = 1800.0
+    run_options: ServerRunOptions = field(default_factory=ServerRunOptions)
     admission_plugins: frozenset[str] = frozenset()
     """The names of those that may run."""
     services: ServiceResolver = field(default_factory=NoServices)

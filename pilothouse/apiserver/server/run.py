@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 from pilothouse.apiserver.server.health import READYZ, run_checks
 from pilothouse.apiserver.server.hooks import HookContext, run_post_start_hooks, run_pre_shutdown_hooks
+from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.server.server import PreparedAPIServer
 from pilothouse.machinery.dataclass import dataclass
 
@@ -44,10 +45,7 @@ class RunConfig:
     serving: Sequence[Serving]
     drain: Callable[[float], Awaitable[object]]
     """Waits until no request is in flight, but no longer than so many seconds."""
-    request_timeout: float = 60.0
-    shutdown_delay: float = 0.0
-    send_retry_after: bool = False
-    """Listen until the requests in flight have ended, so that new ones can be answered with 429."""
+    run_options: ServerRunOptions = field(default_factory=ServerRunOptions)
     background: Background = field(default_factory=dict)
 
 
@@ -56,6 +54,7 @@ class Runner:
         self._server = prepared.server
         self._lifecycle = prepared.server.lifecycle
         self._config = config
+        self._options = config.run_options
         self._context = HookContext()
 
     async def run(self, stop: asyncio.Event, *, ready: Callable[[], None]) -> None:
@@ -104,14 +103,14 @@ class Runner:
         self._lifecycle.shutdown_initiated.signal()
         await asyncio.gather(self._delay(), self._pre_shutdown())
         self._lifecycle.not_accepting_new_request.signal()
-        if self._config.send_retry_after:
+        if self._options.shutdown_send_retry_after:
             await self._drain()
             await self._close(_SHUTDOWN_AFTER_DRAIN)
         else:
-            await asyncio.gather(self._drain(), self._close(self._config.request_timeout))
+            await asyncio.gather(self._drain(), self._close(self._options.request_timeout))
 
     async def _delay(self) -> None:
-        await asyncio.sleep(self._config.shutdown_delay)
+        await asyncio.sleep(self._options.shutdown_delay_duration)
         self._lifecycle.after_shutdown_delay_duration.signal()
 
     async def _pre_shutdown(self) -> None:
@@ -121,7 +120,7 @@ class Runner:
 
     async def _drain(self) -> None:
         """Watches hold connections open; they end when nobody is left who needs what feeds them."""
-        await self._config.drain(self._config.request_timeout)
+        await self._config.drain(self._options.request_timeout)
         self._lifecycle.in_flight_requests_drained.signal()
         await self._context.stop()
         await self._server.drained()

@@ -12,8 +12,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pilothouse.apiserver.head_fields import FIELD_OVERHEAD
 from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.serving.http1_framing import HEAD_END, BadHead, TooManyFields, check_codings
+from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.machinery.dataclass import dataclass
 
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([!-~\x80-\xff]+) (HTTP/1\.[01])").fullmatch
@@ -21,8 +23,8 @@ _FIELD = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t -~\x80-\xff]*)"
 _FRAMING: Final = frozenset(
     {b"host", b"content-length", b"transfer-encoding", b"connection", b"upgrade", b"expect", b"te", b"trailer"}
 )
-_MOST_LINES: Final = 32 << 10
-"""As many as HTTP/2 has room for in the same megabyte, where each field counts 32 bytes more than it has."""
+_MOST_LINES: Final = Limits().header_bytes // FIELD_OVERHEAD
+"""As many as HTTP/2 has room for in as many bytes, where each field counts so many more than it has."""
 
 
 @dataclass(frozen=True, slots=True)

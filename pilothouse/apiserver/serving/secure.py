@@ -12,7 +12,7 @@ import time
 from pilothouse.apiserver.serving.certificate_files import FileWatch
 from pilothouse.apiserver.serving.server import Endpoint
 from pilothouse.apiserver.serving.tls_context import ServingContexts, TlsFiles
-from pilothouse.apiserver.serving.tls_options import PREFERRED_SUITES, TLS13_SUITES, tls_options
+from pilothouse.apiserver.serving.tls_options import PREFERRED_NAMES, tls_options
 from pilothouse.machinery.dataclass import dataclass
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class SecureServing:
         self._watch = FileWatch(options.files.paths)
         self._contexts = self._load()
         for suite in options.tls_cipher_suites:
-            if suite not in PREFERRED_SUITES and suite not in TLS13_SUITES:
+            if suite not in PREFERRED_NAMES:
                 log.warning("Use of insecure cipher '%s' detected.", suite)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pilothouse.machinery.dataclass import dataclass
@@ -14,6 +14,8 @@ VERSIONS: Final = {
     "VersionTLS12": ssl.TLSVersion.TLSv1_2,
     "VersionTLS13": ssl.TLSVersion.TLSv1_3,
 }
+
+_OLDEST: Final = "VersionTLS12"
 
 TLS13_SUITES: Final = frozenset({"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"})
 """Always on where TLS 1.3 is, in Go as here."""
@@ -48,6 +50,10 @@ INSECURE_SUITES: Final = {
     "TLS_RSA_WITH_RC4_128_SHA": "RC4-SHA",
 }
 
+_OPENSSL_NAMES: Final = PREFERRED_SUITES | INSECURE_SUITES
+PREFERRED_NAMES: Final = sorted({*PREFERRED_SUITES, *TLS13_SUITES})
+INSECURE_NAMES: Final = sorted(INSECURE_SUITES)
+
 DEFAULT_CIPHERS: Final = ":".join(name for name in PREFERRED_SUITES.values() if not name.endswith("SHA"))
 
 
@@ -60,19 +66,21 @@ class TlsOptions:
 
 
 def tls_options(min_version: str = "", cipher_suites: Iterable[str] = ()) -> TlsOptions:
-    """Checks the names. Raises ValueError where one is unknown."""
-    version = VERSIONS.get(min_version or "VersionTLS12")
-    if version is None:
-        raise ValueError(f'unknown tls version "{min_version}"')
+    """Raises ValueError where a name is unknown."""
     suites = list(cipher_suites)
+    for problem in unknown_names(min_version, suites):
+        raise ValueError(problem)
+    version = VERSIONS[min_version or _OLDEST]
     if not suites:
         return TlsOptions(version, DEFAULT_CIPHERS)
-    ciphers = ":".join(_openssl_name(name) for name in suites if name not in TLS13_SUITES)
+    ciphers = ":".join(_OPENSSL_NAMES[name] for name in suites if name not in TLS13_SUITES)
     return TlsOptions(version if ciphers else ssl.TLSVersion.TLSv1_3, ciphers)
 
 
-def _openssl_name(name: str) -> str:
-    found = PREFERRED_SUITES.get(name) or INSECURE_SUITES.get(name)
-    if found is None:
-        raise ValueError(f"Cipher suite {name} not supported or doesn't exist")
-    return found
+def unknown_names(min_version: str, cipher_suites: Iterable[str]) -> Iterator[str]:
+    """A problem, in upstream's words, for each name that is not among those above."""
+    if min_version and min_version not in VERSIONS:
+        yield f'unknown tls version "{min_version}"'
+    for name in cipher_suites:
+        if name not in _OPENSSL_NAMES and name not in TLS13_SUITES:
+            yield f"Cipher suite {name} not supported or doesn't exist"

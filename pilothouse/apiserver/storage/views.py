@@ -18,5 +18,5 @@ class ResourceViews(ABC):
         """What is wrong with those whom it needs for that, by name; None where it needs nobody."""
 
 
-def storage_of(store: Store, resource: GroupResource) -> Store:
+def store_of(store: Store, resource: GroupResource) -> Store:
     return store.of(resource) if isinstance(store, ResourceViews) else store

@@ -17,7 +17,8 @@ logger = logging.getLogger(__name__)
 
 BACKLOG_WARNING = 10_000
 CRASH_DELAY = 1.0
-_NOTIFICATIONS_PER_TURN = 1000  # then the event loop gets its turn; more than an informer makes in one of its own
+OBJECTS_PER_TURN = 500  # of an informer; then the event loop gets its turn
+_NOTIFICATIONS_PER_TURN = 2 * OBJECTS_PER_TURN  # so that a listener does not fall behind its informer
 
 
 class ProcessorListener:

@@ -18,7 +18,7 @@ from pilothouse.client.cache.indexer import NAMESPACE_INDEX, Indexer, IndexFunc,
 from pilothouse.client.cache.keys import DeletedFinalStateUnknown
 from pilothouse.client.cache.list_watch import ListerWatcher
 from pilothouse.client.cache.mutation_detector import CacheMutationDetector, detector_from_environment
-from pilothouse.client.cache.processor import ProcessorListener, SharedProcessor
+from pilothouse.client.cache.processor import OBJECTS_PER_TURN, ProcessorListener, SharedProcessor
 from pilothouse.client.cache.reflector import BACKOFF, Reflector
 from pilothouse.client.cache.watch_errors import WatchErrorHandler, log_watch_error
 from pilothouse.client.clock import REAL_CLOCK, Clock
@@ -29,7 +29,6 @@ from pilothouse.machinery.objects import Json, resource_version_of
 logger = logging.getLogger(__name__)
 
 MINIMUM_RESYNC_PERIOD = 1.0
-_OBJECTS_PER_TURN = 500  # then the event loop gets its turn
 
 Registration: TypeAlias = ProcessorListener
 
@@ -198,7 +197,7 @@ class SharedIndexInformer:
     async def _process(self, fifo: DeltaFIFO) -> None:
         while True:
             await fifo.wait()
-            for _ in range(min(len(fifo), _OBJECTS_PER_TURN)):
+            for _ in range(min(len(fifo), OBJECTS_PER_TURN)):
                 self._process_one(fifo)
             await asyncio.sleep(0)
 

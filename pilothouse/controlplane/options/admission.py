@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import INT, STRING, STRINGS
 from pilothouse.controlplane.options.files import missing_files
+from pilothouse.kube.admission.config import DEFAULT_TOLERATION_SECONDS
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import INT, STRING, STRINGS
 
 DEFAULT_ON = frozenset({
     "CertificateApproval", "CertificateSigning", "CertificateSubjectRestriction", "ClusterTrustBundleAttest",
@@ -45,13 +46,13 @@ class AdmissionOptions:
     not_ready_toleration_seconds: int = flag(
         "default-not-ready-toleration-seconds",
         INT,
-        300,
+        DEFAULT_TOLERATION_SECONDS,
         "How long pods stay on a node that is not ready, unless they say it themselves.",
     )
     unreachable_toleration_seconds: int = flag(
         "default-unreachable-toleration-seconds",
         INT,
-        300,
+        DEFAULT_TOLERATION_SECONDS,
         "How long pods stay on a node that cannot be reached, unless they say it themselves.",
     )
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import BOOL, STRING
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import BOOL, STRING
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from pilothouse.apiserver.server.resource_config import ResourceConfig, is_stable, parse_runtime_config
-from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import CONFIGURATION_MAP
 from pilothouse.controlplane.options.api_versions import REGISTERED
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import CONFIGURATION_MAP
 
 _HELP = """Turns built-in APIs on or off with key=true|false:
 v1, group/version or group/version/resource for one of them (apps/v1=false)

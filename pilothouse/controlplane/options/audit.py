@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import BOOL, DURATION, FLOAT, INT, STRING
+from pilothouse.apiserver.audit.truncation import MAX_BATCH, MAX_EVENT
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import BOOL, DURATION, FLOAT, INT, STRING
 
 _MODES = ("batch", "blocking", "blocking-strict")
 _VERSION = "audit.k8s.io/v1"
@@ -75,8 +76,8 @@ class AuditOptions:
     log_throttle_qps: float = flag("audit-log-batch-throttle-qps", FLOAT, 0.0, "The most batches a second.")
     log_throttle_burst: int = flag("audit-log-batch-throttle-burst", INT, 0, "The most batches at once.")
     log_truncate: bool = flag("audit-log-truncate-enabled", BOOL, False, "Bound the size of events and batches.")
-    log_max_event_size: int = flag("audit-log-truncate-max-event-size", INT, 102400, "The most bytes of an event.")
-    log_max_batch_size: int = flag("audit-log-truncate-max-batch-size", INT, 10485760, "The most bytes of a batch.")
+    log_max_event_size: int = flag("audit-log-truncate-max-event-size", INT, MAX_EVENT, "The most bytes of an event.")
+    log_max_batch_size: int = flag("audit-log-truncate-max-batch-size", INT, MAX_BATCH, "The most bytes of a batch.")
 
     webhook_config_file: str = flag("audit-webhook-config-file", STRING, "", "A kubeconfig: where to send events to.")
     webhook_version: str = flag("audit-webhook-version", STRING, _VERSION, f"The version of sent events: {_VERSION}.")
@@ -95,10 +96,10 @@ class AuditOptions:
     webhook_throttle_burst: int = flag("audit-webhook-batch-throttle-burst", INT, 15, "The most batches at once.")
     webhook_truncate: bool = flag("audit-webhook-truncate-enabled", BOOL, False, "Bound the size of what is sent.")
     webhook_max_event_size: int = flag(
-        "audit-webhook-truncate-max-event-size", INT, 102400, "The most bytes of an event."
+        "audit-webhook-truncate-max-event-size", INT, MAX_EVENT, "The most bytes of an event."
     )
     webhook_max_batch_size: int = flag(
-        "audit-webhook-truncate-max-batch-size", INT, 10485760, "The most bytes of a batch."
+        "audit-webhook-truncate-max-batch-size", INT, MAX_BATCH, "The most bytes of a batch."
     )
 
     @property

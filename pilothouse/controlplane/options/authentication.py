@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import BOOL, DURATION, STRING, STRING_ARRAY, STRINGS
 from pilothouse.controlplane.options.files import content, missing_files
 from pilothouse.kube.serviceaccount.config import DEFAULT_ISSUER
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import BOOL, DURATION, STRING, STRING_ARRAY, STRINGS
 from pilothouse.machinery.gofmt import quote
 
 

@@ -8,9 +8,9 @@ from dataclasses import fields, replace
 
 from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.controlplane.options.authorization import ALWAYS_ALLOW, NOT_WITH_CONFIG, AuthorizationOptions
-from pilothouse.controlplane.options.misc import DEFAULT_SERVICE_CLUSTER_IP_RANGE
 from pilothouse.controlplane.options.options import Options
 from pilothouse.controlplane.options.pilothouse import default_data_dir
+from pilothouse.kube.core.services.network import DEFAULT_CLUSTER_IP_RANGE
 from pilothouse.machinery.dataclass import dataclass
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ def complete(options: Options) -> CompletedOptions:
     data_dir = os.path.abspath(os.path.expanduser(options.pilothouse.data_dir or str(default_data_dir())))
     kubeconfig = options.pilothouse.kubeconfig_out or os.path.join(data_dir, "admin.kubeconfig")
     authorization = _authorization(options)
-    ranges = options.misc.service_cluster_ip_range or DEFAULT_SERVICE_CLUSTER_IP_RANGE
+    ranges = options.misc.service_cluster_ip_range or DEFAULT_CLUSTER_IP_RANGE
     completed = CompletedOptions(**{field.name: getattr(options, field.name) for field in fields(options)})
     return replace(
         completed,

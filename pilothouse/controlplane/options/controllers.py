@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from pilothouse.controllers.descriptors import ALL, CONTROLLERS, unknown
-from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import BOOL, DURATION, INT, STRING, STRINGS
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import BOOL, DURATION, INT, STRING, STRINGS
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import DURATION, INT
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import DURATION, INT
 
 _SYNCS, _PER_SLICE = 50, 1000
 

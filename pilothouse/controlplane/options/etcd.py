@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import BOOL, DURATION, STRING, STRINGS
+from pilothouse.apiserver.registry.keys import DEFAULT_ROOT
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import BOOL, DURATION, STRING, STRINGS
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class EtcdOptions:
     cafile: str = flag("etcd-cafile", STRING, "", "The CA that signed the certificates of the etcd members.")
     certfile: str = flag("etcd-certfile", STRING, "", "The client certificate to show to etcd.")
     keyfile: str = flag("etcd-keyfile", STRING, "", "The key of --etcd-certfile.")
-    prefix: str = flag("etcd-prefix", STRING, "/registry", "What every key in the store begins with.")
+    prefix: str = flag("etcd-prefix", STRING, DEFAULT_ROOT, "What every key in the store begins with.")
     compaction_interval: float = flag(
         "etcd-compaction-interval",
         DURATION,

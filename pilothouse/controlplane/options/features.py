@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from pilothouse.apiserver.server.features import check_gate
-from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import BOOL_MAP
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import BOOL_MAP
 
 
 @dataclass(frozen=True)

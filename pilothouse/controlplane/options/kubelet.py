@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import DURATION, INT, STRING, STRINGS
 from pilothouse.controlplane.options.files import missing_files
-from pilothouse.kube.core.pods.connect.kubelet_config import ADDRESS_TYPES, DEFAULT_PORT, KubeletConfig
+from pilothouse.kube.core.pods.connect.kubelet_config import ADDRESS_TYPES, DEFAULT_PORT, DEFAULT_TIMEOUT, KubeletConfig
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import DURATION, INT, STRING, STRINGS
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class KubeletOptions:
         "kubelet-preferred-address-types", STRINGS, ADDRESS_TYPES, "The addresses of a node to try, best first."
     )
     port: int = flag("kubelet-port", INT, DEFAULT_PORT, "The port of kubelets whose nodes name none.")
-    timeout: float = flag("kubelet-timeout", DURATION, 5.0, "How long connecting to a kubelet may take.")
+    timeout: float = flag("kubelet-timeout", DURATION, DEFAULT_TIMEOUT, "How long connecting to a kubelet may take.")
 
     def validate(self) -> Iterator[str]:
         yield from missing_files(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import BOOL, DURATION, STRING
 from pilothouse.controlplane.options.files import missing_files
+from pilothouse.kube.core.services.network import DEFAULT_CLUSTER_IP_RANGE, DEFAULT_NODE_PORTS, ServiceNetwork
+from pilothouse.kube.events.ttl import DEFAULT_TTL
 from pilothouse.machinery.dataclass import dataclass
-
-DEFAULT_SERVICE_CLUSTER_IP_RANGE = "10.0.0.0/24"
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import BOOL, DURATION, STRING
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class MiscOptions:
     title: ClassVar[str] = "misc"
 
     allow_privileged: bool = flag("allow-privileged", BOOL, False, "Let pods ask for privileged containers.")
-    event_ttl: float = flag("event-ttl", DURATION, 3600.0, "How long events are kept.")
+    event_ttl: float = flag("event-ttl", DURATION, float(DEFAULT_TTL), "How long events are kept.")
     service_account_signing_key_file: str = flag(
         "service-account-signing-key-file",
         STRING,
@@ -29,11 +29,20 @@ class MiscOptions:
         "service-cluster-ip-range",
         STRING,
         "",
-        f"One CIDR, or two of different families, for services. {DEFAULT_SERVICE_CLUSTER_IP_RANGE} if empty.",
+        f"One CIDR, or two of different families, for services. {DEFAULT_CLUSTER_IP_RANGE} if empty.",
     )
     service_node_port_range: str = flag(
-        "service-node-port-range", STRING, "30000-32767", "The ports, first-last, that services may claim on nodes."
+        "service-node-port-range",
+        STRING,
+        f"{DEFAULT_NODE_PORTS[0]}-{DEFAULT_NODE_PORTS[-1]}",
+        "The ports, first-last, that services may claim on nodes.",
     )
+
+    @property
+    def service_network(self) -> ServiceNetwork:
+        first, _, last = self.service_node_port_range.partition("-")
+        ranges = tuple(part.strip() for part in self.service_cluster_ip_range.split(","))
+        return ServiceNetwork(ranges, range(int(first), int(last) + 1))
 
     def validate(self) -> Iterator[str]:
         yield from missing_files({"service-account-signing-key-file": self.service_account_signing_key_file})

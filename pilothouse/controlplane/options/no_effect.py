@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilothouse.controlplane.flags.declare import Flag
-from pilothouse.controlplane.flags.values import BOOL, DURATION, INT, STRING, STRINGS, FlagType
+from pilothouse.machinery.flags.declare import Flag
+from pilothouse.machinery.flags.values import BOOL, DURATION, INT, STRING, STRINGS, FlagType
 
 TITLE = "accepted without effect"
 

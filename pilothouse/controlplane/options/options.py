@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import field
 from typing import Any
 
-from pilothouse.controlplane.flags.declare import Flag, build, flags_of
-from pilothouse.controlplane.flags.flagset import FlagError, parse
+from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.controlplane.options import no_effect, unsupported
 from pilothouse.controlplane.options.admission import AdmissionOptions
 from pilothouse.controlplane.options.aggregator import AggregatorOptions
@@ -22,7 +21,6 @@ from pilothouse.controlplane.options.controllers import ControllerOptions
 from pilothouse.controlplane.options.endpoint_controllers import EndpointControllerOptions
 from pilothouse.controlplane.options.etcd import EtcdOptions
 from pilothouse.controlplane.options.features import FeatureOptions
-from pilothouse.controlplane.options.generic import GenericOptions
 from pilothouse.controlplane.options.insecure_serving import InsecureServingOptions
 from pilothouse.controlplane.options.kubelet import KubeletOptions
 from pilothouse.controlplane.options.logs import LogsOptions
@@ -33,9 +31,11 @@ from pilothouse.controlplane.options.request_header import RequestHeaderOptions
 from pilothouse.controlplane.options.secure_serving import SecureServingOptions
 from pilothouse.controlplane.options.token_webhook import TokenWebhookOptions
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import Flag, build, flags_of
+from pilothouse.machinery.flags.flagset import FlagError, parse
 
 SECTIONS: dict[str, type[Any]] = {
-    "generic": GenericOptions,
+    "generic": ServerRunOptions,
     "etcd": EtcdOptions,
     "secure_serving": SecureServingOptions,
     "insecure_serving": InsecureServingOptions,
@@ -61,7 +61,7 @@ SECTIONS: dict[str, type[Any]] = {
 
 @dataclass(frozen=True)
 class Options:
-    generic: GenericOptions = field(default_factory=GenericOptions)
+    generic: ServerRunOptions = field(default_factory=ServerRunOptions)
     etcd: EtcdOptions = field(default_factory=EtcdOptions)
     secure_serving: SecureServingOptions = field(default_factory=SecureServingOptions)
     insecure_serving: InsecureServingOptions = field(default_factory=InsecureServingOptions)

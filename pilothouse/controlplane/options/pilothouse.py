@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import STRING
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import STRING
 
 
 @dataclass(frozen=True)

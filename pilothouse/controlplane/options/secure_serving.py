@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import BOOL, INT, IP, STRING, STRING_ARRAY, STRINGS
+from pilothouse.apiserver.serving.tls_options import INSECURE_NAMES, PREFERRED_NAMES, VERSIONS, unknown_names
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import BOOL, INT, IP, STRING, STRING_ARRAY, STRINGS
 
-TLS_VERSIONS = ("VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13")
+_CIPHER_SUITES_HELP = (
+    "Comma-separated list of cipher suites for the server. "
+    "If omitted, the preferred ones will be used, but for those with CBC.\n"
+    f"Preferred values: {', '.join(PREFERRED_NAMES)}.\n"
+    f"Insecure values: {', '.join(INSECURE_NAMES)}."
+)
 
 
 @dataclass(frozen=True)
@@ -38,14 +44,9 @@ class SecureServingOptions:
         "More certificates, by server name: cert,key[:name,name]. May be repeated.",
     )
     tls_min_version: str = flag(
-        "tls-min-version", STRING, "", f"The oldest TLS version to speak: {', '.join(TLS_VERSIONS)}."
+        "tls-min-version", STRING, "", f"The oldest TLS version to speak: {', '.join(VERSIONS)}."
     )
-    tls_cipher_suites: tuple[str, ...] = flag(
-        "tls-cipher-suites",
-        STRINGS,
-        (),
-        "The cipher suites to offer, by their IANA names; OpenSSL's defaults if empty.",
-    )
+    tls_cipher_suites: tuple[str, ...] = flag("tls-cipher-suites", STRINGS, (), _CIPHER_SUITES_HELP)
 
     disable_http2_serving: bool = flag("disable-http2-serving", BOOL, False, "Speak HTTP/1.1 only.")
     http2_max_streams_per_connection: int = flag(
@@ -65,8 +66,7 @@ class SecureServingOptions:
         yield from missing_files(
             {"tls-cert-file": self.tls_cert_file, "tls-private-key-file": self.tls_private_key_file}
         )
-        if self.tls_min_version and self.tls_min_version not in TLS_VERSIONS:
-            yield f'unknown tls version "{self.tls_min_version}"'
+        yield from unknown_names(self.tls_min_version, self.tls_cipher_suites)
         for text in self.tls_sni_cert_key:
             yield from _validate_pair(text)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pilothouse.controlplane.flags.declare import Flag
-from pilothouse.controlplane.flags.values import BOOL, STRING
+from pilothouse.machinery.flags.declare import Flag
+from pilothouse.machinery.flags.values import BOOL, STRING
 
 _BOOLEANS = """
     emulation-forward-compatible enable-logs-handler

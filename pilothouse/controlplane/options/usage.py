@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilothouse.controlplane.flags.declare import flags_of
-from pilothouse.controlplane.flags.usage import format_section
 from pilothouse.controlplane.options import no_effect
 from pilothouse.controlplane.options.options import SECTIONS
+from pilothouse.machinery.flags.declare import flags_of
+from pilothouse.machinery.flags.usage import format_section
 
 
 def usage_sections(columns: int = 0) -> Iterator[str]:

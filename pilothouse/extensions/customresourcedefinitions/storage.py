@@ -46,10 +46,9 @@ class DefinitionStore(RegistryStore):
         super().__init__(CUSTOM_RESOURCE_DEFINITIONS, store, root=root, empty=_DECODER.empty_content)
 
     async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
-        key = self.keys.object("", name)
         while True:
             with translated(ctx.resource, name):
-                current = await self.storage.get(key)
+                current = await self.newest("", name)
                 if current is None:
                     raise NotFound.of(ctx.resource, name)
                 definition = current.parse()
@@ -70,7 +69,7 @@ class DefinitionStore(RegistryStore):
         if CLEANUP_FINALIZER not in (finalizers := meta.get("finalizers") or []):
             meta["finalizers"] = [*finalizers, CLEANUP_FINALIZER]
         set_condition(definition, _PENDING)
-        marked = await self.storage.update(current, definition, ttl=0, dry_run=options.dry_run)
+        marked = await self.replace(current, definition, dry_run=options.dry_run)
         return Deleted(marked, immediately=False)
 
 

@@ -143,7 +143,7 @@ class CustomResources:
 
     def _installer(self, name: str) -> Installer:
         admission = TerminatingAdmission(self._admission, lambda: name in self._terminating)
-        return Installer(admission, self._config.authorizer, self._config.min_request_timeout)
+        return Installer(admission, self._config.authorizer, self._config.run_options)
 
     def _retire(self, serving: Serving, *, shared: bool) -> None:
         """Lets it finish. Its registry goes with it, unless it is `shared` with the one that came in its place."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource
+from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource, no_default
 from pilothouse.apiserver.endpoints.options import supported_fields
 from pilothouse.apiserver.endpoints.patch_types import SCHEMALESS_PATCHES
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, UNSTRUCTURED
@@ -108,7 +108,7 @@ def _scale(main: ServedResource, registry: RegistryStore, version: Version) -> S
         subresource="scale",
         kind=SCALE,
         decoder=TypedDecoder(SCALE),
-        default=None,
+        default=no_default,
         to_stored=None,
         from_stored=None,
         columns=scale_columns(),

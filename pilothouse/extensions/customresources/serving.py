@@ -38,12 +38,12 @@ class SharedRegistry:
     async def start(self) -> None:
         if not self._started:
             self._started = True
-            await self.registry.cacher.start()
+            await self.registry.start()
 
     async def stop(self) -> None:
         """Ends the watches."""
         if self._started:
-            await self.registry.cacher.stop()
+            await self.registry.stop()
 
 
 class SharedRegistries:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
-from pilothouse.apiserver.registry.deletion import FOREGROUND, ORPHAN
+from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.extensions.customresources.scaling import ScalePaths

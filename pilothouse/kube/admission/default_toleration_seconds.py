@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.kube.admission.config import DEFAULT_TOLERATION_SECONDS
 from pilothouse.kube.admission.pods import PODS, spec_of_written_pod
 from pilothouse.machinery.objects import Json
 
@@ -14,7 +15,9 @@ class DefaultTolerationSeconds:
     name = "DefaultTolerationSeconds"
     resources = (PODS,)
 
-    def __init__(self, *, not_ready: int = 300, unreachable: int = 300) -> None:
+    def __init__(
+        self, *, not_ready: int = DEFAULT_TOLERATION_SECONDS, unreachable: int = DEFAULT_TOLERATION_SECONDS
+    ) -> None:
         self._seconds = {NOT_READY: not_ready, UNREACHABLE: unreachable}
 
     def handles(self, operation: Operation) -> bool:

@@ -13,8 +13,8 @@ from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.discovery.groups import group_discovery
 from pilothouse.apiserver.discovery.manager import GroupManager
 from pilothouse.apiserver.registry.resource import Resource
-from pilothouse.apiserver.webhook.credentials import FindCredentials
 from pilothouse.client.rest.client import Client
+from pilothouse.kube.admission.config import AdmissionConfig
 from pilothouse.kube.admission.own_webhooks import OwnWebhooks
 from pilothouse.kube.admission.policy_params import PolicyParams
 from pilothouse.kube.admission.service_account.plugin import GetServiceAccount
@@ -26,18 +26,6 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 P = TypeVar("P", bound=PolicyPlugin[Any])
-
-
-@dataclass(frozen=True)
-class AdmissionConfig:
-    """What the flags say about plugins."""
-
-    configurations: Mapping[str, Json] = field(default_factory=dict)
-    """By the name of the plugin."""
-    not_ready_toleration_seconds: int = 300
-    unreachable_toleration_seconds: int = 300
-    webhook_credentials: Mapping[str, FindCredentials] = field(default_factory=dict)
-    """By the names of the plugins that call webhooks."""
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ class StoredObjects:
 
     async def get(self, name: str, namespace: str = "") -> Json | None:
         with translated(self._registry.resource.group_resource, name):
-            found = await self._registry.storage.get(self._registry.keys.object(namespace, name))
+            found = await self._registry.newest(namespace, name)
         return None if found is None else found.parse()
 
     async def list(self, namespace: str = "") -> list[Json]:
         """As far as the cache knows, which is what most writes can do with."""
         with translated(self._registry.resource.group_resource):
-            page = await self._registry.cacher.list(self._registry.keys.collection(namespace), not_older_than=0)
+            page = await self._registry.list_known(namespace)
         return await parse_all(page.objects)

@@ -9,7 +9,8 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
-from pilothouse.apiserver.registry.store import RegistryStore, RegistryView
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.view import RegistryView
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import Path, forbidden
 from pilothouse.machinery.objects import Json, name_of
@@ -19,7 +20,7 @@ class Access(Protocol):
     async def refusal(self, user: User, obj: Json, old: Json | None) -> str: ...
 
 
-class ParamCheckedStore(RegistryView):
+class ParamCheckedStorage(RegistryView):
     """The check comes after the strategy's own, and before admission's last word."""
 
     def __init__(self, registry: RegistryStore, access: Access, path: Path) -> None:

@@ -6,7 +6,6 @@ from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Resource
-from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.kube.admissionregistration.mutating_policies import MUTATING_ADMISSION_POLICIES
 from pilothouse.kube.admissionregistration.param_access import ParamKindAccess, ParamRefAccess, ResolveKind
@@ -14,7 +13,7 @@ from pilothouse.kube.admissionregistration.policy_bindings import (
     MUTATING_ADMISSION_POLICY_BINDINGS,
     VALIDATING_ADMISSION_POLICY_BINDINGS,
 )
-from pilothouse.kube.admissionregistration.storage import ParamCheckedStore
+from pilothouse.kube.admissionregistration.storage import ParamCheckedStorage
 from pilothouse.kube.admissionregistration.strategy import GROUP
 from pilothouse.kube.admissionregistration.validating_policies import (
     VALIDATING_ADMISSION_POLICIES,
@@ -54,23 +53,23 @@ class AdmissionRegistrationStorageProvider:
         to_kind = ParamKindAccess(self._authorizer, resolve)
         to_reference = ParamRefAccess(self._authorizer, resolve, OwnAccess(policies).get)
         return [
-            _served_as_v1(ParamCheckedStore(policies, to_kind, root("spec", "paramKind"))),
-            _served_as_v1(ParamCheckedStore(bindings, to_reference, root("spec", "paramRef"))),
+            _served_as_v1(ParamCheckedStorage(policies, to_kind, root("spec", "paramKind"))),
+            _served_as_v1(ParamCheckedStorage(bindings, to_reference, root("spec", "paramRef"))),
         ]
 
 
-def _served_as_v1(registry: RegistryStore) -> ServedResource:
+def _served_as_v1(storage: ParamCheckedStorage) -> ServedResource:
     """The versions differ in nothing but their names."""
-    resource = registry.resource
+    registry, resource = storage.registry, storage.resource
     if resource.version == _V1.version:
-        return served(registry)
+        return served(registry, storage)
     conversion = Conversion(
         kind=_V1.kind(resource.names.kind),
         to_stored=lambda obj: {**obj, "apiVersion": resource.kind.api_version},
         from_stored=lambda obj: {**obj, "apiVersion": str(_V1)},
         default=resource.strategy.default,
     )
-    return served(registry, conversion=conversion)
+    return served(registry, storage, conversion=conversion)
 
 
 def _resolver(registries: Registries) -> ResolveKind:

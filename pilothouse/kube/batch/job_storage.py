@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Deleted, ListResult, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, ListOptions
-from pilothouse.apiserver.registry.store import RegistryView
+from pilothouse.apiserver.registry.view import RegistryView
 
 _ORPHANS = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them "

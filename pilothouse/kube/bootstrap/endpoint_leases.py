@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import orjson
 
+from pilothouse.apiserver.registry.keys import DEFAULT_ROOT
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.interface import Store
 
-TTL = 15
-"""Seconds. Longer than the time between two renewals."""
+RENEW_EVERY = 10
+TTL = RENEW_EVERY + 5
+"""Seconds. A server that is late by less is still alive."""
 
 
 class EndpointLeases:
     """The keys are those of kube-apiserver, so that servers of both kinds on one etcd know of each other."""
 
-    def __init__(self, store: Store, *, root: str = "/registry", ttl: int = TTL) -> None:
+    def __init__(self, store: Store, *, root: str = DEFAULT_ROOT, ttl: int = TTL) -> None:
         self._store = store
         self._prefix = f"{root}/masterleases/"
         self._ttl = ttl

@@ -10,12 +10,13 @@ from collections.abc import Awaitable, Callable
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.bootstrap.address import PublicAddress
+from pilothouse.kube.bootstrap.endpoint_leases import RENEW_EVERY
 from pilothouse.kube.bootstrap.endpoint_reconciler import NAME, NAMESPACE, LeaseEndpointReconciler
 from pilothouse.kube.bootstrap.rounds import keep, try_once
 from pilothouse.machinery.objects import Json
 
 PORT = 443
-PERIOD = 10.0
+PERIOD = float(RENEW_EVERY)
 _COMPLAINT = "unable to sync kubernetes service"
 _UNREACHABLE_FOR = 2 * PERIOD
 

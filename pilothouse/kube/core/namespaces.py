@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.deletion import FOREGROUND, ORPHAN
 from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
 from pilothouse.apiserver.registry.interface import Deleted, ListResult, Result, Updated, UpdateRequest, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.preconditions import failed_precondition
@@ -131,7 +131,7 @@ class NamespaceStorage:
     async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
         while True:
             with translated(_NAMESPACES, name):
-                current = await self.registry.storage.get(self.registry.keys.object("", name))
+                current = await self.registry.newest("", name)
                 if current is None:
                     raise NotFound.of(_NAMESPACES, name)
                 namespace = current.parse()
@@ -150,7 +150,7 @@ class NamespaceStorage:
         metadata(namespace)["deletionTimestamp"] = now()
         namespace.setdefault("status", {})["phase"] = "Terminating"
         _set_finalizers(namespace, options)
-        marked = await self.registry.storage.update(current, namespace, ttl=0, dry_run=options.dry_run)
+        marked = await self.registry.replace(current, namespace, dry_run=options.dry_run)
         return Deleted(marked, immediately=False)
 
     async def _finish(

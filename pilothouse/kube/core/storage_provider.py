@@ -25,8 +25,9 @@ from pilothouse.kube.core.replicationcontrollers import (
     ReplicationControllerStatusStrategy,
 )
 from pilothouse.kube.core.secrets import SECRETS
+from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.services.proxy import PROXY_OPTIONS
-from pilothouse.kube.core.services.storage import ServiceNetwork, ServiceStorage
+from pilothouse.kube.core.services.storage import ServiceStorage
 from pilothouse.kube.scale import served_scale
 from pilothouse.kube.served import Registries, served
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
@@ -56,10 +57,7 @@ class LegacyRESTStorage:
         return None if found is None else found.parse()
 
     async def _known_namespace(self, name: str) -> StoredObject | None:
-        """As far as the cache knows; the store is asked about one that the cache does not have."""
-        registry = self.namespaces.registry
-        key = registry.keys.object("", name)
-        return await registry.cacher.get(key, not_older_than=0) or await registry.storage.get(key)
+        return await self.namespaces.registry.known_or_newest("", name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.registry.strategy import GarbageCollection
+from pilothouse.kube.events.ttl import DEFAULT_TTL
 from pilothouse.kube.events.validation import validate_loosely, validate_strictly, validate_unchanged
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.objects import Json
-
-DEFAULT_TTL = 3600
 
 
 class CoreEventStrategy(KubeStrategy):

@@ -9,7 +9,8 @@ from typing import Protocol
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import MakeObject, Result, Updated, UpdateRequest, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
-from pilothouse.apiserver.registry.store import RegistryStore, RegistryView
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.view import RegistryView
 from pilothouse.kube.rbac.escalation import may_everything
 from pilothouse.machinery.objects import Json, metadata
 

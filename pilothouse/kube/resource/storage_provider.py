@@ -38,7 +38,7 @@ class ResourceStorageProvider:
 
 def _labels_in(namespaces: RegistryStore) -> NamespaceLabels:
     async def labels(name: str) -> dict[str, str] | None:
-        found = await namespaces.storage.get(namespaces.keys.object("", name))
+        found = await namespaces.newest("", name)
         return None if found is None else labels_of(found.parse())
 
     return labels

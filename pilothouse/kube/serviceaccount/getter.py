@@ -42,8 +42,7 @@ class StoredTokenObjects:
 
 async def _read(registry: RegistryStore, namespace: str, name: str) -> Json | None:
     try:
-        key = registry.keys.object(namespace, name)
+        found = await registry.known_or_newest(namespace, name)
     except BadRequest:
         return None  # nothing can have such a name
-    found = await registry.cacher.get(key, not_older_than=0) or await registry.storage.get(key)
     return None if found is None else found.parse()

@@ -20,10 +20,10 @@ from pilothouse.machinery.objects import Json, name_of
 async def registry(tmp_path: Path) -> AsyncIterator[RegistryStore]:
     store = await SqliteStore.open(tmp_path)
     made = RegistryStore(CONFIG_MAPS, store)
-    await made.cacher.start()
-    await made.cacher.wait_ready()
+    await made.start()
+    await made.wait_ready()
     yield made
-    await made.cacher.stop()
+    await made.stop()
     await store.close()
 
 
@@ -58,11 +58,11 @@ async def test_objects_are_compiled_once_and_again_when_they_change(registry: Re
 async def test_nobody_knows_the_objects_of_a_cache_that_has_stopped(registry: RegistryStore) -> None:
     objects = CompiledObjects(registry, name_of)
     await objects.all()
-    await registry.cacher.stop()
+    await registry.stop()
     with pytest.raises(NotReady):
         await objects.all()
 
 
 async def _seen(registry: RegistryStore) -> None:
     """Returns when the cache has all that was written."""
-    await registry.cacher.list(registry.keys.prefix)
+    await registry.list_newest()

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from pilothouse.apiserver.registry.deletion import (
+from pilothouse.apiserver.registry.finalizers_and_grace import (
     FOREGROUND,
     ORPHAN,
     begin_graceful_deletion,

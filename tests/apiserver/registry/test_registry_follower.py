@@ -62,9 +62,9 @@ def raise_priority(obj: Json) -> None:
 async def following(tmp_path: Path) -> AsyncIterator[Following]:
     store = await SqliteStore.open(tmp_path)
     registry = APIServiceStore(store, root="/registry")
-    await registry.cacher.start()
+    await registry.start()
     yield Following(registry)
-    await registry.cacher.stop()
+    await registry.stop()
     await store.close()
 
 

@@ -41,7 +41,7 @@ class Followed:
 async def followed(folder: Path) -> AsyncIterator[Followed]:
     store = await SqliteStore.open(folder)
     registry = APIServiceStore(store, root="/registry")
-    await registry.cacher.start()
+    await registry.start()
     informer = RegistryInformer(registry)
     it = Followed(registry, store, informer)
     informer.listen(it.hear)
@@ -52,7 +52,7 @@ async def followed(folder: Path) -> AsyncIterator[Followed]:
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-        await registry.cacher.stop()
+        await registry.stop()
         await store.close()
 
 
@@ -72,11 +72,11 @@ async def test_what_happened_while_nothing_could_be_watched_is_told_afterwards(
     async with followed(tmp_path) as it:
         await it.create("a")
         assert await it.told.get() == ("v1.a", True)
-        await it.registry.cacher.stop()
+        await it.registry.stop()
         entry = await it.store.get("/registry/apiregistration.k8s.io/apiservices/v1.a")
         assert entry is not None
         await it.store.delete(entry.key, expected=entry.modified)
         await it.store.create(entry.key.replace("v1.a", "v1.b"), entry.value.replace(b'"v1.a"', b'"v1.b"'))
-        await it.registry.cacher.start()
+        await it.registry.start()
         assert [await it.told.get(), await it.told.get()] == [("v1.a", False), ("v1.b", True)]
         assert it.informer.get("v1.a") is None

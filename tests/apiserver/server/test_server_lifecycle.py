@@ -14,6 +14,7 @@ from pilothouse.apiserver.server.health import READYZ, HealthCheck
 from pilothouse.apiserver.server.hooks import HookContext, HookFailed
 from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.apiserver.server.run import RunConfig, Runner
+from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.machinery.errors import ServiceUnavailable
 
@@ -74,9 +75,11 @@ class Stage:
         config = RunConfig(
             serving=[self],
             drain=self.drain,
-            request_timeout=request_timeout,
-            shutdown_delay=delay,
-            send_retry_after=retry_after,
+            run_options=ServerRunOptions(
+                request_timeout=request_timeout,
+                shutdown_delay_duration=delay,
+                shutdown_send_retry_after=retry_after,
+            ),
         )
         return asyncio.create_task(Runner(self.server.prepare_run(), config).run(self.stop, ready=self.ready.set))
 

@@ -23,6 +23,7 @@ from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.filters.audit import Auditing
 from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain
 from pilothouse.apiserver.http import Handler, Request, Response, StreamBroken
+from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.serving.upgrade import raw_connection
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.machinery.errors import BadRequest
@@ -205,7 +206,9 @@ def _chain(api: Handler, request_timeout: float = 60.0) -> Handler:
     """With everything that may hold on to a request, such as auditing."""
     users = BearerAuthenticator(StaticTokens({TOKEN: User("tester", groups=(SYSTEM_PRIVILEGED_GROUP,))}))
     auditing = Auditing(AuditPolicy({"rules": [{"level": "RequestResponse"}]}), Nowhere())
-    config = ChainConfig(users, AlwaysAllow(), request_timeout=request_timeout, auditing=auditing)
+    config = ChainConfig(
+        users, AlwaysAllow(), run_options=ServerRunOptions(request_timeout=request_timeout), auditing=auditing
+    )
     return handler_chain(api, config)
 
 

@@ -16,7 +16,7 @@ from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.kube.admissionregistration.param_access import ParamKindAccess, ParamRefAccess
-from pilothouse.kube.admissionregistration.storage import ParamCheckedStore
+from pilothouse.kube.admissionregistration.storage import ParamCheckedStorage
 from pilothouse.kube.admissionregistration.validating_policies import VALIDATING_ADMISSION_POLICIES
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import root
@@ -147,7 +147,7 @@ def whole_policy(**spec: Any) -> Json:
 
 
 async def test_the_storage_refuses_creates_and_updates_alike(registry: RegistryStore) -> None:
-    checked = ParamCheckedStore(registry, ParamKindAccess(Listing(), resolve), root("spec", "paramKind"))
+    checked = ParamCheckedStorage(registry, ParamKindAccess(Listing(), resolve), root("spec", "paramKind"))
     obj = whole_policy(paramKind=CONFIG_MAP)
     with pytest.raises(Invalid) as refused:
         await checked.create(context(JANE), obj, options=WriteOptions(), validate=allow)

@@ -21,10 +21,10 @@ async def registries(tmp_path: Path) -> AsyncIterator[Registries]:
     store = await SqliteStore.open(tmp_path / "store")
     opened = Registries(store)
     for resource in (LEASES, CONFIG_MAPS, ENDPOINTS, ENDPOINT_SLICES):
-        await opened.open(resource).cacher.start()
+        await opened.open(resource).start()
     yield opened
     for registry in opened.opened:
-        await registry.cacher.stop()
+        await registry.stop()
     await store.close()
 
 

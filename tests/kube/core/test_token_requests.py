@@ -63,7 +63,7 @@ class Api:
 async def store(registry: RegistryStore, name: str, **rest: Any) -> None:
     namespace = "ns" if registry.resource.namespaced else ""
     obj = {"metadata": {"name": name, "namespace": namespace, "uid": f"u-{name}"}, **rest}
-    await registry.storage.create(registry.keys.object(namespace, name), obj, ttl=0, dry_run=False)
+    await registry.objects.create(registry.keys.object(namespace, name), obj, ttl=0, dry_run=False)
 
 
 @pytest.fixture
@@ -78,11 +78,11 @@ async def api(tmp_path: Path) -> AsyncIterator[Api]:
     await store(objects.secrets, "s")
     await store(objects.nodes, "n")
     for registry in registries.opened:
-        await registry.cacher.start()
+        await registry.start()
     config = ServiceAccountConfig(write_key(tmp_path / "sa.key"), issuers=(ISSUER,))
     yield Api(objects, config, [])
     for registry in registries.opened:
-        await registry.cacher.stop()
+        await registry.stop()
     await opened.close()
 
 

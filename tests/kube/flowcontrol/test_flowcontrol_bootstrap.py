@@ -35,11 +35,11 @@ async def registries(tmp_path: Path) -> AsyncIterator[tuple[RegistryStore, Regis
     store = await SqliteStore.open(tmp_path)
     levels, schemas = RegistryStore(PRIORITY_LEVELS, store), RegistryStore(FLOW_SCHEMAS, store)
     for registry in (levels, schemas):
-        await registry.cacher.start()
-        await registry.cacher.wait_ready()
+        await registry.start()
+        await registry.wait_ready()
     yield levels, schemas
     for registry in (levels, schemas):
-        await registry.cacher.stop()
+        await registry.stop()
     await store.close()
 
 

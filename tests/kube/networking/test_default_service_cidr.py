@@ -6,7 +6,7 @@ from pathlib import Path
 
 from services import Cluster, service_cluster
 
-from pilothouse.kube.core.services.storage import ServiceNetwork
+from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.networking.default_service_cidr import DefaultServiceCIDR
 from pilothouse.machinery.objects import Json
 
@@ -49,6 +49,6 @@ async def test_it_is_made_again_when_somebody_deletes_it(tmp_path: Path) -> None
 async def test_what_somebody_said_of_its_readiness_is_left_alone(tmp_path: Path) -> None:
     async with service_cluster(tmp_path, SINGLE) as cluster:
         controller = DefaultServiceCIDR(cluster.cidrs.registry, SINGLE.cluster_ip_ranges)
-        before = await cluster.cidrs.registry.store.current_revision()
+        before = await cluster.store.current_revision()
         await controller.sync()
-        assert await cluster.cidrs.registry.store.current_revision() == before
+        assert await cluster.store.current_revision() == before

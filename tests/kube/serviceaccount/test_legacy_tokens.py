@@ -73,14 +73,14 @@ async def tokens(tmp_path: Path) -> AsyncIterator[Tokens]:
     registries = Registries(store)
     secrets, accounts = registries.open(SECRETS), registries.open(SERVICE_ACCOUNTS)
     for registry in (secrets, accounts):
-        await registry.cacher.start()
+        await registry.start()
     validator = LegacyValidator(StoredTokenObjects(registries), SecretUses(OwnAccess(secrets)))
     config = ServiceAccountConfig(signing_key_file=key)
     authenticator = ServiceAccountTokenAuthenticator(config, validator, issuers=(LEGACY_ISSUER,))
     issuer = TokenIssuer(LEGACY_ISSUER, SigningKey(key))
     yield Tokens(authenticator, OwnAccess(secrets), OwnAccess(accounts), issuer)
     for registry in (secrets, accounts):
-        await registry.cacher.stop()
+        await registry.stop()
     await store.close()
 
 

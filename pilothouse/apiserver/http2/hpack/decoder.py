@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pilothouse.apiserver.head_fields import FIELD_OVERHEAD
 from pilothouse.apiserver.http2.fields import Field
 from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode
 from pilothouse.apiserver.http2.hpack import huffman
@@ -19,7 +20,6 @@ from pilothouse.apiserver.http2.hpack.static_table import STATIC_TABLE
 
 TABLE_SIZE: Final = 4096
 """The default of RFC 7541, and what we announce."""
-FIELD_OVERHEAD: Final = 32
 _RESIZES: Final = 2  # at the start of a block; RFC 7541, section 4.2
 _LONG: Final = 4096  # coded bytes of a string
 

@@ -1,7 +1,7 @@
 """The recent changes, in revision order, from which a watch can be resumed.
 
 The window begins at the revision of a listing and grows with every change. It holds 100 changes, more when they are
-younger than 75 seconds (bookmarks come every minute, so a client that saw the last one can resume), 100k at most.
+younger than the last bookmark of every client, which can therefore resume from it, 100k at most.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TypeAlias
 
+from pilothouse.apiserver.storage.cacher.bookmarks import PERIOD
 from pilothouse.apiserver.storage.cacher.errors import TooOld
 from pilothouse.apiserver.storage.cacher.events import Change
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
@@ -17,12 +18,15 @@ from pilothouse.machinery.dataclass import dataclass
 
 Changes: TypeAlias = list[Change]
 
+_TO_RESUME = 15.0
+"""Seconds that a client has, after the next bookmark was due, to resume from its last one."""
+
 
 @dataclass(frozen=True, slots=True)
 class WindowLimits:
     least: int = 100
     most: int = 100 * 1024
-    seconds: float = 75.0
+    seconds: float = PERIOD + _TO_RESUME
 
 
 class Window:

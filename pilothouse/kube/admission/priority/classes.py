@@ -25,9 +25,9 @@ class StoredPriorityClasses:
         return await StoredObjects(self._registry).get(name)
 
     async def default(self) -> Json | None:
-        if self._at is None or self._at != self._registry.cacher.revision:
+        if self._at is None or self._at != self._registry.known_revision:
             with translated(self._registry.resource.group_resource):
-                page = await self._registry.cacher.list(self._registry.keys.prefix, not_older_than=0)
+                page = await self._registry.list_known()
             self._default = _lowest_default(stored.parse() for stored in page.objects)
             self._at = page.revision
         return self._default

@@ -30,14 +30,13 @@ class StoredQuotas:
 
     async def newest(self, namespace: str) -> list[Json]:
         with translated(self._registry.resource.group_resource):
-            page = await self._registry.cacher.list(self._registry.keys.collection(namespace))
+            page = await self._registry.list_newest(namespace)
         return await parse_all(page.objects)
 
     async def charge(self, charge: Charge) -> bool:
         name = name_of(charge.quota)
-        key = self._registry.keys.object(namespace_of(charge.quota), name)
         with translated(self._registry.resource.group_resource, name):
-            current = await self._registry.storage.get(key)
+            current = await self._registry.newest(namespace_of(charge.quota), name)
             if current is None:
                 return True
             if str(current.revision) != resource_version_of(charge.quota):
@@ -45,7 +44,7 @@ class StoredQuotas:
             quota = current.parse()
             quota["status"]["used"] = written(charge.used)
             try:
-                await self._registry.storage.update(current, quota, ttl=0, dry_run=False)
+                await self._registry.replace(current, quota)
             except (RevisionConflict, KeyNotFound):
                 return False
         return True

@@ -51,17 +51,16 @@ class BindingStorage:
     async def _assign(self, ctx: RequestContext, binding: Json, *, dry_run: bool) -> None:
         """Ends, because each new try means that somebody else's write succeeded."""
         name = name_of(binding)
-        key = self._registry.keys.object(ctx.namespace, name)
         while True:
             with translated(PODS, name):
-                current = await self._registry.storage.get(key)
+                current = await self._registry.newest(ctx.namespace, name)
                 if current is None:
                     raise NotFound.of(PODS, name)
                 pod = current.parse()
                 _check_preconditions(binding, pod, current)
                 _bind(pod, binding)
                 try:
-                    await self._registry.storage.update(current, pod, ttl=0, dry_run=dry_run)
+                    await self._registry.replace(current, pod, dry_run=dry_run)
                 except RevisionConflict:
                     continue
                 return

@@ -31,8 +31,7 @@ class StoredBudgets:
     async def of(self, pod: Json) -> list[Json]:
         """The budgets that guard a pod."""
         with translated(self._registry.resource.group_resource):
-            prefix = self._registry.keys.collection(namespace_of(pod))
-            page = await self._registry.cacher.list(prefix)
+            page = await self._registry.list_newest(namespace_of(pod))
         return [budget for budget in (stored.parse() for stored in page.objects) if _guards(budget, pod)]
 
     async def spend(self, budget: Json, pod_name: str, *, dry_run: bool) -> None:
@@ -47,7 +46,7 @@ class StoredBudgets:
                 return
             _count(spent, pod_name)
             try:
-                await self._registry.storage.update(stored, spent, ttl=0, dry_run=False)
+                await self._registry.replace(stored, spent)
             except RevisionConflict:
                 continue
             return
@@ -57,7 +56,7 @@ class StoredBudgets:
     async def _stored(self, namespace: str, name: str) -> StoredObject:
         resource = self._registry.resource.group_resource
         with translated(resource, name):
-            found = await self._registry.storage.get(self._registry.keys.object(namespace, name))
+            found = await self._registry.newest(namespace, name)
         if found is None:
             raise NotFound.of(resource, name)
         return found

@@ -56,7 +56,7 @@ class ServiceLister:
 
     async def find(self, namespace: str, name: str) -> Json | None:
         try:
-            found = await self._services.cacher.get(self._services.keys.object(namespace, name), not_older_than=0)
+            found = await self._services.known(namespace, name)
         except BadRequest:
             return None  # nothing can have such a name
         except StorageError as error:
@@ -71,8 +71,8 @@ class ServiceLister:
         return known.service
 
     async def slices(self, namespace: str, service: str) -> Sequence[Json]:
-        revision, known = self._slices.cacher.revision, self._found_slices.get((namespace, service))
-        if known is not None and known.revision == revision and self._slices.cacher.ready:
+        revision, known = self._slices.known_revision, self._found_slices.get((namespace, service))
+        if known is not None and known.revision == revision and self._slices.ready:
             return known.slices
         stored = await self._list_slices(namespace, service)
         found = [each.parse() for each in stored]
@@ -82,10 +82,8 @@ class ServiceLister:
 
     async def _list_slices(self, namespace: str, service: str) -> Sequence[StoredObject]:
         try:
-            page = await self._slices.cacher.list(
-                self._slices.keys.collection(namespace),
-                not_older_than=0,
-                matches=lambda stored: stored.labels.get(SERVICE_NAME_LABEL) == service,
+            page = await self._slices.list_known(
+                namespace, matches=lambda stored: stored.labels.get(SERVICE_NAME_LABEL) == service
             )
         except StorageError as error:
             raise ServiceUnresolved(str(error)) from error
@@ -127,7 +125,7 @@ async def _follow(
 ) -> None:
     while True:
         try:
-            watcher = await registry.cacher.watch(registry.keys.prefix, send_initial_events=from_the_start)
+            watcher = await registry.watch_known(send_initial_events=from_the_start)
             anything()
             try:
                 async for event in watcher:

@@ -13,6 +13,7 @@ from pilothouse.kube.core.services.allocation.hooks import AllocationHooks, Rele
 from pilothouse.kube.core.services.allocation.ip_families import ClusterFamilies
 from pilothouse.kube.core.services.ipallocator.allocator import ServiceIPAllocator
 from pilothouse.kube.core.services.locations import ServiceLocations
+from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.services.portallocator.allocator import PortAllocator
 from pilothouse.kube.core.services.proxy import ServiceProxy
 from pilothouse.kube.core.services.repair.cluster_ips import ClusterIPRepair
@@ -25,14 +26,6 @@ from pilothouse.kube.networking.ip_addresses import IP_ADDRESSES
 from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS
 from pilothouse.kube.served import Registries
 from pilothouse.machinery.dataclass import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceNetwork:
-    """Where the addresses and ports of services come from. The first range's family is the default one."""
-
-    cluster_ip_ranges: tuple[str, ...] = ("10.0.0.0/24",)
-    node_ports: range = range(30000, 32768)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from services import Cluster, new_service, service_cluster
 
+from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.services.resource import SERVICES
-from pilothouse.kube.core.services.storage import ServiceNetwork
 from pilothouse.machinery.errors import AlreadyExists, InternalError, Invalid
 from pilothouse.machinery.objects import Json, labels_of
 

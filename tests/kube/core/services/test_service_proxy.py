@@ -16,7 +16,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.request_info import request_info
 from pilothouse.kube.core.services.locations import Location
-from pilothouse.kube.core.services.storage import ServiceNetwork
+from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.machinery.errors import BadRequest, NotFound, ServiceUnavailable
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
@@ -35,7 +35,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
 async def store(registry: RegistryStore, name: str, **fields: Any) -> None:
     """Past all rules, so that endpoints can be on this machine."""
     obj = {"metadata": {"name": name, "namespace": "default", "uid": "u"}, **fields}
-    await registry.storage.create(registry.keys.object("default", name), obj, ttl=0, dry_run=False)
+    await registry.objects.create(registry.keys.object("default", name), obj, ttl=0, dry_run=False)
 
 
 async def serve(cluster: Cluster, *, ip: str = "10.1.1.1", port: int = 8080, target: Json | None = TARGET) -> None:

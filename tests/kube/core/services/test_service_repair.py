@@ -11,10 +11,10 @@ from services import Cluster, service_cluster
 
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.kube.core.services.ipallocator.allocator import new_ip_address
+from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.services.portallocator.port_set import PortSet
 from pilothouse.kube.core.services.repair.cluster_ips import ClusterIPRepair
 from pilothouse.kube.core.services.repair.node_ports import ROUNDS_BEFORE_CLEANUP, NodePortRepair, used_ports
-from pilothouse.kube.core.services.storage import ServiceNetwork
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import system_clock
 
@@ -122,10 +122,10 @@ async def test_a_port_that_gets_its_service_in_time_is_no_leak(cluster: Cluster)
 
 async def test_a_repair_that_finds_nothing_writes_nothing(cluster: Cluster) -> None:
     await cluster.create("web", type="NodePort")
-    before = await cluster.services.registry.store.current_revision()
+    before = await cluster.store.current_revision()
     await NodePortRepair(cluster.services.registry, cluster.ports).run_once()
     await ip_repair(cluster, LATER).run_once()
-    assert await cluster.services.registry.store.current_revision() == before
+    assert await cluster.store.current_revision() == before
 
 
 @pytest.mark.parametrize(

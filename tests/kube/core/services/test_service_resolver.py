@@ -53,7 +53,7 @@ class Cluster:
 
     async def resolve(self, name: str = "web", port: int = 443, *, endpoints: bool | None = None) -> str:
         for registry in self.registries.opened:  # a list of the newest state waits until the cache has it
-            await registry.cacher.list(registry.keys.prefix)
+            await registry.list_newest()
         resolver = service_resolver(ServiceLister(self.registries), endpoints=endpoints)
         found = await resolver.resolve("default", name, port)
         return f"{found.host}:{found.port}"
@@ -69,10 +69,10 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
     store = await SqliteStore.open(tmp_path)
     made = Cluster(Registries(store))
     for registry in made.registries.opened:
-        await registry.cacher.start()
+        await registry.start()
     yield made
     for registry in made.registries.opened:
-        await registry.cacher.stop()
+        await registry.stop()
     await store.close()
 
 

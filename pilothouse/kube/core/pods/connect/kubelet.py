@@ -29,7 +29,7 @@ class Kubelets:
         """Raises NotFound for a node that does not exist, StatusError for one without an address."""
         resource = self._nodes.resource.group_resource
         with translated(resource, node_name):
-            found = await self._nodes.storage.get(self._nodes.keys.object("", node_name))
+            found = await self._nodes.newest("", node_name)
         if found is None:
             raise NotFound.of(resource, node_name)
         status = found.parse().get("status") or {}

@@ -9,6 +9,7 @@ from pilothouse.apiserver.outbound.tls import unverified_context, verifying_cont
 from pilothouse.machinery.dataclass import dataclass
 
 DEFAULT_PORT = 10250
+DEFAULT_TIMEOUT = 5.0
 ADDRESS_TYPES = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
 
 
@@ -21,7 +22,7 @@ class KubeletConfig:
     certificate_authority: str = ""
     preferred_address_types: tuple[str, ...] = ADDRESS_TYPES
     port: int = DEFAULT_PORT
-    timeout: float = 5.0
+    timeout: float = DEFAULT_TIMEOUT
     """Seconds until a connection must stand."""
 
     @cached_property

@@ -96,8 +96,7 @@ class ServiceIPAllocator:
         raise NotReady
 
     async def _is_known(self, ip: str) -> bool:
-        registry = self._addresses.registry
-        return await registry.cacher.get(registry.keys.object("", ip), not_older_than=0) is not None
+        return await self._addresses.registry.known("", ip) is not None
 
     async def _take(self, service: Json, ip: str) -> None:
         try:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from random import Random, SystemRandom
 from typing import TypeVar
 
+from pilothouse.apiserver.registry.keys import DEFAULT_ROOT
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.interface import Revision, Store
 from pilothouse.kube.core.services.portallocator.errors import (
@@ -42,7 +43,7 @@ class Snapshot:
 class PortAllocator:
     """Guarantees: a port is never handed out twice, by however many servers on one store."""
 
-    def __init__(self, store: Store, ports: range, *, root: str = "/registry", random: Random | None = None) -> None:
+    def __init__(self, store: Store, ports: range, *, root: str = DEFAULT_ROOT, random: Random | None = None) -> None:
         self.ports = ports
         self._store = store
         self._key = f"{root}/ranges/servicenodeports"

@@ -6,7 +6,7 @@ import shutil
 import textwrap
 from collections.abc import Iterable
 
-from pilothouse.controlplane.flags.declare import Flag
+from pilothouse.machinery.flags.declare import Flag
 
 _INDENT = " " * 16
 

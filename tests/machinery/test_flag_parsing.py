@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.controlplane.flags.declare import Flag
-from pilothouse.controlplane.flags.duration import format_duration, parse_duration
-from pilothouse.controlplane.flags.flagset import FlagError, parse
-from pilothouse.controlplane.flags.usage import format_section
-from pilothouse.controlplane.flags.values import (
+from pilothouse.machinery.flags.declare import Flag
+from pilothouse.machinery.flags.duration import format_duration, parse_duration
+from pilothouse.machinery.flags.flagset import FlagError, parse
+from pilothouse.machinery.flags.usage import format_section
+from pilothouse.machinery.flags.values import (
     BOOL,
     BOOL_MAP,
     CONFIGURATION_MAP,

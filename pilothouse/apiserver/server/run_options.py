@@ -1,19 +1,25 @@
-"""Generic: limits, timeouts and how a shutdown goes."""
+"""ServerRunOptions: limits, timeouts and how a shutdown goes. Each setting is declared once, with its flag and default.
+
+The frozen object is handed on whole (GenericConfig, ChainConfig, RequestScope, RunConfig, ProxyConfig), so that a new
+flag is a field here and a line where it is read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pilothouse.controlplane.flags.declare import flag
-from pilothouse.controlplane.flags.values import BOOL, DURATION, FLOAT, INT, IP, STRING, STRINGS
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import flag
+from pilothouse.machinery.flags.values import BOOL, DURATION, FLOAT, INT, IP, STRING, STRINGS
 
 _CORS_HELP = "Origins that browsers may call from: regular expressions that pin both ends of the host."
 
 
 @dataclass(frozen=True)
-class GenericOptions:
+class ServerRunOptions:
+    """What every generic API server goes by while it runs."""
+
     title: ClassVar[str] = "generic"
 
     advertise_address: str = flag(

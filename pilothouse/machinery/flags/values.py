@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from pilothouse.controlplane.flags.duration import format_duration, parse_duration
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.duration import format_duration, parse_duration
 
 T = TypeVar("T")
 

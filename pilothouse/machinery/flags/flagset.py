@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pilothouse.controlplane.flags.declare import Flag
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import Flag
 
 
 class FlagError(Exception):

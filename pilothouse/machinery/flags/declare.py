@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import field, fields
 from typing import Any, TypeVar
 
-from pilothouse.controlplane.flags.values import FlagType
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.values import FlagType
 
 T = TypeVar("T")
 
