@@ -24,6 +24,7 @@ CACHES = {
         "kube/core/pods/internal_form:_fields",
         "machinery/cel/syntax:_class",
         "machinery/schema/types:definition",
+        "machinery/validation/format:_linear",
     ),
     "what is not known raises, and what raises is not kept": (
         "machinery/protobuf/messages:message_type",
@@ -55,11 +56,16 @@ MEMOS = {
         "apiserver/storage/cacher/events:WatchEvent._encoded",
         "client/rest/asgi_transport:AsgiResponse.headers",
         "extensions/schema/correlation:Link._children",
+        "kube/rbac/missing_rights:_Verbs._outside",
         "machinery/cel/cost/estimate:_Estimation._entries",
         "machinery/cel/cost/estimate:_Estimation._locals",
         "machinery/cel/cost/estimate:_Estimation._paths",
         "machinery/cel/cost/estimate:_Estimation._sizes",
         "machinery/codec/yaml_nodes:_Composer._anchors",
+    ),
+    "ends with a stored object, or with a test": (
+        "controllers/garbagecollector/graph:State._by_uid",
+        "testing/in_thread:_Sender._users",
     ),
     "our own types, resources, media types and registries": (
         "apiserver/discovery/handlers:AggregatedDocument._forms",
