@@ -11,13 +11,14 @@ from typing import Any
 import orjson
 import pytest
 from custom_resources import eventually
-from in_process import InProcessServer, in_process_server
 from prometheus_client import generate_latest
 from tls_backends import FixedServices, Pki, api_service, backend
+from whole_server import whole_server
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API
 
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 NAME = "v1.example.com"
@@ -34,19 +35,19 @@ async def discovery(request: Request) -> Response:
 
 @dataclass
 class Cluster:
-    server: InProcessServer
+    server: API
     services: FixedServices
     pki: Pki
 
     async def register(self, **spec: Any) -> None:
         made = api_service(**{"caBundle": self.pki.ca_bundle, **spec})
         obj = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", **made}
-        assert (await self.server("POST", API_SERVICES, obj)).status == 201
+        assert (await self.server.request("POST", API_SERVICES, obj)).status == 201
 
     async def add_service(self, **spec: Any) -> None:
         ports = [{"name": "https", "port": 443, "targetPort": 8443}]
         obj = {"metadata": {"name": "web"}, "spec": {"ports": ports, **spec}}
-        assert (await self.server("POST", SERVICES, obj)).status == 201
+        assert (await self.server.request("POST", SERVICES, obj)).status == 201
 
     async def add_endpoints(self, name: str = "web-1", port: str = "https", *, ready: bool = True) -> None:
         obj: Json = {
@@ -55,13 +56,15 @@ class Cluster:
             "ports": [{"name": port, "port": 8443}],
             "endpoints": [{"addresses": ["192.0.2.7"], "conditions": {"ready": ready}}],
         }
-        assert (await self.server("POST", SLICES, obj)).status == 201
+        assert (await self.server.request("POST", SLICES, obj)).status == 201
 
     async def condition(self, reason: str, name: str = NAME) -> Json:
         """As soon as it has this reason."""
         async with asyncio.timeout(15):
             while True:
-                found = (await self.server("GET", f"{API_SERVICES}/{name}")).json["status"].get("conditions") or [{}]
+                found = (await self.server.request("GET", f"{API_SERVICES}/{name}")).json["status"].get(
+                    "conditions"
+                ) or [{}]
                 if found[0].get("reason") == reason:
                     first: Json = found[0]
                     return first
@@ -71,7 +74,7 @@ class Cluster:
         """As soon as it does: the proxy hears of a condition a moment after it has been written."""
         async with asyncio.timeout(15):
             while True:
-                if (await self.server("GET", path)).body == wanted:
+                if (await self.server.request("GET", path)).body == wanted:
                     return
                 await asyncio.sleep(0.005)
 
@@ -100,7 +103,7 @@ def status_writes() -> float:
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
     services = FixedServices(None)
-    async with in_process_server(tmp_path / "data", aggregator=True, services=services) as server:
+    async with whole_server(tmp_path / "data", services=services) as server:
         yield Cluster(server, services, Pki.make(tmp_path / "pki"))
 
 
@@ -136,7 +139,7 @@ async def test_a_server_that_stops_answering_is_taken_out_and_put_back(cluster: 
         cluster.services.port = port = behind.port
         await cluster.register()
         await cluster.condition("Passed")
-    await cluster.server("PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)
+    await cluster.server.request("PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)
     url = f"https://127.0.0.1:{port}/apis/example.com/v1"
     refused = f'Get "{url}": dial tcp 127.0.0.1:{port}: connect: connection refused'
     assert await cluster.becomes("FailedDiscoveryCheck") == f"False: failing or missing response from {url}: {refused}"
@@ -165,13 +168,17 @@ async def test_a_condition_is_written_only_when_it_says_something_new(cluster: C
         written = status_writes()
         for label in "xyz":
             before = checks
-            await cluster.server("PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": label}}}, media=MERGE)
+            await cluster.server.request(
+                "PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": label}}}, media=MERGE
+            )
             async with asyncio.timeout(15):
                 while checks == before:  # noqa: ASYNC110 (nobody tells when a check has been made)
                     await asyncio.sleep(0.005)
         assert status_writes() == written
         cluster.services.port = None
-        await cluster.server("PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)
+        await cluster.server.request(
+            "PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": "b"}}}, media=MERGE
+        )
         await cluster.condition("FailedDiscoveryCheck")
 
 
@@ -194,14 +201,14 @@ async def test_custom_metrics_for_horizontal_autoscaling_are_registered_behind_a
     server = cluster.server
     ports = [{"name": "https-hpa-dont-edit-it", "port": 9997, "targetPort": 9997}]
     service = {"metadata": {"name": "kube-hpa"}, "spec": {"clusterIP": "None", "ports": ports, "selector": {"a": "b"}}}
-    await server("POST", "/api/v1/namespaces/kube-system/services", service)
+    await server.request("POST", "/api/v1/namespaces/kube-system/services", service)
     endpoints = {
         "metadata": {"name": "kube-hpa-1", "labels": {"kubernetes.io/service-name": "kube-hpa"}},
         "addressType": "IPv4",
         "ports": [{"name": "https-hpa-dont-edit-it", "port": 9997}],
         "endpoints": [{"addresses": ["192.0.2.7"]}],
     }
-    await server("POST", "/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices", endpoints)
+    await server.request("POST", "/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices", endpoints)
     async with backend(discovery, cluster.pki) as behind:
         cluster.services.port = behind.port
         registered = {
@@ -215,10 +222,10 @@ async def test_custom_metrics_for_horizontal_autoscaling_are_registered_behind_a
                 "versionPriority": 100,
             },
         }
-        assert (await server("POST", API_SERVICES, registered)).status == 201
+        assert (await server.request("POST", API_SERVICES, registered)).status == 201
         condition = await cluster.condition("Passed", "v1beta1.custom.metrics.k8s.io")
         assert condition["message"] == "all checks passed"
-        table = (await server("GET", f"{API_SERVICES}/v1beta1.custom.metrics.k8s.io", accept=TABLE)).json
+        table = (await server.request("GET", f"{API_SERVICES}/v1beta1.custom.metrics.k8s.io", accept=TABLE)).json
         assert table["rows"][0]["cells"][:3] == ["v1beta1.custom.metrics.k8s.io", "kube-system/kube-hpa", "True"]
         metric = "/apis/custom.metrics.k8s.io/v1beta1/namespaces/default/pods/web/qps"
         assert (await eventually(server, 200, "GET", metric)).json == {"path": metric}

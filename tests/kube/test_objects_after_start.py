@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_process import InProcessServer, in_process_server
 from recorded import recorded
+from whole_server import whole_server
 
 from pilothouse.apiserver.server.hooks import run_pre_shutdown_hooks
 from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.testing import API
 
 FACTS = recorded("facts") / "objects-after-start.json"
 ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes"
@@ -25,16 +26,16 @@ _OF_THE_HOST = {"kubernetes.io/hostname", "holderIdentity", "renewTime", "since"
 
 
 @pytest.fixture
-async def api(tmp_path: Path) -> AsyncIterator[InProcessServer]:
-    async with in_process_server(tmp_path) as server:
+async def api(tmp_path: Path) -> AsyncIterator[API]:
+    async with whole_server(tmp_path) as server:
         await _until_listed(server)
         yield server
 
 
-async def _until_listed(api: InProcessServer) -> None:
+async def _until_listed(api: API) -> None:
     """The endpoints follow when the server is ready; a slice comes last."""
     async with asyncio.timeout(10):
-        while (await api("GET", SLICE)).status != 200:  # noqa: ASYNC110  # each turn is a request
+        while (await api.request("GET", SLICE)).status != 200:  # noqa: ASYNC110  # each turn is a request
             await asyncio.sleep(0)
 
 
@@ -51,9 +52,9 @@ def _by_name(objects: list[Json]) -> dict[str, Json]:
     return {"kube-system/apiserver-?" if "/apiserver-" in name else name: obj for name, obj in stable.items()}
 
 
-async def test_what_kube_apiserver_has_is_there_and_says_the_same(api: InProcessServer) -> None:
+async def test_what_kube_apiserver_has_is_there_and_says_the_same(api: API) -> None:
     for path, objects in json.loads(FACTS.read_text()).items():
-        wanted, found = _by_name(objects), _by_name((await api("GET", path)).json["items"])
+        wanted, found = _by_name(objects), _by_name((await api.request("GET", path)).json["items"])
         assert wanted.keys() <= found.keys(), path
         for name, obj in wanted.items():
             given = found[name]
@@ -63,25 +64,25 @@ async def test_what_kube_apiserver_has_is_there_and_says_the_same(api: InProcess
             assert given == obj, f"{path} {name}"
 
 
-async def test_a_server_that_stops_takes_its_address_and_its_lease_away(api: InProcessServer) -> None:
-    assert len((await api("GET", LEASES)).json["items"]) == 1
+async def test_a_server_that_stops_takes_its_address_and_its_lease_away(api: API) -> None:
+    assert len((await api.request("GET", LEASES)).json["items"]) == 1
     assert await run_pre_shutdown_hooks(api.generic.pre_shutdown_hooks()) == []
-    assert "subsets" not in (await api("GET", ENDPOINTS)).json
-    assert (await api("GET", SLICE)).json["endpoints"] is None
-    assert (await api("GET", LEASES)).json["items"] == []
+    assert "subsets" not in (await api.request("GET", ENDPOINTS)).json
+    assert (await api.request("GET", SLICE)).json["endpoints"] is None
+    assert (await api.request("GET", LEASES)).json["items"] == []
 
 
 async def test_a_restart_changes_nothing_but_the_lease(tmp_path: Path) -> None:
     paths = ["/api/v1/services", "/api/v1/namespaces", "/api/v1/configmaps", "/apis/networking.k8s.io/v1/ipaddresses"]
     seen = []
     for _ in range(2):
-        async with in_process_server(tmp_path) as api:
+        async with whole_server(tmp_path) as api:
             await _until_listed(api)
-            seen.append([(await api("GET", path)).json["items"] for path in paths])
+            seen.append([(await api.request("GET", path)).json["items"] for path in paths])
     assert seen[0] == seen[1]
 
 
-async def test_the_hooks_have_the_names_of_kube_apiserver(api: InProcessServer) -> None:
+async def test_the_hooks_have_the_names_of_kube_apiserver(api: API) -> None:
     names = [hook.name for hook in api.generic.post_start_hooks()]
     known = json.loads(FACTS.with_name("health-checks.json").read_text())["/readyz"]
     assert {f"[+]poststarthook/{name} ok" for name in names} <= set(known)

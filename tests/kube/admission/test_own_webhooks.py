@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 from admission_webhooks import CONFIGURATIONS
-from in_process import CONFIG_MAPS, in_process_server
+from whole_server import CONFIG_MAPS, whole_server
 
 from pilothouse.apiserver.http import Request, Response
 
@@ -32,16 +32,16 @@ async def test_this_server_asks_itself(tmp_path: Path, config: dict[str, Any]) -
         answer = {"kind": asked["kind"], "apiVersion": asked["apiVersion"], "response": response}
         return Response(200, orjson.dumps(answer), [(b"content-type", b"application/json")])
 
-    async with in_process_server(tmp_path, aggregator=True) as api:
+    async with whole_server(tmp_path) as api:
         api.generic.mux.handle("/own/review", review)
         rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
         webhook = {"name": "own.example.com", "clientConfig": config, "rules": [rule], "timeoutSeconds": 1}
         webhook |= {"admissionReviewVersions": ["v1"], "sideEffects": "None"}
         body = {"metadata": {"name": "own"}, "webhooks": [webhook]}
-        assert (await api("POST", CONFIGURATIONS.format("validating"), body)).status == 201
-        refused = await api("POST", CONFIG_MAPS, {"metadata": {"name": "x"}})
+        assert (await api.request("POST", CONFIGURATIONS.format("validating"), body)).status == 201
+        refused = await api.request("POST", CONFIG_MAPS, {"metadata": {"name": "x"}})
         assert refused.json["message"] == 'admission webhook "own.example.com" denied the request: by myself'
         if config is SERVICE:
-            slow = await api("POST", CONFIG_MAPS, {"metadata": {"name": "slow"}})
+            slow = await api.request("POST", CONFIG_MAPS, {"metadata": {"name": "slow"}})
             assert slow.json["message"].endswith("failed to call webhook: context deadline exceeded")
     assert set(askers) == {"system:apiserver"}

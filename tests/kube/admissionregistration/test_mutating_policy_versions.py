@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import orjson
-from in_process import in_process_server
+from whole_server import whole_server
 
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.machinery.objects import Json
@@ -21,12 +21,12 @@ async def test_a_binding_reads_back_as_it_was_written(tmp_path: Path) -> None:
         "metadata": {"name": "b"},
         "spec": {"policyName": "p", "matchResources": {}},
     }
-    async with in_process_server(tmp_path) as api:
-        created = await api("POST", BINDINGS, sent)
+    async with whole_server(tmp_path) as api:
+        created = await api.request("POST", BINDINGS, sent)
         assert created.status == 201, created.body
-        read = (await api("GET", f"{BINDINGS}/b")).json
+        read = (await api.request("GET", f"{BINDINGS}/b")).json
         patch = {"spec": {"policyName": "q"}}
-        patched = (await api("PATCH", f"{BINDINGS}/b", patch, media="application/merge-patch+json")).json
+        patched = (await api.request("PATCH", f"{BINDINGS}/b", patch, media="application/merge-patch+json")).json
     store = await SqliteStore.open(tmp_path)
     stored = await store.get(KEY)
     await store.close()
