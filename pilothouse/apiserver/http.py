@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import parse_qs
 
 from pilothouse.apiserver.audit.annotations import METADATA, Annotations
+from pilothouse.apiserver.beside_the_loop import Weight
+from pilothouse.apiserver.query_string import parse_query
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -50,23 +51,34 @@ class Request:
     audit_id: str = ""
     info: RequestInfo = field(default=None)  # type: ignore[assignment]  # set by the request info filter
     user: User = field(default=None)  # type: ignore[assignment]  # set by the authentication filter
+    is_routed: bool = False
+    """Whether something is installed that answers it. Only then are the names in its path ours and not made up."""
     warnings: list[str] = field(default_factory=list)
     answer_headers: Headers = field(default_factory=list)
     """What the answer gets besides its own headers, be it a success or a refusal."""
     audit: AuditContext | None = None
     """Where the request is audited: what it and its answer look like is told to this."""
+    _weight: Weight | None = None
     _annotations: Annotations | None = None
     _query: dict[str, list[str]] | None = None
     _headers: dict[bytes, bytes] | None = field(default=None, repr=False)
 
     @property
     def query(self) -> dict[str, list[str]]:
+        """Raises BadRequest where there are too many parameters."""
         if self._query is None:
-            self._query = parse_qs(self.query_string, keep_blank_values=True) if self.query_string else {}
+            self._query = parse_query(self.query_string) if self.query_string else {}
         return self._query
 
     def set_query(self, query_string: str) -> None:
         self.query_string, self._query = query_string, None
+
+    @property
+    def weight(self) -> Weight:
+        """How much the request is about. Not to be asked for before it is known whose it is."""
+        if self._weight is None:
+            self._weight = Weight(self.user.name if self.user is not None else "")
+        return self._weight
 
     @property
     def annotations(self) -> Annotations:

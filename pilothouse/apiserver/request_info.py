@@ -8,9 +8,10 @@ GET /healthz                              → verb get, no resource
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
+from pilothouse.apiserver.endpoints.query import boolean
 from pilothouse.apiserver.http import Request
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.selectors import fields
@@ -22,7 +23,8 @@ _SPECIAL_VERBS = {"proxy", "watch"}
 _NAMESPACE_SUBRESOURCES = {"status", "finalize"}
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _VERBS_WITH_SELECTORS = {"list", "watch", "deletecollection"}
-_FALSE = {"false", "0"}
+_LONGEST_WITH_NAME = 4096
+"""A longer selector names no object: nobody knows yet whose it is, so it is not worth reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +52,23 @@ class RequestInfo:
 
 
 def request_info(request: Request) -> RequestInfo:
-    """Never fails: what cannot be understood is a request without a resource, and falls off the end of the chain."""
+    """What cannot be understood is a request without a resource, and falls off the end of the chain.
+
+    Raises BadRequest where there are too many parameters.
+    """
     info = _from_path(request.method, request.path)
     if not info.is_resource or info.name or info.verb not in ("get", "delete", "watch"):
         return info
     return _with_query(info, request)
 
 
-@lru_cache(maxsize=16384)
+def verb_of(method: str) -> str:
+    """The verb of a request for one object; empty for methods that stand for none."""
+    return _VERBS.get(method, "")
+
+
+# Short segments take more than ten times their length each.
+@bounded_cache(entries=4096, key_bytes=256)
 def _from_path(method: str, path: str) -> RequestInfo:
     verb = method.lower()
     parts = path.strip("/").split("/")
@@ -70,7 +81,7 @@ def _from_path(method: str, path: str) -> RequestInfo:
             return RequestInfo(path, verb, prefix=prefix)
         group, *parts = parts
     version, *parts = parts
-    verb, verb_in_path = _VERBS.get(method, ""), parts[0] in _SPECIAL_VERBS and len(parts) > 1
+    verb, verb_in_path = verb_of(method), parts[0] in _SPECIAL_VERBS and len(parts) > 1
     if verb_in_path:
         verb, *parts = parts
     namespace, parts = _split_namespace(parts)
@@ -101,7 +112,7 @@ def _split_namespace(parts: list[str]) -> tuple[str, list[str]]:
 def _with_query(info: RequestInfo, request: Request) -> RequestInfo:
     """Collections: the query tells a watch from a list, and a selector may name the one object."""
     if info.verb == "get":
-        info = replace(info, verb="watch" if _is_watch(request) else "list", name=_selected_name(request))
+        info = replace(info, verb="watch" if boolean(request, "watch") else "list", name=_selected_name(request))
     elif info.verb == "delete":
         info = replace(info, verb="deletecollection")
     if info.verb in _VERBS_WITH_SELECTORS and not info.verb_in_path:
@@ -111,14 +122,9 @@ def _with_query(info: RequestInfo, request: Request) -> RequestInfo:
     return info
 
 
-def _is_watch(request: Request) -> bool:
-    values = request.query.get("watch")
-    return bool(values) and values[0].lower() not in _FALSE  # type: ignore[index]
-
-
 def _selected_name(request: Request) -> str:
     selector = request.param("fieldSelector")
-    if not selector:
+    if not selector or len(selector) > _LONGEST_WITH_NAME:
         return ""
     try:
         name = fields.parse(selector).requires_exact_match("metadata.name")

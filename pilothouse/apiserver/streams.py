@@ -1,8 +1,8 @@
-"""The streams of answers: how one is closed, and how a filter learns that one is over."""
+"""The streams of answers: how one is closed, how a short one becomes whole, how a filter learns that one is over."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from pilothouse.apiserver.http import Stream
 
@@ -12,6 +12,41 @@ async def close_stream(stream: Stream) -> None:
     close = getattr(stream, "aclose", None)
     if close is not None:
         await close()
+
+
+async def whole_or_stream(stream: Stream, limit: int) -> bytes | Stream:
+    """All of the stream if it has at most `limit` bytes, else the stream from its beginning. Raises what it raises."""
+    taken, size = [], 0
+    try:
+        async for part in stream:
+            taken.append(part)
+            size += len(part)
+            if size > limit:
+                return _Resumed(taken, stream)
+    except BaseException:
+        await close_stream(stream)
+        raise
+    return b"".join(taken)
+
+
+class _Resumed:
+    """A stream together with what was already taken from it."""
+
+    __slots__ = ("_stream", "_taken")
+
+    def __init__(self, taken: list[bytes], stream: Stream) -> None:
+        self._taken = taken[::-1]
+        self._stream = stream
+
+    def __aiter__(self) -> _Resumed:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return self._taken.pop() if self._taken else await anext(self._stream)
+
+    async def aclose(self) -> None:
+        self._taken.clear()
+        await close_stream(self._stream)
 
 
 class UntilEnd:
@@ -44,3 +79,34 @@ class UntilEnd:
         end, self._end = self._end, None
         if end is not None:
             end()
+
+
+class UntilCompleted:
+    """A stream that awaits `complete` once, under the same conditions as UntilEnd."""
+
+    __slots__ = ("_complete", "_stream")
+
+    def __init__(self, stream: Stream, complete: Callable[[], Awaitable[None]]) -> None:
+        self._stream = stream
+        self._complete: Callable[[], Awaitable[None]] | None = complete
+
+    def __aiter__(self) -> UntilCompleted:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            return await anext(self._stream)
+        except BaseException:
+            await self._over()
+            raise
+
+    async def aclose(self) -> None:
+        try:
+            await self._over()
+        finally:
+            await close_stream(self._stream)
+
+    async def _over(self) -> None:
+        complete, self._complete = self._complete, None
+        if complete is not None:
+            await complete()

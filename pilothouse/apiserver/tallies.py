@@ -8,7 +8,7 @@ scraped.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from typing import TypeAlias
 
 from prometheus_client import CollectorRegistry
@@ -23,9 +23,26 @@ from prometheus_client.registry import Collector
 
 Labels: TypeAlias = tuple[str, ...]
 
-# Label values can come from clients: what they make up after this many rows is counted, but not told apart.
-_MOST_ROWS = 20_000
+# Label values can be names of objects, which come and go: what is too much is counted, but not told apart.
+_MOST_ROWS = 10_000
+_MOST_CHARACTERS = 1024  # of all labels of a row
 _OTHER = "other"
+
+
+def _told_apart(rows: Sized, labels: Labels) -> Labels:
+    """The labels for a new row, or those of the row for all that is too much."""
+    if len(rows) < _MOST_ROWS and sum(map(len, labels)) <= _MOST_CHARACTERS:
+        return labels
+    return (_OTHER,) * len(labels)
+
+
+class Count:
+    """What a counter has counted under one set of labels."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
 
 
 class CounterTally(Collector):
@@ -36,18 +53,18 @@ class CounterTally(Collector):
         self._family = (name, help)
         self._labels = tuple(labels)
         self._total = total
-        self._rows: dict[Labels, int] = {}
+        self._rows: dict[Labels, Count] = {}
         registry.register(self)
 
     def inc(self, labels: Labels) -> None:
-        rows = self._rows
-        if labels in rows:
-            rows[labels] += 1
-        elif len(rows) < _MOST_ROWS:
-            rows[labels] = 1
-        else:
-            other = (_OTHER,) * len(self._labels)
-            rows[other] = rows.get(other, 0) + 1
+        row = self._rows.get(labels) or self.row(labels)
+        row.value += 1
+
+    def row(self, labels: Labels) -> Count:
+        """For whoever counts under the same labels often, and wants no look-up each time."""
+        if labels not in self._rows:
+            labels = _told_apart(self._rows, labels)
+        return self._rows.setdefault(labels, Count())
 
     def describe(self) -> Iterator[Metric]:
         yield self._empty()
@@ -55,7 +72,7 @@ class CounterTally(Collector):
     def collect(self) -> Iterator[Metric]:
         family = self._empty()
         for labels, count in list(self._rows.items()):  # rows are added meanwhile
-            family.add_metric(labels, count)
+            family.add_metric(labels, count.value)
         yield family
 
     def _empty(self) -> CounterMetricFamily | UnknownMetricFamily:
@@ -96,8 +113,8 @@ class HistogramTally(Collector):
 
     def row(self, labels: Labels) -> Row:
         """For whoever observes under the same labels often, and wants no look-up each time."""
-        if labels not in self._rows and len(self._rows) >= _MOST_ROWS:
-            labels = (_OTHER,) * len(self.labels)
+        if labels not in self._rows:
+            labels = _told_apart(self._rows, labels)
         return self._rows.setdefault(labels, Row(self._bounds))
 
     def describe(self) -> Iterator[Metric]:

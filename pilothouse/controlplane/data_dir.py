@@ -6,9 +6,8 @@ import fcntl
 import os
 from pathlib import Path
 
-
-class DataDirInUse(Exception):
-    """Another process has the directory."""
+from pilothouse.controlplane.data_dir_errors import DataDirInUse
+from pilothouse.controlplane.privacy import make_private
 
 
 class DataDir:
@@ -20,8 +19,9 @@ class DataDir:
 
     @classmethod
     def open(cls, path: Path) -> DataDir:
-        """Makes the directory if it is not there. Raises DataDirInUse, OSError."""
+        """Makes the directory if it is not there, and private if it is. Raises DataDirInUse, DataDirUnsafe, OSError."""
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path)
         lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -19,7 +19,8 @@ from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.chain import create_server_chain
 from pilothouse.controlplane.config import Config, new_config
-from pilothouse.controlplane.data_dir import DataDir, DataDirInUse
+from pilothouse.controlplane.data_dir import DataDir
+from pilothouse.controlplane.data_dir_errors import DataDirError
 from pilothouse.controlplane.errors import StartFailed
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.ports import host_port, open_ports
@@ -61,7 +62,7 @@ async def serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable[
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         raise StartFailed(f"{where}{error.strerror or error}") from error
-    except (CertificateError, DataDirInUse, HookFailed, StorageError, ValueError) as error:
+    except (CertificateError, DataDirError, HookFailed, StorageError, ValueError) as error:
         raise StartFailed(str(error)) from error
 
 

@@ -27,12 +27,17 @@ class KubeStrategy(Strategy):
     def validate_metadata(self, obj: Json) -> Errors:
         yield from super().validate_metadata(obj)
         for position, name in enumerate(metadata(obj).get("finalizers") or ()):
-            yield from validate_kube_finalizer(name, root("metadata", "finalizers").index(position))
+            if not _is_known_or_qualified(name):
+                yield from validate_kube_finalizer(name, root("metadata", "finalizers").index(position))
 
 
 def validate_kube_finalizer(name: str, path: Path) -> Errors:
-    if "/" not in name and name not in _STANDARD_FINALIZERS:
+    if not _is_known_or_qualified(name):
         yield invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified")
+
+
+def _is_known_or_qualified(name: str) -> bool:
+    return "/" in name or name in _STANDARD_FINALIZERS
 
 
 def keep_metadata_for_status(obj: Json, old: Json) -> None:

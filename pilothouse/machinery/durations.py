@@ -65,6 +65,12 @@ def short_human_duration(span: timedelta) -> str:
     return f"{seconds // (86400 * 365)}y"
 
 
+def seconds(count: int) -> timedelta:
+    """As Go multiplies `count * time.Second`, whatever a client says: it starts over behind some 292 years."""
+    nanoseconds = (count * _SECOND + _MAX_NANOSECONDS) % (2 * _MAX_NANOSECONDS) - _MAX_NANOSECONDS
+    return timedelta(microseconds=nanoseconds // 1000)
+
+
 def parse_duration(text: str) -> int:
     """The nanoseconds of a Go duration such as `1h15m30.5s`. Raises DurationError with Go's message."""
     rest = text.removeprefix("-") if text.startswith("-") else text.removeprefix("+")

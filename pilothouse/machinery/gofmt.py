@@ -17,7 +17,9 @@ ESCAPES = {
 
 def quote(text: str) -> str:
     """Go's %q: double quotes, Go's escapes, printable Unicode left alone."""
-    return '"' + "".join(map(_escape, text)) + '"'
+    if not text.isprintable() or '"' in text or "\\" in text:
+        text = text.translate({ord(char): _escape(char) for char in set(text)})  # which is in C: texts may be long
+    return f'"{text}"'
 
 
 def _escape(char: str) -> str:

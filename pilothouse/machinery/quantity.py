@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
 
 from pilothouse.machinery import quantity_notation as notation
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.quantity_notation import MAX_INT64, Format, QuantityError
 
-CACHED_QUANTITIES = 4096
-MAX_CACHED_LENGTH = 40
 MAX_SPAN = 250
 """How many decimal places two amounts may be apart; further away, the smaller one does not change the sum."""
 MAX_WHOLE = 4_000
@@ -140,20 +138,15 @@ class Quantity:
 ZERO = Quantity(0)
 
 
+@bounded_cache(entries=4096, key_bytes=40)
 def parse_quantity(text: str) -> Quantity:
     """Raises QuantityError."""
-    return _cached(text) if len(text) <= MAX_CACHED_LENGTH else _parse(text)
+    said = notation.read(text)
+    return Quantity(said.digits, said.power, said.format, said.text)
 
 
 def milli_quantity(value: int, form: Format = Format.DECIMAL_SI) -> Quantity:
     return Quantity(value, -3, form)
 
-
-def _parse(text: str) -> Quantity:
-    said = notation.read(text)
-    return Quantity(said.digits, said.power, said.format, said.text)
-
-
-_cached = lru_cache(maxsize=CACHED_QUANTITIES)(_parse)
 
 __all__ = ["ZERO", "Format", "Quantity", "QuantityError", "milli_quantity", "parse_quantity"]

@@ -420,6 +420,19 @@ async def test_upgrades_become_raw_connections(setting: Setting, protocol: str) 
         writer.close()
 
 
+@pytest.mark.parametrize("wish", [{}, {"Connection": "Upgrade", "Upgrade": "websocket"}])
+async def test_a_user_s_name_cannot_become_a_second_header(
+    setting: Setting, wish: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No authenticator makes such a user; should one come about all the same, nothing is sent."""
+    monkeypatch.setitem(globals(), "USER", User("bob\r\nX-Remote-Group: system:masters"))
+    async with setting.world() as world:
+        async with world("GET", headers=wish) as answer:
+            assert answer.status == 503
+            assert 'net/http: invalid header field value for "X-Remote-User"' in await answer.text()
+        assert world.seen.requests == []
+
+
 async def test_an_upgrade_that_nobody_takes_is_an_error(setting: Setting) -> None:
     async with setting.world() as world:
         world.services.port = 1

@@ -185,17 +185,21 @@ def test_a_client_certificate_names_user_uid_and_groups(server: ServeProcess, tm
     assert (user["username"], user["uid"], user["groups"]) == ("carl", "u-7", ["crew", "system:authenticated"])
 
 
-def test_a_certificate_for_another_purpose_lets_nobody_in(server: ServeProcess, tmp_path: Path) -> None:
+def test_a_certificate_for_another_purpose_lets_nobody_in_but_a_token_does(
+    server: ServeProcess, tmp_path: Path
+) -> None:
     context = _certificate(server, tmp_path, ExtendedKeyUsageOID.SERVER_AUTH)
     connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context, timeout=10)
-    with pytest.raises((ssl.SSLError, ConnectionError)):
-        _get(connection, "/livez")
+    assert _who(connection) == 401
+    assert _who(connection, authorization="Bearer from-webhook") == "wanda"
     connection.close()
 
 
-def _get(connection: http.client.HTTPSConnection, path: str) -> None:
-    connection.request("GET", path)
-    connection.getresponse()
+def _who(connection: http.client.HTTPSConnection, **headers: str) -> str | int:
+    connection.request("POST", REVIEWS, body=SELF, headers={"content-type": "application/json", **headers})
+    answer = connection.getresponse()
+    found = json.loads(answer.read())
+    return found["status"]["userInfo"]["username"] if answer.status == 201 else answer.status
 
 
 def test_how_users_came_in_is_counted(server: ServeProcess) -> None:

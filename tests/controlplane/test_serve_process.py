@@ -212,10 +212,21 @@ def test_the_insecure_port_asks_for_nothing(serve: Serve) -> None:
         port = free.getsockname()[1]
     serve(f"--insecure-port={port}")
     with socket.create_connection(("127.0.0.1", port)) as plain:
-        plain.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        plain.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         answer = b"".join(iter(lambda: plain.recv(4096), b""))
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert answer.endswith(b"ok")
+
+
+def test_the_insecure_port_answers_to_no_name_but_this_machine_s_own(serve: Serve) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    serve(f"--insecure-port={port}")
+    with socket.create_connection(("127.0.0.1", port)) as plain:
+        plain.sendall(b"GET /api/v1/secrets HTTP/1.1\r\nHost: rebound.example\r\nConnection: close\r\n\r\n")
+        answer = b"".join(iter(lambda: plain.recv(4096), b""))
+    assert answer.startswith(b"HTTP/1.1 403 ")
+    assert b'not to the Host \\"rebound.example\\"' in answer
 
 
 def test_json_logs_are_json(serve: Serve) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.selectors.label_parser import _Parser, parse_requirements
 from pilothouse.machinery.selectors.label_selector import format_label_selector, from_label_selector
 from pilothouse.machinery.selectors.labels import (
     EVERYTHING,
@@ -55,6 +60,54 @@ VALUE_RULE = (
 )
 def test_a_selector_prints_in_canonical_form(text: str, canonical: str) -> None:
     assert str(parse(text)) == canonical
+
+
+PIECES = ["a", "in", "notin", "b-", "5", "=", "==", "!=", "!", ">", "(", ")", ",", " ", "\0", "\t"]
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_a_text_is_read_as_if_it_were_read_token_by_token(text: str) -> None:
+    def outcome(read: Callable[[], Iterable[Requirement]]) -> list[Requirement] | str:
+        try:
+            return list(read())
+        except InvalidSelector as refusal:
+            return str(refusal)
+
+    by_token = outcome(lambda: _Parser(text, 0).requirements(after_comma=False))
+    assert outcome(lambda: parse_requirements(text)) == by_token
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ",".join(["a in (b)"] * 20_000),
+        "a in (" + ",".join(f"v{at}" for at in range(20_000)) + ")",
+        ",".join(["a\0in\0( b\0, c )"] * 20_000),
+        ",".join(["a"] * 20_000) + ",=",
+    ],
+)
+def test_a_long_selector_costs_microseconds_a_requirement(text: str) -> None:
+    began = time.thread_time()
+    with suppress(InvalidSelector):
+        parse(text)
+    # Token by token it is more than a second.
+    assert time.thread_time() - began < 0.5
+
+
+def test_a_selector_of_many_requirements_matches_as_one_of_few() -> None:
+    selector = parse(",".join(f"k{at}" for at in range(100)))
+    labels = {f"k{at}": "" for at in range(100)}
+    assert selector.matches(labels)
+    assert selector.matches(labels)
+    del labels["k77"]
+    assert not selector.matches(labels)
+
+
+def test_a_long_selector_is_not_kept() -> None:
+    parse.cache_clear()
+    parse("a in (" + ",".join(f"v{at}" for at in range(1000)) + ")")
+    assert parse.cache_info().currsize == 0
 
 
 @pytest.mark.parametrize(

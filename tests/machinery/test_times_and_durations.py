@@ -15,6 +15,7 @@ from pilothouse.machinery.durations import (
     format_duration,
     human_duration,
     parse_duration,
+    seconds,
     short_human_duration,
     until,
 )
@@ -120,3 +121,18 @@ def test_a_text_that_is_no_duration_is_refused_with_gos_words(text: str, message
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_every_duration_reads_back_as_it_was_printed(nanoseconds: int) -> None:
     assert parse_duration(format_duration(nanoseconds)) == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("count", "span"),
+    [
+        (30, timedelta(seconds=30)),
+        (-1, timedelta(seconds=-1)),
+        (9223372036, timedelta(seconds=9223372036)),
+        (9223372037, timedelta(microseconds=-9223372036709552)),
+        (2**63 - 1, timedelta(seconds=-1)),
+        (-(2**63), timedelta()),
+    ],
+)
+def test_seconds_that_a_go_duration_cannot_hold_start_over(count: int, span: timedelta) -> None:
+    assert seconds(count) == span

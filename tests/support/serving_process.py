@@ -50,12 +50,15 @@ class ServeProcess:
         assert found
         return int(found[1])
 
-    def connect(self, *, as_admin: bool = True, timeout: float = _ENDS_WITHIN) -> http.client.HTTPSConnection:
+    def tls(self, *, as_admin: bool = True) -> ssl.SSLContext:
         pki = self.data_dir / "pki"
         context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
         if as_admin:
             context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
-        return http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=timeout)
+        return context
+
+    def connect(self, *, as_admin: bool = True, timeout: float = _ENDS_WITHIN) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection("127.0.0.1", self.port, context=self.tls(as_admin=as_admin), timeout=timeout)
 
     def get(self, path: str, *, as_admin: bool = True, token: str = "") -> tuple[int, bytes]:
         connection = self.connect(as_admin=as_admin)
@@ -64,6 +67,12 @@ class ServeProcess:
         body = answer.read()
         connection.close()
         return answer.status, body
+
+    @property
+    def memory(self) -> int:
+        """Bytes of it that are in memory."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
     def kubeconfig(self) -> dict[str, Any]:
         """The parts that matter, without a YAML library."""

@@ -6,8 +6,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable
 from dataclasses import field
-from functools import lru_cache
-from urllib.parse import quote
 
 from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.proxy.forwarding import Forwarding
@@ -17,7 +15,7 @@ from pilothouse.aggregator.proxy.transports import Transports
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Handler, Request, Response, text
 from pilothouse.apiserver.proxy.exchange import BackendFailed
-from pilothouse.apiserver.proxy.targets import Target
+from pilothouse.apiserver.proxy.targets import Target, escaped_path
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade, is_upgrade
 from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver, ServiceUnresolved
 from pilothouse.machinery.conditions import is_true
@@ -28,8 +26,6 @@ from pilothouse.machinery.objects import Json
 _log = logging.getLogger(__name__)
 
 _DISCOVERY_TIMEOUT = 5.0
-_UNESCAPED = "$&+,/:;=@~"
-"""In paths, as Go has it."""
 _REDIRECTED = "the backend attempted to redirect this request, which is not permitted"
 
 
@@ -105,7 +101,7 @@ class _Remote:
         return Target(
             address.host,
             address.port,
-            _escaped(request.path),
+            escaped_path(request.path),
             request.query_string,
             tls=await self.transport.tls(),
             server_name=place.server_name,
@@ -133,11 +129,6 @@ class _Remote:
         if not (redirected and self.config.reject_redirects):
             return response
         return text(502, _REDIRECTED)
-
-
-@lru_cache(maxsize=4096)
-def _escaped(path: str) -> str:
-    return quote(path, safe=_UNESCAPED)
 
 
 def _is_discovery(request: Request) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Headers, Request
 from pilothouse.apiserver.proxy.headers import CORS, HOP_BY_HOP, forwarded_for
 from pilothouse.apiserver.proxy.targets import Target
+from pilothouse.machinery.bounded_cache import bounded_cache
 
 _REPLACED = frozenset(
     {b"audit-id", b"expect", b"host", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-forwarded-uri"}
@@ -74,7 +74,7 @@ def _more_of(user: User) -> Iterator[tuple[bytes, bytes]]:
             yield _extra_name(key), _value(value)
 
 
-@lru_cache(maxsize=1024)
+@bounded_cache(entries=1024, key_bytes=256)
 def _extra_name(key: str) -> bytes:
     """A header's name can not have every character that a key can."""
     escaped = "".join(chr(byte) if byte in _TOKEN else f"%{byte:02X}" for byte in key.encode())

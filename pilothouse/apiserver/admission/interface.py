@@ -11,6 +11,7 @@ from pilothouse.apiserver.admission.equivalents import EquivalentResources
 from pilothouse.apiserver.admission.reinvocation import ReinvocationContext
 from pilothouse.apiserver.audit.annotations import METADATA
 from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.beside_the_loop import Weight
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource, GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
@@ -58,6 +59,8 @@ class Attributes:
     annotate: Annotate = _unheard
     equivalents: EquivalentResources = NO_EQUIVALENTS
     """The other versions in which the object could have come, and how it gets there."""
+    weight: Weight = field(default_factory=Weight)
+    """How much the request is about; what a plugin does with its objects is carried by it."""
     reinvocation: ReinvocationContext = field(default_factory=ReinvocationContext)
 
 

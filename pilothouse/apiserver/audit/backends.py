@@ -2,7 +2,7 @@
 
 blocking         the request waits until the event is written; an event that can not be is counted and lost
 blocking-strict  the same, but the request fails when its RequestReceived event can not be written
-batch            events wait in a bounded buffer; when it is full, new ones are counted and lost
+batch            events wait in a buffer, bounded in number and in bytes; when it is full, new ones are counted and lost
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+import orjson
 
 from pilothouse.apiserver.audit.context import Sink
 from pilothouse.apiserver.audit.metrics import ERRORS
@@ -57,10 +59,17 @@ class BlockingBackend:
 @dataclass(frozen=True, slots=True)
 class BatchConfig:
     buffer_size: int = 10000
+    buffer_bytes: int = 64 * 1024 * 1024
+    """Of events that wait or are being sent."""
     max_size: int = 400
     max_wait: float = 30.0
     throttle: Callable[[], Awaitable[None]] | None = None
     """Waits until another batch may be sent."""
+
+
+class _Waiting(NamedTuple):
+    event: Json
+    size: int
 
 
 @dataclass(slots=True)
@@ -69,29 +78,38 @@ class BatchBackend:
     send: Callable[[list[Json]], Awaitable[None]]
     config: BatchConfig = field(default_factory=BatchConfig)
     truncation: Truncation | None = None
-    _waiting: asyncio.Queue[Json] = field(init=False)
+    _waiting: asyncio.Queue[_Waiting] = field(init=False)
+    _bytes: int = 0  # of what waits or is being sent
 
     def __post_init__(self) -> None:
         self._waiting = asyncio.Queue(self.config.buffer_size)
 
     def process(self, event: Json) -> bool:
-        try:
-            self._waiting.put_nowait(event)
-        except asyncio.QueueFull:
+        size = len(orjson.dumps(event))
+        if self._waiting.full() or self._bytes + size > self.config.buffer_bytes:
             ERRORS.labels(self.name).inc()
             _log.error("audit plugin %s: the buffer is full, an event is lost", self.name)
+            return True
+        self._bytes += size
+        self._waiting.put_nowait(_Waiting(event, size))
         return True
 
     async def run(self) -> None:
         try:
             while True:
-                await self._send_all(await self._gathered())
+                await self._empty(await self._gathered())
         finally:
             rest = [self._waiting.get_nowait() for _ in range(self._waiting.qsize())]
             for start in range(0, len(rest), self.config.max_size):
-                await self._send_all(rest[start : start + self.config.max_size])
+                await self._empty(rest[start : start + self.config.max_size])
 
-    async def _gathered(self) -> list[Json]:
+    async def _empty(self, gathered: list[_Waiting]) -> None:
+        try:
+            await self._send_all([event for event, _ in gathered])
+        finally:
+            self._bytes -= sum(size for _, size in gathered)
+
+    async def _gathered(self) -> list[_Waiting]:
         """At most a batch; when `max_wait` has passed since the first event, what there is."""
         events = [await self._waiting.get()]
         try:

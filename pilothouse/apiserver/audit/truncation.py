@@ -13,6 +13,15 @@ _OBJECTS = ("requestObject", "responseObject")
 _TRUNCATED = "audit.k8s.io/truncated"
 
 
+def truncated(event: Json) -> Json:
+    """The event without its objects, which says that it had some."""
+    return marked_truncated({key: value for key, value in event.items() if key not in _OBJECTS})
+
+
+def marked_truncated(event: Json) -> Json:
+    return event | {"annotations": (event.get("annotations") or {}) | {_TRUNCATED: "true"}}
+
+
 @dataclass(frozen=True, slots=True)
 class Truncation:
     max_event: int = 100 * 1024
@@ -23,21 +32,16 @@ class Truncation:
         batch: list[Json] = []
         size = 0
         for event in events:
-            fitted = self._fitted(event)
-            if fitted is None:
+            length = len(orjson.dumps(event))
+            if length > self.max_event:
+                event = truncated(event)
+                length = len(orjson.dumps(event))
+            if length > self.max_event:
                 continue
-            length = len(orjson.dumps(fitted))
             if batch and size + length > self.max_batch:
                 yield batch
                 batch, size = [], 0
-            batch.append(fitted)
+            batch.append(event)
             size += length
         if batch:
             yield batch
-
-    def _fitted(self, event: Json) -> Json | None:
-        if len(orjson.dumps(event)) <= self.max_event:
-            return event
-        smaller = {key: value for key, value in event.items() if key not in _OBJECTS}
-        smaller["annotations"] = (event.get("annotations") or {}) | {_TRUNCATED: "true"}
-        return smaller if len(orjson.dumps(smaller)) <= self.max_event else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Protocol
 
 from pilothouse.apiserver.authn.user import User
@@ -32,6 +33,12 @@ class TokenIdentity:
     audiences: tuple[str, ...] = ()
     """Those of the audiences asked for that the token is meant for."""
     remarks: TokenRemarks = NO_REMARKS
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        said = (*self.audiences, *self.remarks.warnings, *chain.from_iterable(self.remarks.annotations))
+        return self.user.size + sum(64 + len(text) for text in said)
 
 
 def accepted_audiences(own: tuple[str, ...], asked: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -6,14 +6,18 @@ are nothing, and nothing further in ever sees them.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from functools import cached_property
 from urllib.parse import unquote
 
 from pilothouse.apiserver.authn.authorities import Authorities
+from pilothouse.apiserver.authn.identity import InvalidIdentity, identity
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, User
 from pilothouse.apiserver.http import Headers, Request
 from pilothouse.apiserver.serving.client_certificate import ClientCertificate, client_certificate
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import Unauthorized
 
 
 @dataclass(frozen=True)
@@ -35,19 +39,19 @@ class RequestHeaders:
 
     def strip(self, request: Request) -> None:
         """Takes the headers from the request, whoever sent them."""
-        if any(self._is_one(name) for name, _ in request.headers):
-            request.headers = [(name, value) for name, value in request.headers if not self._is_one(name)]
+        names, prefixes = self._names, self._prefixes
+        theirs = [field for field in request.headers if field[0] in names or field[0].startswith(prefixes)]
+        if theirs:
+            request.headers = [field for field in request.headers if field not in theirs]
             request._headers = None
 
-    def _is_one(self, name: bytes) -> bool:
-        return name in self._names or name.startswith(self._prefixes)
-
     def user(self, headers: Headers) -> User | None:
+        """Raises InvalidIdentity."""
         name = _first(headers, self.username)
         if not name:
             return None
         groups = tuple(_all(headers, self.group))
-        return User(
+        return identity(
             name,
             uid=_first(headers, self.uid),
             groups=groups if _settled(name, groups) else (*groups, ALL_AUTHENTICATED),
@@ -74,16 +78,20 @@ class RequestHeaderAuthenticator:
     authorities: Authorities
     allowed_names: tuple[str, ...] = ()
     """Common names of certificates; without any, whatever the CA has signed will do."""
+    clock: Callable[[], float] = time.time
 
     async def authenticate(self, request: Request) -> User | None:
         certificate = client_certificate(request.transport)
         if certificate is None or not self._is_proxy(certificate):
             return None
-        return self.headers.user(request.headers)
+        try:
+            return self.headers.user(request.headers)
+        except InvalidIdentity:
+            raise Unauthorized from None
 
     def _is_proxy(self, certificate: ClientCertificate) -> bool:
         named = not self.allowed_names or certificate.common_name in self.allowed_names
-        return named and certificate.issued_under(self.authorities())
+        return named and certificate.issued_under(self.authorities(), self.clock())
 
 
 def _key(name: str) -> bytes:

@@ -11,12 +11,12 @@ import secrets
 from collections.abc import Sequence
 
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenAuthenticator, TokenIdentity
-from pilothouse.apiserver.expiring_cache import ExpiringCache
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.tallies import CounterTally
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 
-_REMEMBERED = 4096
+_REMEMBERED, _REMEMBERED_BYTES = 4096, 8 << 20
 _SHARED_TIMEOUT = 30.0
 _HIT, _MISS, _OK, _ERROR = ("hit",), ("miss",), ("ok",), ("error",)
 
@@ -36,6 +36,11 @@ class _Outcome:
     identity: TokenIdentity | None = None
     problems: tuple[str, ...] = ()
 
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes: issuers put into tokens what they like."""
+        return 512 + sum(map(len, self.problems)) + (self.identity.size if self.identity else 0)
+
 
 class CachedTokens:
     def __init__(
@@ -47,7 +52,7 @@ class CachedTokens:
         self._failure_ttl = failure_ttl
         self._errors = errors
         self._key = secrets.token_bytes(32)
-        self._outcomes: ExpiringCache[bytes, _Outcome] = ExpiringCache(_REMEMBERED)
+        self._outcomes: BoundedCache[bytes, _Outcome] = BoundedCache(entries=_REMEMBERED, total_bytes=_REMEMBERED_BYTES)
         self._asking: dict[bytes, asyncio.Task[_Outcome]] = {}
 
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
@@ -79,7 +84,8 @@ class CachedTokens:
             FETCHES.inc(_ERROR)
             return _Outcome(problems=("context deadline exceeded",))
         if not outcome.problems or self._errors:
-            self._outcomes.put(key, outcome, ttl=self._success_ttl if outcome.identity else self._failure_ttl)
+            ttl = self._success_ttl if outcome.identity else self._failure_ttl
+            self._outcomes.put(key, outcome, size=outcome.size, ttl=ttl)
         return outcome
 
     def _digest(self, token: str, audiences: Sequence[str] | None) -> bytes:

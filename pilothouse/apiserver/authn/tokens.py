@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pilothouse.apiserver.authn.identity import InvalidIdentity, identity
 from pilothouse.apiserver.authn.interface import TokenIdentity, accepted_audiences
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, API_SERVER_USER, SYSTEM_PRIVILEGED_GROUP, User
 
@@ -44,7 +45,10 @@ def read_token_file(path: Path) -> dict[str, User]:
             if len(fields) < 3:
                 raise ValueError(f"{path}:{number}: expected at least 3 columns (token, user name, user uid)")
             groups = [group.strip() for group in fields[3].split(",")] if len(fields) > 3 and fields[3] else []
-            users[fields[0]] = User(fields[1], fields[2], (*groups, ALL_AUTHENTICATED))
+            try:
+                users[fields[0]] = identity(fields[1], uid=fields[2], groups=(*groups, ALL_AUTHENTICATED))
+            except InvalidIdentity as error:
+                raise ValueError(f"{path}:{number}: {error}") from None
     return users
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from itertools import chain
 
 from pilothouse.machinery.dataclass import dataclass
 
@@ -19,3 +20,9 @@ class User:
     uid: str = ""
     groups: tuple[str, ...] = ()
     extra: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        said = (self.name, self.uid, *self.groups, *self.extra, *chain.from_iterable(self.extra.values()))
+        return 256 + sum(64 + len(text) for text in said)

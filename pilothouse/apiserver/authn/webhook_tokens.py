@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pilothouse.apiserver.authn.identity import identity
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.webhook.reviews import ReviewFailed, ReviewWebhook
@@ -49,9 +50,10 @@ class WebhookTokens:
 
 
 def _user(said: Json) -> User:
+    """Raises InvalidToken."""
     groups = _texts(said.get("groups"))
     extra = said.get("extra") or {}
-    return User(
+    return identity(
         str(said.get("username") or ""),
         uid=str(said.get("uid") or ""),
         groups=groups if ALL_AUTHENTICATED in groups else (*groups, ALL_AUTHENTICATED),

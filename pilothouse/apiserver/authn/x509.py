@@ -1,20 +1,24 @@
-"""Client certificates: common name and organizations of a certificate that the TLS handshake has verified.
+"""Client certificates: common name and organizations of a certificate that is good at the time of the request.
 
-TLS trusts the CAs of front proxies as well. A certificate of theirs names no user, and is wrong where it stands alone.
+A certificate that does not verify, is out of time, or whose CA is trusted no longer is wrong, however old its
+connection is; other credentials may still be good. TLS trusts the CAs of front proxies as well: a certificate of theirs
+names no user, and is wrong where it stands alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-from functools import lru_cache
+from collections.abc import Callable
 
 from pilothouse.apiserver.authn.authorities import Authorities
+from pilothouse.apiserver.authn.identity import InvalidIdentity, identity
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.serving.client_certificate import ClientCertificate, client_certificate
 from pilothouse.apiserver.tallies import HistogramTally
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.errors import Unauthorized
 
 _HOUR, _DAY = 3600, 86400
@@ -31,9 +35,11 @@ _EXPIRATION = HistogramTally(
 
 
 class X509Authenticator:
-    def __init__(self, authorities: Authorities) -> None:
+    def __init__(self, authorities: Authorities, *, clock: Callable[[], float] = time.time) -> None:
         """`authorities` are the CAs whose certificates are users."""
         self._authorities = authorities
+        self._clock = clock
+        self._users: BoundedCache[bytes, User] = BoundedCache(entries=4096, total_bytes=16 << 20)  # by certificate
 
     async def authenticate(self, request: Request) -> User | None:
         if request.transport is None:
@@ -41,21 +47,28 @@ class X509Authenticator:
         certificate = client_certificate(request.transport)
         if certificate is None:
             return None
-        if not _trusted(certificate, self._authorities()):
+        now = self._clock()
+        if certificate.verified:
+            _EXPIRATION.observe(certificate.not_after - now)
+        if not certificate.issued_under(self._authorities(), now):
             raise Unauthorized
-        _EXPIRATION.observe(certificate.not_after - time.time())
-        return _user(certificate) if certificate.common_name else None
+        return self._users.get(certificate.der) or self._user(certificate)
+
+    def _user(self, certificate: ClientCertificate) -> User | None:
+        """Raises Unauthorized."""
+        if not certificate.common_name:
+            return None
+        try:
+            user = _user_of(certificate)
+        except InvalidIdentity:
+            raise Unauthorized from None
+        self._users.put(certificate.der, user, size=2 * len(certificate.der))
+        return user
 
 
-# A connection's certificate is asked about with every request.
-@lru_cache(maxsize=4096)
-def _trusted(certificate: ClientCertificate, authorities: frozenset[bytes]) -> bool:
-    return certificate.issued_under(authorities)
-
-
-@lru_cache(maxsize=4096)
-def _user(certificate: ClientCertificate) -> User:
-    return User(
+def _user_of(certificate: ClientCertificate) -> User:
+    """Raises InvalidIdentity."""
+    return identity(
         certificate.common_name,
         uid=certificate.uid,
         groups=(*certificate.organizations, ALL_AUTHENTICATED),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import orjson
 
@@ -25,6 +25,7 @@ from pilothouse.apiserver.endpoints.routes import method_not_allowed
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, JSON
 from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.objects import Json
 
 _KIND = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
@@ -86,7 +87,7 @@ def with_aggregated(plain: Handler, aggregated: Callable[[], AggregatedDocument]
     return discover
 
 
-@lru_cache(maxsize=256)
+@bounded_cache(entries=256, key_bytes=512)
 def aggregated_form(accept: str) -> Serializer | None:
     """The media type for the aggregated form, or None when nobody asks for it. It goes before the plain forms,
     wherever it stands among them."""

@@ -12,6 +12,13 @@ from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 
 
+async def read_body(request: Request, scope: RequestScope) -> bytes:
+    """The whole body, which makes the request as heavy as it is. Raises RequestEntityTooLarge."""
+    body = await request.read_body(scope.max_body)
+    request.weight.at_least(len(body))
+    return body
+
+
 def decode_object_body(
     request: Request, scope: RequestScope, serializer: Serializer, body: bytes, field_validation: str
 ) -> Json:

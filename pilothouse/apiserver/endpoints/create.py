@@ -6,13 +6,14 @@ from typing import Any, cast
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.endpoints.abilities import abilities_of
-from pilothouse.apiserver.endpoints.body import decode_object_body
+from pilothouse.apiserver.endpoints.body import decode_object_body, read_body
 from pilothouse.apiserver.endpoints.fieldmanager.admission import admit
 from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
 from pilothouse.apiserver.endpoints.negotiation import negotiate_input, negotiate_output
 from pilothouse.apiserver.endpoints.options import admission_options, create_options
 from pilothouse.apiserver.endpoints.response import object_response
 from pilothouse.apiserver.endpoints.scope import RequestScope
+from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.interface import Creator, NamedCreator, Result
 from pilothouse.apiserver.registry.metadata import dedup_owner_references, ensure_namespace, wipe_system_fields
@@ -30,22 +31,25 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
     async def create(request: Request) -> Response:
         output = negotiate_output(request, scope.serializers)
         serializer = negotiate_input(request, scope.serializers)
-        body = await request.read_body(scope.max_body)
+        body = await read_body(request, scope)
         options = create_options(request)
+        obj = await request.weight.carry(_read, request, serializer, body, options)
+        result = await _admit_and_store(request, obj, options)
+        return await object_response(request, scope, output, result, status=201)
+
+    def _read(request: Request, serializer: Serializer, body: bytes, options: WriteOptions) -> Json:
         obj = decode_object_body(request, scope, serializer, body, options.field_validation)
         if not keeps_system_fields:
             wipe_system_fields(obj)
         ensure_namespace(obj, request.info.namespace if scope.namespaced else "")
-        result = await _admit_and_store(request, obj, options)
-        return object_response(request, scope, output, result, status=201)
-
-    async def _admit_and_store(request: Request, obj: Json, options: WriteOptions) -> Result:
-        name = request.info.name or name_of(obj)
         dedup_owner_references(obj, request.warnings.append)
         manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
         scope.field_manager.update(None, obj, manager)
+        return obj
+
+    async def _admit_and_store(request: Request, obj: Json, options: WriteOptions) -> Result:
+        name = request.info.name or name_of(obj)
         await admit(scope.admission, _attributes(request, scope, obj, name, options))
-        dedup_owner_references(obj, request.warnings.append, after_admission=True)
 
         async def validate(created: Json) -> None:
             await scope.admission.validate(_attributes(request, scope, created, name or name_of(created), options))

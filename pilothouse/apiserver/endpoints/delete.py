@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pilothouse.apiserver.admission.interface import Operation
+from pilothouse.apiserver.endpoints.body import read_body
 from pilothouse.apiserver.endpoints.negotiation import negotiate_output
 from pilothouse.apiserver.endpoints.options import admission_options, delete_options, list_options
 from pilothouse.apiserver.endpoints.response import list_response, object_response
@@ -18,12 +19,12 @@ from pilothouse.machinery.objects import Json
 def delete_handler(storage: GracefulDeleter, scope: RequestScope) -> Handler:
     async def delete(request: Request) -> Response:
         output = negotiate_output(request, scope.serializers)
-        options = delete_options(request, scope, await request.read_body(scope.max_body))
+        options = await _options(request, scope)
         validate = _validator(request, scope, options)
         deleted = await storage.delete(scope.context(request), request.info.name, options=options, validate=validate)
         # Accepted, not done: only for clients that asked for cascading deletion in the old way.
         accepted = not deleted.immediately and options.orphan_dependents is False
-        return object_response(request, scope, output, deleted.result, status=202 if accepted else 200)
+        return await object_response(request, scope, output, deleted.result, status=202 if accepted else 200)
 
     return delete
 
@@ -32,14 +33,19 @@ def delete_collection_handler(storage: CollectionDeleter, scope: RequestScope) -
     async def delete_collection(request: Request) -> Response:
         output = negotiate_output(request, scope.serializers)
         selection = replace(list_options(request, scope), watch=False)
-        options = delete_options(request, scope, await request.read_body(scope.max_body))
+        options = await _options(request, scope)
         validate = _validator(request, scope, options)
         deleted = await storage.delete_collection(
             scope.context(request), options=options, selection=selection, validate=validate
         )
-        return list_response(request, scope, output, deleted)
+        return await list_response(request, scope, output, deleted)
 
     return delete_collection
+
+
+async def _options(request: Request, scope: RequestScope) -> DeleteOptions:
+    body = await read_body(request, scope)
+    return await request.weight.carry(delete_options, request, scope, body)
 
 
 def _validator(request: Request, scope: RequestScope, options: DeleteOptions) -> Validate:

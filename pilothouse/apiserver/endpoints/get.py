@@ -14,6 +14,6 @@ def get_handler(storage: Getter, scope: RequestScope) -> Handler:
     async def get(request: Request) -> Response:
         output = negotiate_output(request, scope.serializers)
         result = await storage.get(scope.context(request), request.info.name, get_options(request))
-        return object_response(request, scope, output, result)
+        return await object_response(request, scope, output, result)
 
     return get

@@ -43,10 +43,13 @@ from pilothouse.apiserver.registry.interface import (
     Updater,
     Watcher,
 )
+from pilothouse.apiserver.request_info import verb_of
 from pilothouse.machinery.apply.fieldset import of_fields
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json
+
+_LIST, _WATCH, _CREATE = ("GET", "list"), ("GET", "watch"), ("POST", "create")
 
 Waiting: TypeAlias = Callable[[Callable[[Json], Json]], Conversion]
 
@@ -92,15 +95,13 @@ class Installer:
         storage: Any = served.storage
         collection = with_warning(_collection_methods(storage, scope), served.warning)
         can = abilities_of(storage)
-        watch: Methods = {"GET": watch_handler(storage, scope)} if can >= {Watcher, Lister} else {}
         return ResourceRoutes(
             namespaced=served.namespaced,
             serializers=served.serializers,
             collection=collection,
             item=with_warning(_item_methods(storage, scope), served.warning),
-            everywhere={"GET": collection["GET"]} if "GET" in collection else {},
-            watch_collection=with_warning(watch, served.warning),
-            watch_item=with_warning(watch, served.warning),
+            everywhere=_only(collection, _LIST, _WATCH),
+            watched=_only(collection, _WATCH) if Watcher in can else {},
             patch_types=scope.patch_types if Patcher in can else (),
             subpaths=Connecter in can,
         )
@@ -170,29 +171,34 @@ def _collection_methods(storage: Any, scope: RequestScope) -> Methods:
     if scope.subresource:
         return methods
     if Lister in can:
-        methods["GET"] = list_handler(storage, scope)
+        methods[_LIST] = list_handler(storage, scope)
+        methods[_WATCH] = watch_handler(storage, scope)
     if Creator in can:
-        methods["POST"] = create_handler(storage, scope)
+        methods[_CREATE] = create_handler(storage, scope)
     if CollectionDeleter in can:
-        methods["DELETE"] = delete_collection_handler(storage, scope)
+        methods["DELETE", "deletecollection"] = delete_collection_handler(storage, scope)
     return methods
+
+
+def _only(methods: Methods, *wanted: tuple[str, str]) -> Methods:
+    return {key: methods[key] for key in wanted if key in methods}
 
 
 def _item_methods(storage: Any, scope: RequestScope) -> Methods:
     methods: Methods = {}
     can = abilities_of(storage)
     if Connecter in can:
-        return {method: connect_handler(storage, scope) for method in storage.methods}
+        return {(method, verb_of(method)): connect_handler(storage, scope) for method in storage.methods}
     if Getter in can:
-        methods["GET"] = get_handler(storage, scope)
+        methods["GET", "get"] = get_handler(storage, scope)
     if NamedCreator in can:
-        methods["POST"] = create_handler(storage, scope)
+        methods[_CREATE] = create_handler(storage, scope)
     if Updater in can:
-        methods["PUT"] = update_handler(storage, scope)
+        methods["PUT", "update"] = update_handler(storage, scope)
     if Patcher in can:
-        methods["PATCH"] = patch_handler(storage, scope)
+        methods["PATCH", "patch"] = patch_handler(storage, scope)
     if GracefulDeleter in can:
-        methods["DELETE"] = delete_handler(storage, scope)
+        methods["DELETE", "delete"] = delete_handler(storage, scope)
     return methods
 
 

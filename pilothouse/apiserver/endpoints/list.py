@@ -1,4 +1,4 @@
-"""LIST a collection, or watch it when the query says so."""
+"""LIST a collection, or watch it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pilothouse.machinery.errors import MethodNotAllowed
 
 
 def list_handler(storage: Lister, scope: RequestScope) -> Handler:
-    async def list_or_watch(request: Request) -> Response:
+    async def list_objects(request: Request) -> Response:
         output = negotiate_output(request, scope.serializers)
         options = list_options(request, scope)
-        if not options.watch:
-            return list_response(request, scope, output, await storage.list(scope.context(request), options))
-        if not isinstance(storage, Watcher):
-            raise MethodNotAllowed.of(request.info.group_resource, "watch")
-        return await watch_response(request, scope, output, storage, options)
+        return await list_response(request, scope, output, await storage.list(scope.context(request), options))
 
-    return list_or_watch
+    return list_objects
 
 
-def watch_handler(storage: Watcher, scope: RequestScope) -> Handler:
-    """The deprecated /watch/ paths: always a watch, whatever the query says."""
+def watch_handler(storage: Lister, scope: RequestScope) -> Handler:
+    """Of a storage that cannot be watched it is one that says so."""
+    watched = storage if isinstance(storage, Watcher) else None
 
     async def watch(request: Request) -> Response:
         output = negotiate_output(request, scope.serializers)
-        return await watch_response(request, scope, output, storage, list_options(request, scope))
+        options = list_options(request, scope)
+        if watched is None:
+            raise MethodNotAllowed.of(request.info.group_resource, "watch")
+        return await watch_response(request, scope, output, watched, options)
 
     return watch

@@ -6,11 +6,11 @@ Accept: application/json;as=Table;v=v1;g=meta.k8s.io, application/json   → JSO
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.registry import Serializers, media_types, stream_media_types
 from pilothouse.apiserver.http import Request
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotAcceptable, UnsupportedMediaType
 from pilothouse.machinery.names import GroupVersionKind
@@ -78,7 +78,7 @@ def _not_acceptable(supported: list[str]) -> NotAcceptable:
     return NotAcceptable(f"only the following media types are accepted: {', '.join(supported)}")
 
 
-@lru_cache(maxsize=1024)
+@bounded_cache(entries=1024, key_bytes=512, chosen=1)
 def _negotiate(header: str, serializers: Serializers, transforms: bool) -> Output | None:
     if not header:
         return Output(serializers[0])

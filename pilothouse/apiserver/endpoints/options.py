@@ -107,7 +107,7 @@ def list_options(request: Request, scope: RequestScope) -> ListOptions:
             resource_version=request.param("resourceVersion"),
             resource_version_match=request.param("resourceVersionMatch"),
             timeout_seconds=integer(request, "timeoutSeconds"),
-            limit=integer(request, "limit") or 0,
+            limit=max(0, integer(request, "limit") or 0),  # as upstream, a negative limit is none
             continue_token=request.param("continue"),
             send_initial_events=boolean(request, "sendInitialEvents"),
         )

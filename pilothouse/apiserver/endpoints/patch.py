@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pilothouse.apiserver.endpoints.apply import ApplyMechanism
-from pilothouse.apiserver.endpoints.body import check_name
+from pilothouse.apiserver.endpoints.body import check_name, read_body
 from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
 from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
 from pilothouse.apiserver.endpoints.negotiation import negotiate_output
@@ -24,18 +26,15 @@ def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
     async def patch(request: Request) -> Response:
         patch_type = request.header(b"content-type").partition(";")[0].strip()
         output = negotiate_output(request, scope.serializers)
-        body = await request.read_body(scope.max_body)
+        body = await read_body(request, scope)
         if request.audit is not None:
-            request.audit.log_request_patch(body)
+            await request.audit.log_request_patch(body)
         options = patch_options(request, patch_type)
         applies = patch_type == APPLY_PATCH
-        mechanism: ApplyMechanism | PatchMechanism
-        if applies:
-            mechanism = ApplyMechanism(request, scope, body, options)
-        else:
-            mechanism = PatchMechanism(request, scope, body, options)
+        read: Callable[..., ApplyMechanism | PatchMechanism] = ApplyMechanism if applies else PatchMechanism
+        mechanism = await request.weight.carry(read, request, scope, body, options)
 
-        async def patched(existing: Json | None) -> Json:
+        def patched(existing: Json | None) -> Json:
             obj = mechanism.patched(existing)
             ensure_namespace(obj, request.info.namespace if scope.namespaced else "")
             check_name(obj, request)
@@ -43,7 +42,7 @@ def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
 
         admission = UpdateAdmission(request, scope, options)
         done = await admission.store(storage, patched, force_allow_create=applies)
-        return object_response(request, scope, output, done.result, status=201 if done.created else 200)
+        return await object_response(request, scope, output, done.result, status=201 if done.created else 200)
 
     return patch
 

@@ -1,4 +1,6 @@
-"""Finding the handler of a resource request: which paths exist, and which methods each of them has.
+"""Finding the handler of a resource request: which paths exist, and which methods and verbs each of them has.
+
+A handler runs for its own verb and for no other, so the verb that was authorized is the one that is done.
 
 namespaced:     /namespaces/NS/things   /namespaces/NS/things/NAME[/SUB]   and for lists  /things
 cluster-scoped: /things                 /things/NAME[/SUB]
@@ -8,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field
-from functools import lru_cache
 from typing import TypeAlias
 
 from pilothouse.apiserver.endpoints.negotiation import parse_accept
 from pilothouse.apiserver.endpoints.serializers.registry import Serializers, media_types
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.request_info import RequestInfo
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import MethodNotAllowed, NotAcceptable, NotFound, UnsupportedMediaType
 
-Methods: TypeAlias = dict[str, Handler]
-"""From HTTP methods to handlers."""
+Methods: TypeAlias = dict[tuple[str, str], Handler]
+"""From HTTP methods and the verbs that they stand for to handlers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,8 @@ class ResourceRoutes:
     item: Methods = field(default_factory=dict)
     everywhere: Methods = field(default_factory=dict)
     """A namespaced collection across all namespaces."""
-    watch_collection: Methods = field(default_factory=dict)
-    watch_item: Methods = field(default_factory=dict)
+    watched: Methods = field(default_factory=dict)
+    """The deprecated /watch/ paths of all of these."""
     patch_types: tuple[str, ...] = ()
     subpaths: bool = False
     """Whether anything may follow the subresource in the path."""
@@ -41,16 +43,21 @@ class ResourceRoutes:
     def methods(self, info: RequestInfo, subresource: bool) -> Methods:
         """The handlers at this path; empty where there is no such path."""
         named = len(info.parts) > 1
-        in_namespace = bool(info.namespace) and info.resource != "namespaces"
-        if len(info.parts) > (3 if subresource else 2) and not self.subpaths:
+        in_namespace = bool(info.namespace) and not _is_a_namespace(info)
+        if info.verb == "proxy" or (len(info.parts) > (3 if subresource else 2) and not self.subpaths):
             return {}
         if self.namespaced and not in_namespace and not named:
-            return self.watch_collection if info.verb_in_path else self.everywhere
+            return self.watched if info.verb_in_path else self.everywhere
         if self.namespaced != in_namespace:
             return {}
         if info.verb_in_path:
-            return self.watch_item if named else self.watch_collection
+            return self.watched
         return self.item if named else self.collection
+
+
+def _is_a_namespace(info: RequestInfo) -> bool:
+    """A namespace lies in itself, and in no other: who rules one has no say in the rest."""
+    return info.resource == "namespaces" and info.parts[1:2] == (info.namespace,)
 
 
 class VersionRoutes:
@@ -68,9 +75,10 @@ class VersionRoutes:
         methods = routes.methods(info, bool(info.subresource)) if routes else None
         if routes is None or not methods:
             raise resource_not_found()
-        handler = methods.get(request.method)
+        handler = methods.get((request.method, info.verb))
         if handler is None:
             raise method_not_allowed()
+        request.is_routed = True
         _check_media_types(request, routes)
         return await handler(request)
 
@@ -97,7 +105,7 @@ def _content_type(request: Request) -> str:
     return request.header(b"content-type").partition(";")[0].strip()
 
 
-@lru_cache(maxsize=1024)
+@bounded_cache(entries=1024, key_bytes=512, chosen=1)
 def _route_produces(accept: str, serializers: Serializers) -> bool:
     if not accept:
         return True

@@ -64,6 +64,7 @@ class RequestScope:
             warn=request.warnings.append,
             user_agent=request.header(b"user-agent"),
             verb=request.info.verb,
+            weight=request.weight,
         )
 
     def attributes(
@@ -93,6 +94,7 @@ class RequestScope:
             warn=request.warnings.append,
             annotate=request.annotate,
             equivalents=self.equivalents,
+            weight=request.weight,
         )
 
     def stored(self, obj: Json) -> Json:

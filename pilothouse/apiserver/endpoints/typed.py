@@ -27,7 +27,7 @@ class TypedDecoder:
         self.kind = kind
         self.scheme = scheme
 
-    @property
+    @cached_property
     def type(self) -> ObjectType:
         found = types.of(self.kind)
         assert found is not None, f"{self.kind} is no built-in kind"

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-
-from pilothouse.apiserver.endpoints.body import check_name, decode_object_body
+from pilothouse.apiserver.endpoints.body import check_name, decode_object_body, read_body
 from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
+from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
 from pilothouse.apiserver.endpoints.negotiation import negotiate_input, negotiate_output
 from pilothouse.apiserver.endpoints.options import update_options
 from pilothouse.apiserver.endpoints.response import object_response
 from pilothouse.apiserver.endpoints.scope import RequestScope
+from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.write import UpdateAdmission
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.interface import Updater
 from pilothouse.apiserver.registry.metadata import dedup_owner_references, ensure_namespace
+from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.objects import Json, uid_of
 
 
 def update_handler(storage: Updater, scope: RequestScope) -> Handler:
     async def update(request: Request) -> Response:
         output = negotiate_output(request, scope.serializers)
-        body = await request.read_body(scope.max_body)
+        body = await read_body(request, scope)
         options = update_options(request)
         serializer = negotiate_input(request, scope.serializers)
-        obj = decode_object_body(request, scope, serializer, body, options.field_validation)
-        ensure_namespace(obj, request.info.namespace if scope.namespaced else "")
-        check_name(obj, request)
-        dedup_owner_references(obj, request.warnings.append)
-
+        obj = await request.weight.carry(_read, request, serializer, body, options)
         manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
 
-        async def replacement(existing: Json | None) -> Json:
-            new = deepcopy(obj)
+        def replacement(existing: Json | None) -> Json:
+            new = fresh(obj)
             scope.field_manager.update(existing, new, manager)
             return new
 
         done = await UpdateAdmission(request, scope, options).store(storage, replacement, uid=uid_of(obj))
-        return object_response(request, scope, output, done.result, status=201 if done.created else 200)
+        return await object_response(request, scope, output, done.result, status=201 if done.created else 200)
+
+    def _read(request: Request, serializer: Serializer, body: bytes, options: WriteOptions) -> Json:
+        obj = decode_object_body(request, scope, serializer, body, options.field_validation)
+        ensure_namespace(obj, request.info.namespace if scope.namespaced else "")
+        check_name(obj, request)
+        dedup_owner_references(obj, request.warnings.append)
+        return obj
 
     return update

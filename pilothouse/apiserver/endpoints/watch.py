@@ -1,31 +1,30 @@
 """WATCH: a stream of events, one frame each, until the client goes, the time is up or the server stops.
 
-The bytes of an event are made once and shared by every watcher that wants the same form of it.
+However many events are ready, no more than a part of the stream is held for a client that does not read.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Sequence
 
-from pilothouse.apiserver.endpoints import transform
+from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.apiserver.endpoints.event_encoding import EventEncoder, event_encoder
+from pilothouse.apiserver.endpoints.list_parts import slices
 from pilothouse.apiserver.endpoints.metrics import WATCH_EVENT_SIZES, WATCH_EVENTS
 from pilothouse.apiserver.endpoints.negotiation import Output, negotiate_stream
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
-from pilothouse.apiserver.endpoints.serializers.registry import JSON
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.registry.interface import Watcher
 from pilothouse.apiserver.registry.options import ListOptions
-from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
+from pilothouse.apiserver.storage.cacher.events import WatchEvent
 from pilothouse.apiserver.storage.cacher.watcher import Watcher as CacheWatcher
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.tallies import Labels
-from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import Expired, InternalError, NotAcceptable
-from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.durations import seconds
+from pilothouse.machinery.errors import Expired, InternalError
 
 
 async def watch_response(
@@ -33,7 +32,7 @@ async def watch_response(
 ) -> Response:
     """Errors before the first event are ordinary answers, except that a revision which is too old is an ERROR event."""
     serializer = negotiate_stream(output, scope.serializers)
-    encode = _event_encoder(request, scope, output)
+    encoder = event_encoder(request, scope, output)
     timeout = _timeout(scope, options)
     headers = [(b"content-type", serializer.stream_media_type.encode())]
     try:
@@ -43,14 +42,13 @@ async def watch_response(
     except Expired as error:
         return Response(200, _only(serializer.event("ERROR", serializer.encode(error.status))), headers)
     labels = (scope.resource.group, scope.resource.version, scope.resource.resource)
-    return Response(200, _stream(watcher, encode, serializer, timeout=timeout, labels=labels), headers)
+    return Response(200, _stream(watcher, encoder, serializer, timeout=timeout, labels=labels), headers)
 
 
 def _timeout(scope: RequestScope, options: ListOptions) -> float:
     """Without one, somewhere between once and twice the least: clients should not all come back at once."""
-    if options.timeout_seconds:
-        return float(options.timeout_seconds)
-    return scope.min_request_timeout * (1 + random.random())
+    asked = seconds(options.timeout_seconds or 0).total_seconds()
+    return asked or scope.min_request_timeout * (1 + random.random())
 
 
 async def _only(frame: bytes) -> AsyncIterator[bytes]:
@@ -59,7 +57,7 @@ async def _only(frame: bytes) -> AsyncIterator[bytes]:
 
 async def _stream(
     watcher: CacheWatcher,
-    encode: Callable[[WatchEvent], bytes],
+    encoder: EventEncoder,
     serializer: Serializer,
     *,
     timeout: float,
@@ -69,12 +67,12 @@ async def _stream(
     expiry = asyncio.get_running_loop().call_later(timeout, watcher.close)
     try:
         async for event in watcher:
-            frames = [encode(event)]
-            frames.extend(map(encode, watcher.drain()))
-            for frame in frames:
-                WATCH_EVENTS.inc(labels)
-                WATCH_EVENT_SIZES.observe(labels, len(frame))
-            yield b"".join(frames)
+            for events in slices([event, *watcher.drain()]):
+                frames = await by_size(sum(map(encoder.work, events)), _frames, encoder, events)
+                for frame in frames:
+                    WATCH_EVENTS.inc(labels)
+                    WATCH_EVENT_SIZES.observe(labels, len(frame))
+                yield b"".join(frames)
     except Undecodable as error:
         yield serializer.event("ERROR", serializer.encode(InternalError.of(str(error)).status))
     finally:
@@ -82,50 +80,5 @@ async def _stream(
         watcher.abandon()
 
 
-def _event_encoder(request: Request, scope: RequestScope, output: Output) -> Callable[[WatchEvent], bytes]:
-    serializer, view = output.serializer, scope.view
-    if output.convert is None:
-        form = (serializer.media_type, view.kind)
-
-        def make(event: WatchEvent) -> bytes:
-            return serializer.event(event.type, serializer.whole(serializer.piece(event.object, view), view))
-
-        return lambda event: event.encoded(form, make)
-    return _Converted(request, scope, output, serializer)
-
-
-@dataclass(slots=True)
-class _Converted:
-    """Events as tables or as metadata only. The first table has the column definitions, the others need them not."""
-
-    request: Request
-    scope: RequestScope
-    output: Output
-    serializer: Serializer = JSON
-    headers: bool = True
-
-    def __post_init__(self) -> None:
-        if self.output.convert and self.output.convert.kind == "Table":
-            transform.include_object(self.request)
-
-    def __call__(self, event: WatchEvent) -> bytes:
-        return self.serializer.event(event.type, self.serializer.encode(self._object(event)))
-
-    def _object(self, event: WatchEvent) -> Json:
-        target = self.output.convert
-        assert target is not None
-        if target.kind != "Table":
-            return self._metadata(target, event)
-        obj = self.scope.view.object(event.object)
-        revision = {"resourceVersion": metadata(obj)["resourceVersion"]}
-        headers, self.headers = self.headers, False
-        if event.type is EventType.BOOKMARK:
-            return transform.table(self.request, self.scope, target, [], revision, headers=headers)
-        return transform.table(self.request, self.scope, target, [obj], revision, headers=headers)
-
-    def _metadata(self, target: GroupVersionKind, event: WatchEvent) -> Json:
-        """The object as it is where a list was asked for, which no event is."""
-        try:
-            return transform.single(self.request, self.scope, target, event.object)
-        except NotAcceptable:
-            return self.scope.view.object(event.object)
+def _frames(encode: EventEncoder, events: Sequence[WatchEvent]) -> list[bytes]:
+    return [encode(event) for event in events]

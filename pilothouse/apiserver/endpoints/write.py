@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
@@ -10,8 +11,7 @@ from pilothouse.apiserver.endpoints.fieldmanager.admission import admit
 from pilothouse.apiserver.endpoints.options import admission_options
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
-from pilothouse.apiserver.registry.interface import MakeObject, Updated, Updater, UpdateRequest
-from pilothouse.apiserver.registry.metadata import dedup_owner_references
+from pilothouse.apiserver.registry.interface import Updated, Updater, UpdateRequest
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
@@ -26,10 +26,12 @@ class UpdateAdmission:
     options: WriteOptions
 
     async def store(
-        self, storage: Updater, make: MakeObject, *, uid: str = "", force_allow_create: bool = False
+        self, storage: Updater, make: Callable[[Json | None], Json], *, uid: str = "", force_allow_create: bool = False
     ) -> Updated:
+        """`make` as in UpdateRequest, but without waiting for anything."""
+
         async def admitted(existing: Json | None) -> Json:
-            obj = await make(existing)
+            obj = await self.request.weight.carry(make, existing)
             await self._admit(obj, existing)
             return obj
 
@@ -46,7 +48,6 @@ class UpdateAdmission:
     async def _admit(self, obj: Json, existing: Json | None) -> None:
         operation = Operation.CREATE if existing is None else Operation.UPDATE
         await admit(self.scope.admission, self._attributes(operation, obj, existing))
-        dedup_owner_references(obj, self.request.warnings.append, after_admission=True)
 
     async def _validate_create(self, obj: Json) -> None:
         await _authorize_create(self.request, self.scope)

@@ -13,7 +13,7 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import attributes_of
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Filter, Handler, Request, Response, Upgrade
-from pilothouse.apiserver.streams import UntilEnd
+from pilothouse.apiserver.streams import UntilCompleted
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import InternalError, StatusError, Unauthorized
 
@@ -92,6 +92,12 @@ def _stage(request: Request, context: AuditContext, stage: str) -> bool:
     return context.stage(stage, request.annotations.at(*context.annotation_levels))
 
 
+async def _complete(request: Request, context: AuditContext) -> None:
+    """The last stage, which shows what was answered."""
+    EVENTS.inc(())
+    await context.response_stage("ResponseComplete", request.annotations.at(*context.annotation_levels))
+
+
 async def _answered(request: Request, context: AuditContext, handler: Handler) -> Response:
     try:
         response = await handler(request)
@@ -107,7 +113,7 @@ async def _answered(request: Request, context: AuditContext, handler: Handler) -
         context.log_status(_CLOSED_EARLY)
         _stage(request, context, "ResponseComplete")
         raise
-    return _logged(request, context, response)
+    return await _logged(request, context, response)
 
 
 def _failed(request: Request, context: AuditContext, error: StatusError) -> None:
@@ -117,7 +123,7 @@ def _failed(request: Request, context: AuditContext, error: StatusError) -> None
     _stage(request, context, "ResponseComplete")
 
 
-def _logged(request: Request, context: AuditContext, response: Response) -> Response:
+async def _logged(request: Request, context: AuditContext, response: Response) -> Response:
     if not context.has_status:
         context.log_status({"code": 101 if response.upgrade else response.status})
     if is_long_running(request.info):
@@ -125,9 +131,9 @@ def _logged(request: Request, context: AuditContext, response: Response) -> Resp
     if response.upgrade is not None:
         response.upgrade = _until_closed(request, context, response.upgrade)
     elif isinstance(response.body, bytes):
-        _stage(request, context, "ResponseComplete")
+        await _complete(request, context)
     else:
-        response.body = UntilEnd(response.body, lambda: _stage(request, context, "ResponseComplete"))
+        response.body = UntilCompleted(response.body, lambda: _complete(request, context))
     return response
 
 

@@ -14,12 +14,15 @@ from pilothouse.apiserver.filters.metrics import (
     AUTHENTICATION_DURATION,
 )
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
+from pilothouse.apiserver.serving.client_certificate import UNVERIFIED, client_certificate
 from pilothouse.machinery.errors import Unauthorized
 
 _SUCCESS, _FAILURE, _ERROR = ("success",), ("failure",), ("error",)
 _NAMED = {
     name: (name,) for name in ("admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default")
 }
+_NEW_HANDSHAKE = (b"connection", b"close")
+"""A certificate that did not verify may be of a CA that has been trusted since: its client is to connect again."""
 _EMAIL, _OTHER = ("email_id",), ("other",)
 
 
@@ -44,6 +47,8 @@ def with_authentication(
                 user = await authenticator.authenticate(request)
             except Unauthorized:
                 _note(_ERROR, start)
+                if client_certificate(request.transport) is UNVERIFIED:
+                    request.answer_headers.append(_NEW_HANDSHAKE)
                 raise
             if user is None and anonymous and (not anonymous_paths or request.path in anonymous_paths):
                 user = ANONYMOUS_USER

@@ -18,6 +18,7 @@ from pilothouse.apiserver.filters.authorization import with_authorization
 from pilothouse.apiserver.filters.cache_control import with_cache_control
 from pilothouse.apiserver.filters.cors import with_cors
 from pilothouse.apiserver.filters.impersonation import with_impersonation
+from pilothouse.apiserver.filters.loopback_names import with_loopback_names
 from pilothouse.apiserver.filters.max_in_flight import with_max_in_flight
 from pilothouse.apiserver.filters.panic_recovery import with_panic_recovery
 from pilothouse.apiserver.filters.priority_and_fairness import FlowControl, with_priority_and_fairness
@@ -79,9 +80,10 @@ def _limited(config: ChainConfig) -> Filter:
 
 
 def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
-    """The way in to the insecure port: everyone is the superuser, and nothing is authorized."""
+    """The way in to the insecure port: everyone on this machine is the superuser, and nothing is authorized."""
     filters: list[Filter] = [
         *_before_authentication(config),
+        with_loopback_names(config.cors_origins),
         with_authentication(AlwaysUser(INSECURE_SUPERUSER)),
         with_audit(config.auditing),
         _limited(config),

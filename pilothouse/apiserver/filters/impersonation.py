@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
+from pilothouse.apiserver.authn.identity import InvalidIdentity, identity
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authn.user_info import user_info
 from pilothouse.apiserver.authz.impersonation import impersonated_user
@@ -37,25 +38,31 @@ def with_impersonation(authorizer: Authorizer) -> Filter:
 
 
 def wanted_user(headers: Headers) -> User | None:
-    """The user as the headers describe it; None where they name none. Raises BadRequest for parts without a name."""
+    """The user as the headers describe it; None where they name none.
+
+    Raises BadRequest for parts without a name, and for control characters, which upstream lets through.
+    """
     values: dict[bytes, list[str]] = {}
     for name, value in headers:
         if name.startswith(_PREFIX):
             values.setdefault(name, []).append(value.decode("latin-1"))
-    wanted = User(
-        name=values.get(b"impersonate-user", [""])[0],
-        uid=values.get(b"impersonate-uid", [""])[0],
-        groups=tuple(values.get(b"impersonate-group", ())),
-        extra=_extra(values),
-    )
+    try:
+        wanted = identity(
+            values.get(b"impersonate-user", [""])[0],
+            uid=values.get(b"impersonate-uid", [""])[0],
+            groups=values.get(b"impersonate-group", ()),
+            extra=_extra(values),
+        )
+    except InvalidIdentity as error:
+        raise BadRequest(f"cannot impersonate: {error}") from None
     if not wanted.name and (wanted.uid or wanted.groups or wanted.extra):
         raise BadRequest(f"requested {_go_syntax(wanted)} without impersonating a user name")
     return wanted if wanted.name else None
 
 
-def _extra(values: dict[bytes, list[str]]) -> dict[str, tuple[str, ...]]:
+def _extra(values: dict[bytes, list[str]]) -> dict[str, list[str]]:
     found = {name: texts for name, texts in values.items() if name.startswith(_EXTRA)}
-    return {unquote(name[len(_EXTRA) :].decode("latin-1").lower()): tuple(texts) for name, texts in found.items()}
+    return {unquote(name[len(_EXTRA) :].decode("latin-1").lower()): texts for name, texts in found.items()}
 
 
 def _go_syntax(user: User) -> str:

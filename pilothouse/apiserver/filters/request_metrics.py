@@ -1,4 +1,8 @@
-"""Request metrics: counts, durations and sizes by what was asked for."""
+"""Request metrics: counts, durations and sizes by what was asked for.
+
+Labels come from installed routes only, as upstream's do: what is refused before it has found its route is counted
+without them, so that nobody can make up series.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,9 @@ import time
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.filters.metrics import DURATION, LONG_RUNNING, REQUESTS, RESPONSE_SIZES
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.apiserver.streams import UntilEnd
-from pilothouse.apiserver.tallies import Labels
+from pilothouse.apiserver.tallies import Count, Labels
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.errors import StatusError
 
 _SHOWN = {
@@ -25,9 +29,30 @@ _SHOWN = {
 }
 
 
+class _Series:
+    """Where the requests of one kind are counted, each series looked up once."""
+
+    __slots__ = ("_by_code", "_labels", "duration", "labels", "sizes")
+
+    def __init__(self, labels: Labels, dry_run: str) -> None:
+        self.labels = labels
+        self._labels = (*labels, dry_run)
+        self._by_code: dict[int, Count] = {}
+        self.duration = DURATION.row(self._labels)
+        self.sizes = RESPONSE_SIZES.row(labels)
+
+    def count(self, code: int) -> None:
+        known = self._by_code.get(code)
+        if known is None:
+            known = self._by_code[code] = REQUESTS.row((*self._labels, str(code)))
+        known.value += 1
+
+
+_SERIES: BoundedCache[Labels, _Series] = BoundedCache(entries=4096, total_bytes=8 << 20)
+
+
 def with_request_metrics(handler: Handler) -> Handler:
     async def measure(request: Request) -> Response:
-        labels, dry_run = _labels(request.info), "All" if "dryRun" in request.query_string else ""
         start, code = time.perf_counter(), 500
         try:
             response = await handler(request)
@@ -36,13 +61,14 @@ def with_request_metrics(handler: Handler) -> Handler:
             code = error.code
             raise
         finally:
-            REQUESTS.inc((*labels, dry_run, str(code)))
-            DURATION.observe((*labels, dry_run), time.perf_counter() - start)
+            series = _series_of(request)
+            series.count(code)
+            series.duration.observe(time.perf_counter() - start)
         if isinstance(response.body, bytes):
-            RESPONSE_SIZES.observe(labels, len(response.body))
+            series.sizes.observe(len(response.body))
         elif is_long_running(request.info):
             # A long-running request lasts as long as its stream.
-            gauge = LONG_RUNNING.labels(*labels)
+            gauge = LONG_RUNNING.labels(*series.labels)
             gauge.inc()
             response.body = UntilEnd(response.body, gauge.dec)
         return response
@@ -50,9 +76,16 @@ def with_request_metrics(handler: Handler) -> Handler:
     return measure
 
 
-def _labels(info: RequestInfo) -> Labels:
-    verb = _SHOWN.get(info.verb, "other")
-    if not info.is_resource:
-        return (verb, "", "", "", "", "", "apiserver")
-    scope = "resource" if len(info.parts) > 1 else "namespace" if info.namespace else "cluster"
-    return (verb, info.group, info.version, info.resource, info.subresource, scope, "apiserver")
+def _series_of(request: Request) -> _Series:
+    info, dry_run = request.info, "All" if "dryRun" in request.query_string else ""
+    if request.is_routed:
+        scope = "resource" if len(info.parts) > 1 else "namespace" if info.namespace else "cluster"
+        key = (info.verb, info.group, info.version, info.resource, info.subresource, scope, dry_run)
+    else:
+        key = (info.verb if info.verb in _SHOWN else "", "", "", "", "", "", dry_run)
+    series = _SERIES.get(key)
+    if series is None:
+        verb, *where, _ = key
+        series = _Series((_SHOWN.get(verb, "other"), *where, "apiserver"), dry_run)
+        _SERIES.put(key, series, size=1024 + sum(map(len, key)))
+    return series

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.endpoints.negotiation import Output, negotiate_output
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, JSON
 from pilothouse.apiserver.http import Handler, Request, Response
@@ -13,7 +14,8 @@ def with_status_errors(handler: Handler) -> Handler:
         try:
             response = await handler(request)
         except StatusError as error:
-            response = error_response(request, error)
+            # A refusal can be about very many fields. The message names them all, so it tells how long it is.
+            response = await by_size(len(error.message), error_response, request, error)
         if request.answer_headers:
             response.headers.extend(request.answer_headers)
         return response

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.flowcontrol.levels import PriorityLevel, adjust, new_level
@@ -16,12 +17,13 @@ from pilothouse.apiserver.flowcontrol.matching import FlowSchema
 from pilothouse.apiserver.flowcontrol.pacing import Pacer
 from pilothouse.apiserver.flowcontrol.shuffle_sharding import flow_hash
 from pilothouse.apiserver.request_info import RequestInfo
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
 
 EXEMPT, CATCH_ALL = "exempt", "catch-all"
 _ADJUST_EVERY = 10.0
-_REMEMBERED = 10_000
+_REMEMBERED, _REMEMBERED_BYTES = 10_000, 8 << 20
 _EVERYONE = [{"kind": "Group", "group": {"name": name}} for name in ("system:authenticated", "system:unauthenticated")]
 _RESOURCES = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": True}
 _PATHS = {"verbs": ["*"], "nonResourceURLs": ["*"]}
@@ -48,7 +50,8 @@ class FlowController:
         self._now = now
         self.pacer = Pacer(begin_at_once)
         self._schemas: list[FlowSchema] = []
-        self._flows: dict[object, Flow] = {}  # by all that decides about it; emptied when the configuration changes
+        self._flows: BoundedCache[Hashable, Flow] = BoundedCache(entries=_REMEMBERED, total_bytes=_REMEMBERED_BYTES)
+        """By all that decides about it; emptied when the configuration changes."""
         self.levels: dict[str, PriorityLevel] = {}
         self.fair_fraction = 0.0
         self.configure([], [])
@@ -59,7 +62,7 @@ class FlowController:
         known = [FlowSchema(schema) for schema in (*_mandatory_schemas(), *schemas)]
         latest = {schema.name: schema for schema in known if schema.level in self.levels}
         self._schemas = sorted(latest.values(), key=lambda schema: schema.order)
-        self._flows = {}
+        self._flows.clear()
         self.adjust()
 
     def _configure_levels(self, wanted: dict[str, Json]) -> None:
@@ -78,13 +81,15 @@ class FlowController:
             level.divide(self._limit, shares)
 
     def flow_of(self, user: User, info: RequestInfo) -> Flow:
-        where = (info.group, info.resource, info.subresource, info.namespace) if info.is_resource else info.path
-        key = (user.name, user.groups, info.verb, where)
+        key: tuple[Any, ...]
+        if info.is_resource:
+            key = (user.name, user.groups, info.verb, info.group, info.resource, info.subresource, info.namespace)
+        else:
+            key = (user.name, user.groups, info.verb, info.path)
         flow = self._flows.get(key)
         if flow is None:
-            if len(self._flows) >= _REMEMBERED:
-                self._flows.clear()
-            flow = self._flows[key] = self._new_flow(user, info)
+            flow = self._new_flow(user, info)
+            self._flows.put(key, flow, size=768 + 2 * user.size + sum(map(len, key[2:])))
         return flow
 
     def _new_flow(self, user: User, info: RequestInfo) -> Flow:

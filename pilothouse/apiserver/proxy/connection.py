@@ -12,6 +12,7 @@ from typing import Final, cast
 
 import zttp
 
+from pilothouse.apiserver.head_fields import InvalidHead, check_request
 from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.proxy.exchange import BackendExchange, BackendFailed, Head, broken_connection
 
@@ -44,6 +45,10 @@ class BackendConnection(BackendExchange, asyncio.BufferedProtocol):
         self.transport.abort()
 
     def send_head(self, method: str, target: str, headers: Headers) -> None:
+        try:
+            check_request(method.encode(), target.encode("latin-1"), headers)
+        except InvalidHead as error:
+            raise BackendFailed(str(error)) from None
         self.reused = self._used
         if self._used:
             self._parser.start_next_cycle()

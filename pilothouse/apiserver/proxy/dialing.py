@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import socket
 import ssl
 
 from pilothouse.apiserver.proxy.connection import BackendConnection
@@ -18,14 +21,17 @@ async def dial(target: Target, tls: ssl.SSLContext, server_name: str) -> Backend
     loop = asyncio.get_running_loop()
     connecting = loop.create_connection(
         lambda: _Negotiation(loop),
-        target.host,
+        target.connect_host,
         target.connect_port,
         ssl=tls,
         server_hostname=server_name,
         ssl_handshake_timeout=target.timeout,
     )
     transport, negotiation = await asyncio.wait_for(connecting, target.timeout)
-    keep_alive(transport.get_extra_info("socket"), _KEEP_ALIVE)
+    connected: socket.socket | None = transport.get_extra_info("socket")
+    if connected is None:  # the other side has gone already
+        raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+    keep_alive(connected, _KEEP_ALIVE)
     return negotiation.settled
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from urllib.parse import quote as escape
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 
@@ -13,11 +15,13 @@ from pilothouse.machinery.gofmt import quote
 _UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})
 _OUT_OF_TIME = frozenset({9, 10})
 _OTHER_NAME = frozenset({62, 64})
+_UNESCAPED = "$&+,/:;=@~"
+"""In paths, as Go has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`tls` is None for plain HTTP. The port is 0 where none is known: then the scheme's own is meant."""
+    """`path` is escaped; `tls` is None for plain HTTP; the port is 0 where none is known, and then the scheme's own."""
 
     host: str
     port: int
@@ -28,6 +32,8 @@ class Target:
     """Seconds until a connection must stand."""
     server_name: str = ""
     """Whom the certificate must be for, if not for the host."""
+    address: str = ""
+    """Where the host was found and may be: it is not looked up again."""
 
     @property
     def scheme(self) -> str:
@@ -48,8 +54,18 @@ class Target:
         return f"{self.path}?{self.query}" if self.query else self.path
 
     @property
+    def connect_host(self) -> str:
+        return self.address or self.host
+
+    @property
     def connect_port(self) -> int:
         return self.port or (443 if self.tls else 80)
+
+
+@bounded_cache(entries=4096, key_bytes=512)
+def escaped_path(path: str) -> str:
+    """A request's path as it may stand in the request line again: there it was decoded."""
+    return escape(path, safe=_UNESCAPED)
 
 
 def dial_problem(error: BaseException, target: Target) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
+from pilothouse.apiserver.head_fields import InvalidHead, check_request
 from pilothouse.apiserver.http import Headers, Request, Response
 from pilothouse.apiserver.proxy.targets import Target, dial_problem
 from pilothouse.apiserver.serving.upgrade import raw_connection
@@ -29,11 +30,12 @@ def is_upgrade(request: Request) -> bool:
 
 
 async def forward_upgrade(request: Request, target: Target, headers: Headers | None = None) -> Response:
-    """Sends the request's headers, or those given. Raises StatusError when nothing answers.
+    """Sends the request's headers, or those given. Raises StatusError when nothing answers, or nothing can be asked.
     A refusal of the other side is answered as it came."""
+    head = _head(request, target, _forwarded(request) if headers is None else headers)
     reader, writer = await _dial(target)
     try:
-        writer.write(_head(request, target, _forwarded(request) if headers is None else headers))
+        writer.write(head)
         async with asyncio.timeout(target.timeout):
             await writer.drain()
             answer = await _read_answer(reader)
@@ -54,7 +56,7 @@ async def forward_upgrade(request: Request, target: Target, headers: Headers | N
 async def _dial(target: Target) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     name = target.server_name or target.host if target.tls else None
     connecting = asyncio.open_connection(
-        target.host, target.connect_port, ssl=target.tls, server_hostname=name, limit=_MAX_HEAD
+        target.connect_host, target.connect_port, ssl=target.tls, server_hostname=name, limit=_MAX_HEAD
     )
     try:
         return await asyncio.wait_for(connecting, target.timeout)
@@ -72,9 +74,13 @@ def _forwarded(request: Request) -> Headers:
 
 
 def _head(request: Request, target: Target, headers: Headers) -> bytes:
-    lines = [b"%b %b HTTP/1.1" % (request.method.encode(), target.resource.encode())]
-    lines += [*(b"%b: %b" % pair for pair in headers), b"", b""]
-    return b"\r\n".join(lines)
+    """Raises StatusError."""
+    method, resource = request.method.encode(), target.resource.encode()
+    try:
+        check_request(method, resource, headers)
+    except InvalidHead as error:
+        raise StatusError(f"error sending request: {error}") from None
+    return b"\r\n".join([b"%b %b HTTP/1.1" % (method, resource), *(b"%b: %b" % pair for pair in headers), b"", b""])
 
 
 async def _read_answer(reader: asyncio.StreamReader) -> _Answer:

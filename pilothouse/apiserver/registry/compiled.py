@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
+from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Revision
+from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -47,7 +49,10 @@ class CompiledObjects(Generic[T]):
         for stored in page.objects:
             known = self._made.get(stored.key)
             if known is None or known.revision != stored.revision:
-                known = _Made(stored.revision, self._compile(stored.parse()))
+                known = _Made(stored.revision, await by_size(stored.size, self._compiled, stored))
             made[stored.key] = known
         self._made, self._all, self._changes = made, [each.result for each in made.values()], changes
         return self._all
+
+    def _compiled(self, stored: StoredObject) -> T:
+        return self._compile(stored.parse())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import field
 
 from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.beside_the_loop import Weight
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource
 
@@ -19,3 +21,5 @@ class RequestContext:
     user_agent: str = ""
     verb: str = ""
     """As authorization names it: create, update, patch."""
+    weight: Weight = field(default_factory=Weight)
+    """Shared with the request: a registry that reads an object to change it makes the request heavier."""

@@ -47,7 +47,7 @@ def decode(token: str, prefix: str) -> Position:
     if not start:
         raise _invalid(": encoded start key empty (version meta.k8s.io/v1)")
     key = start if start.startswith("/") else "/" + start
-    if posixpath.normpath(key) != key:
+    if posixpath.normpath(key) != key or key.startswith("//"):  # which POSIX, but not Go, takes for clean
         raise _invalid(f": {start}")
     return Position(prefix + key[1:].removesuffix("\x00"), None if revision < 0 else revision)
 

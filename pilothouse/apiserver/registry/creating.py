@@ -10,7 +10,6 @@ from pilothouse.apiserver.registry.before import before_create
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.interface import Result, Validate
-from pilothouse.apiserver.registry.long_checks import in_time
 from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.errors import AlreadyExists, StatusError
@@ -58,7 +57,7 @@ async def _create(
 async def prepare(registry: RegistryStore, ctx: RequestContext, obj: Json, validate: Validate) -> None:
     """All that happens before the write. Also the way of an update that creates."""
     kind = registry.resource.kind.group_kind
-    await in_time(lambda: before_create(registry.strategy, ctx, kind, obj))
+    await ctx.weight.begin(before_create, registry.strategy, ctx, kind, obj)
     await validate(obj)
     if resource_version_of(obj):
         raise StatusError("resourceVersion should not be set on objects to be created")

@@ -13,7 +13,7 @@ from pilothouse.apiserver.registry.options import DeleteOptions
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.registry.store import RegistryStore
@@ -39,11 +39,9 @@ async def delete_listed(
     registry: RegistryStore, ctx: RequestContext, stored: StoredObject, *, options: DeleteOptions, validate: Validate
 ) -> None:
     """One object of a collection; one that somebody else deleted first is no error."""
-    obj = stored.parse()
+    namespace, name = registry.keys.names(stored.key)
     try:
-        await delete(
-            registry, replace(ctx, namespace=namespace_of(obj)), name_of(obj), options=options, validate=validate
-        )
+        await delete(registry, replace(ctx, namespace=namespace), name, options=options, validate=validate)
     except NotFound:
         return
 
@@ -51,45 +49,50 @@ async def delete_listed(
 async def _delete(
     registry: RegistryStore, ctx: RequestContext, current: StoredObject, *, options: DeleteOptions, validate: Validate
 ) -> Deleted:
-    obj = current.parse()
+    ctx.weight.at_least(current.size)
+    obj = await ctx.weight.carry(current.parse)
     grace = begin_graceful_deletion(registry.strategy, obj, options, registry.resource.kind.group_kind)
     if grace.pending:
-        return Deleted(_answer(registry, ctx, current), immediately=False)
-    await validate(current.parse())
+        return Deleted(_answer(registry, ctx, current, obj), immediately=False)
+    await validate(await ctx.weight.carry(current.parse))
     finalizers = deletion_finalizers(registry.strategy, obj, options)
     if not (grace.graceful or finalizers or metadata(obj).get("finalizers")):
-        return await _remove(registry, ctx, current, dry_run=options.dry_run)
+        return await _remove(registry, ctx, current, obj, dry_run=options.dry_run)
     _set_finalizers(obj, finalizers)
     if not grace.graceful:
         if not finalizers:
-            return await _remove(registry, ctx, current, dry_run=options.dry_run)
+            return await _remove(registry, ctx, current, obj, dry_run=options.dry_run)
         mark_as_deleting(obj)
-    marked = await _mark(registry, current, obj, dry_run=options.dry_run)
+    marked = await _mark(registry, ctx, current, obj, dry_run=options.dry_run)
     if finalizers or grace.options.grace_period_seconds:
         return Deleted(marked, immediately=False)
     if not isinstance(marked, StoredObject):
         return Deleted(marked)
-    return await _remove_marked(registry, ctx, marked)
+    return await _remove_marked(registry, ctx, marked, obj)
 
 
-async def _mark(registry: RegistryStore, current: StoredObject, obj: Json, *, dry_run: bool) -> Result:
-    if obj == current.parse():
+async def _mark(
+    registry: RegistryStore, ctx: RequestContext, current: StoredObject, obj: Json, *, dry_run: bool
+) -> Result:
+    if await ctx.weight.carry(lambda: obj == current.parse()):
         return current
     return await registry.storage.update(current, obj, ttl=registry.strategy.ttl(obj), dry_run=dry_run)
 
 
-async def _remove(registry: RegistryStore, ctx: RequestContext, current: StoredObject, *, dry_run: bool) -> Deleted:
+async def _remove(
+    registry: RegistryStore, ctx: RequestContext, current: StoredObject, obj: Json, *, dry_run: bool
+) -> Deleted:
     deleted = await registry.storage.delete(current, dry_run=dry_run)
     await registry.hooks.after_delete(deleted, dry_run=dry_run)
-    return Deleted(_answer(registry, ctx, deleted))
+    return Deleted(_answer(registry, ctx, deleted, obj))
 
 
-async def _remove_marked(registry: RegistryStore, ctx: RequestContext, marked: StoredObject) -> Deleted:
+async def _remove_marked(registry: RegistryStore, ctx: RequestContext, marked: StoredObject, obj: Json) -> Deleted:
     """A graceful resource deleted without grace: others may race us to the end, and that is fine."""
     try:
-        return await _remove(registry, ctx, marked, dry_run=False)
+        return await _remove(registry, ctx, marked, obj, dry_run=False)
     except KeyNotFound:
-        return Deleted(_answer(registry, ctx, marked))
+        return Deleted(_answer(registry, ctx, marked, obj))
 
 
 def _set_finalizers(obj: Json, finalizers: list[str]) -> None:
@@ -99,11 +102,10 @@ def _set_finalizers(obj: Json, finalizers: list[str]) -> None:
         metadata(obj).pop("finalizers", None)
 
 
-def _answer(registry: RegistryStore, ctx: RequestContext, deleted: StoredObject) -> Result:
-    """The object itself, or a Status that says which object is gone."""
+def _answer(registry: RegistryStore, ctx: RequestContext, deleted: StoredObject, obj: Json) -> Result:
+    """The object itself, or a Status that says which object is gone. `obj` is some state of the object."""
     if registry.resource.returns_deleted_object:
         return deleted
-    obj = deleted.parse()
     details = {"name": name_of(obj), "group": ctx.resource.group, "kind": ctx.resource.resource, "uid": uid_of(obj)}
     return {
         "kind": "Status",

@@ -8,11 +8,12 @@ grace period (pods)                 → marked; gone when deleted again with gra
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from pilothouse.apiserver.registry.options import DeleteOptions, Preconditions
 from pilothouse.apiserver.registry.strategy import GarbageCollection, Strategy
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.durations import seconds
 from pilothouse.machinery.errors import Conflict
 from pilothouse.machinery.names import GroupKind, GroupResource
 from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of, uid_of
@@ -60,7 +61,7 @@ def begin_graceful_deletion(strategy: Strategy, obj: Json, options: DeleteOption
     if period is None:
         return Grace(options)
     options = replace(options, grace_period_seconds=period)
-    meta["deletionTimestamp"] = format_time(system_clock() + timedelta(seconds=period))
+    meta["deletionTimestamp"] = format_time(system_clock() + seconds(period))
     meta["deletionGracePeriodSeconds"] = period
     _bump_generation(meta)
     return Grace(options, graceful=True)
@@ -76,7 +77,7 @@ def _continue_deletion(meta: Json, options: DeleteOptions) -> Grace:
         return Grace(replace(options, grace_period_seconds=current), pending=True)
     if period >= current:
         return Grace(options, pending=True)
-    shortened = _moment(meta) + timedelta(seconds=period - current)
+    shortened = _moment(meta) - seconds(current) + seconds(period)
     if shortened < system_clock():
         # The whole period has passed: the shortest one that still is graceful, unless none was asked for.
         shortened, period = system_clock(), 1 if period else 0

@@ -108,8 +108,7 @@ class RegistryFollower:
 
     def _remove(self, key: str) -> None:
         self._known.discard(key)
-        namespace, _, name = key.removeprefix(self.registry.keys.prefix).rpartition("/")
-        self._drop(namespace, name)
+        self._drop(*self.registry.keys.names(key))
 
 
 async def start_following(followers: Sequence[RegistryFollower], context: HookContext, *, who: str) -> None:

@@ -27,6 +27,11 @@ class Keys:
             raise BadRequest(f"Name parameter invalid: {_quote(name)}: {';'.join(problems)}")
         return f"{self.prefix}{namespace}/{name}" if self.namespaced else self.prefix + name
 
+    def names(self, key: str) -> tuple[str, str]:
+        """The namespace, if there is one, and the name of the object that lives there."""
+        namespace, _, name = key.removeprefix(self.prefix).rpartition("/")
+        return namespace, name
+
     def collection(self, namespace: str) -> str:
         return f"{self.prefix}{namespace}/" if self.namespaced and namespace else self.prefix
 

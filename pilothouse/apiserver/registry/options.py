@@ -27,8 +27,13 @@ class ListOptions:
     resource_version_match: str = ""
     timeout_seconds: int | None = None
     limit: int = 0
+    """Never negative; 0: all."""
     continue_token: str = ""
     send_initial_events: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit < 0:
+            raise ValueError(f"a list has no limit of {self.limit}")
 
     @property
     def selects_everything(self) -> bool:

@@ -10,6 +10,7 @@ from pilothouse.apiserver.authn.tokens import loopback_user
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import unchecked, unchecked_update
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
+from pilothouse.apiserver.registry.parsing import parse_all
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists, NotFound
@@ -35,7 +36,7 @@ class OwnAccess:
     async def list(self) -> list[Json]:
         """All objects in all namespaces."""
         found = await self.registry.list(self._context(""), ListOptions())
-        return [stored.parse() for stored in found.objects]
+        return await parse_all(found.objects)
 
     async def ensure(self, obj: Json) -> None:
         """Creates the object unless there is one of its name, whatever that one says."""

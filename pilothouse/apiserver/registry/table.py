@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
@@ -59,17 +59,11 @@ CREATED_AT = Column(
 DEFAULT_COLUMNS: Sequence[Column] = (NAME, CREATED_AT)
 
 
-def rows(
-    columns: Sequence[Column], objects: Iterable[Json], include: str, stored: Callable[[Json], Json]
-) -> list[Json]:
-    """One row an object. `include` is the client's includeObject: Metadata, Object or None.
+def table_row(columns: Sequence[Column], obj: Json, include: str, stored: Json) -> Json:
+    """One object's row. `include` is the client's includeObject: Metadata, Object or None.
 
-    Columns are made for the stored form of an object, which `stored` makes from the one that is served.
+    Columns are made for the stored form of an object, which `stored` is; `obj` is the one that is served.
     """
-    return [_row(columns, obj, include, stored(obj)) for obj in objects]
-
-
-def _row(columns: Sequence[Column], obj: Json, include: str, stored: Json) -> Json:
     row: Json = {"cells": [column.cell(stored) for column in columns]}
     conditions = [each for column in columns if column.row_conditions for each in column.row_conditions(stored)]
     if conditions:

@@ -12,7 +12,6 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.deletion import should_delete_during_update
 from pilothouse.apiserver.registry.errors import MODIFIED, object_resource_version, translated
 from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest
-from pilothouse.apiserver.registry.long_checks import in_time
 from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.options import Preconditions
 from pilothouse.apiserver.registry.preconditions import failed_precondition, invalid_object
@@ -69,14 +68,16 @@ class Update:
             return Updated(result, created=True)
 
     async def _update(self, current: StoredObject) -> Updated:
-        old = current.parse()
+        weight = self.ctx.weight
+        weight.at_least(current.size)
+        old = await weight.carry(current.parse)
         self._check_uid(current, old)
-        obj = await self.asked.make(current.parse())
+        obj = await self.asked.make(await weight.carry(current.parse))
         self._check_resource_version(obj, current)
         try:
             async with self.registry.hooks.around_update(obj, old, dry_run=self.asked.options.dry_run):
                 kind = self.registry.resource.kind.group_kind
-                await in_time(lambda: before_update(self.registry.strategy, self.ctx, kind, obj, old))
+                await weight.begin(before_update, self.registry.strategy, self.ctx, kind, obj, old)
                 await self.asked.validate_update(obj, old)
                 if should_delete_during_update(self.registry.strategy, obj, old):
                     raise _LastFinalizerGone
@@ -89,9 +90,7 @@ class Update:
     async def _write(self, current: StoredObject, obj: Json, old: Json) -> Result:
         """An update that changes nothing is not written and yields no event, unless it brings the stored form up to
         date."""
-        revert_lone_timestamps(obj, old)
-        unchanged = obj == old and _canonical(obj) == _canonical(old)
-        if unchanged and not current.stale and current.is_shown_as_stored():
+        if await self.ctx.weight.carry(_is_stored, current, obj, old):
             return current
         ttl = self.registry.strategy.ttl(obj)
         return await self.registry.storage.update(current, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
@@ -110,6 +109,13 @@ class Update:
         if version not in (0, current.revision):
             raise Conflict.of(self.ctx.resource, self.name, MODIFIED)
         metadata(obj)["resourceVersion"] = str(current.revision)
+
+
+def _is_stored(current: StoredObject, obj: Json, old: Json) -> bool:
+    """Whether the store has `obj` already. Times that are all that has changed in it are set back."""
+    revert_lone_timestamps(obj, old)
+    unchanged = obj == old and _canonical(obj) == _canonical(old)
+    return unchanged and not current.stale and current.is_shown_as_stored()
 
 
 def _canonical(obj: Json) -> bytes:

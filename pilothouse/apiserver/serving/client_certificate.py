@@ -1,16 +1,20 @@
 """The certificate that a client presented, read once per connection.
 
-TLS has verified it against the client CAs already: a client whose certificate does not verify gets no connection.
+TLS has found out whether it verifies against the client CAs, and goes on either way where it can (`openssl.py`). What
+changes is asked each time: whether it is in time, and whether its CA is still trusted.
 """
 
 from __future__ import annotations
 
+import _ssl
 import asyncio
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
+from pilothouse.apiserver.serving.openssl import LenientConnection
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 
 UID_OID: Final = "1.3.6.1.4.1.57683.2"
@@ -23,17 +27,29 @@ class ClientCertificate:
     organizations: tuple[str, ...]
     uid: str
     not_after: float
-    """Seconds since the epoch."""
+    """Of the certificate itself, in seconds since the epoch."""
     chain: tuple[bytes, ...]
     """DER, from the client's certificate to the CA certificate that it was verified against."""
+    chain_valid: tuple[float, float]
+    """From when to when all of the chain is in time, in seconds since the epoch."""
 
     @property
     def der(self) -> bytes:
         return self.chain[0]
 
-    def issued_under(self, authorities: Iterable[bytes]) -> bool:
-        """Whether one of these CAs (DER) stands in the chain. TLS trusts the CAs of users and of proxies alike."""
-        return not set(self.chain).isdisjoint(authorities)
+    @property
+    def verified(self) -> bool:
+        return bool(self.chain)
+
+    def issued_under(self, authorities: frozenset[bytes], now: float) -> bool:
+        """Whether it is in time and one of these CAs (DER) stands in the chain. TLS trusts the CAs of users and of
+        proxies alike."""
+        not_before, not_after = self.chain_valid
+        return not_before <= now <= not_after and not authorities.isdisjoint(self.chain)
+
+
+UNVERIFIED: Final = ClientCertificate("", (), "", 0.0, (), (0.0, 0.0))
+"""Of which nothing is believed, and nothing is read."""
 
 
 class _Unread(Enum):
@@ -60,26 +76,35 @@ def client_certificate(transport: asyncio.Transport | None) -> ClientCertificate
 
 
 def _read(ssl_object: ssl.SSLObject | None) -> ClientCertificate | None:
-    der = ssl_object.getpeercert(binary_form=True) if ssl_object is not None else None
-    if ssl_object is None or not der:
+    if ssl_object is None or not ssl_object.getpeercert(binary_form=True):
         return None
-    decoded: Mapping[str, Any] = ssl_object.getpeercert() or {}
-    subject = [attribute for rdn in decoded.get("subject", ()) for attribute in rdn]
+    if isinstance(ssl_object, LenientConnection) and not ssl_object.verified:
+        return UNVERIFIED
+    # The public method, new in Python 3.13, gives the bytes alone.
+    chain: list[_ssl.Certificate] = ssl_object._sslobj.get_verified_chain() or []  # type: ignore[attr-defined]
+    try:
+        return _read_verified(chain)
+    except (ssl.SSLError, ValueError):  # some texts in certificates can be no text
+        return UNVERIFIED
+
+
+def _read_verified(chain: list[_ssl.Certificate]) -> ClientCertificate:
+    """Raises SSLError, ValueError."""
+    infos: list[Any] = [certificate.get_info() for certificate in chain]
+    subject = [attribute for rdn in infos[0].get("subject", ()) for attribute in rdn]
+    begins, ends = ([_seconds(info[key]) for info in infos] for key in ("notBefore", "notAfter"))
     return ClientCertificate(
         common_name=_last(subject, "commonName"),
         organizations=tuple(value for name, value in subject if name == "organizationName"),
         uid=_last(subject, UID_OID),
-        not_after=ssl.cert_time_to_seconds(decoded["notAfter"]),
-        chain=_verified_chain(ssl_object) or (der,),
+        not_after=ends[0],
+        chain=tuple(certificate.public_bytes(_ssl.ENCODING_DER) for certificate in chain),
+        chain_valid=(max(begins), min(ends)),
     )
 
 
-def _verified_chain(ssl_object: ssl.SSLObject) -> tuple[bytes, ...]:
-    """Public since Python 3.13; before, it is there under the hood."""
-    if hasattr(ssl_object, "get_verified_chain"):
-        return tuple(ssl_object.get_verified_chain())
-    chain = ssl_object._sslobj.get_verified_chain() or ()  # type: ignore[attr-defined]
-    return tuple(ssl.PEM_cert_to_DER_cert(certificate.public_bytes()) for certificate in chain)
+# Those of the CA are the same for all, and parsing one costs 10 µs.
+_seconds = bounded_cache(entries=1024, key_bytes=64)(ssl.cert_time_to_seconds)
 
 
 def _last(subject: Iterable[tuple[str, str]], wanted: str) -> str:

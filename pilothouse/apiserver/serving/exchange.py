@@ -2,7 +2,8 @@
 
 Guarantees: a stream is closed (`aclose`) when it ends, fails, or its client goes away — also while it is idle;
 a handler that works on an answer is never interrupted by its client's going; what is read of a body is bounded by the
-limit that the reader gives; a write waits while the client does not read, and fails with ClientGone when it is gone.
+limit that the reader gives; a write waits while the client does not read, and fails with ClientGone when it is gone;
+no cycle of references holds an exchange that is over, so that all that belonged to it is freed at once.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ log = logging.getLogger(__name__)
 
 AHEAD = 256 << 10
 """What a client may send of a body that is streamed before the reader has read it."""
+_PIECES = 64
+"""In which a body is kept until it is read."""
 NO_BODY_STATUS = frozenset({204, 304})
 
 
@@ -51,9 +54,18 @@ class Exchange(ABC):
         self.streaming = False  # a stream is being answered: the task may be cancelled
         self.ended = True  # the request's body is all here
         self.body_size = 0
-        self._body: list[bytes] = []
+        self._body: list[bytes | bytearray] = []
         self._body_waiter: asyncio.Future[None] | None = None
         self._left: asyncio.Future[None] | None = None
+
+    async def readable(self) -> None:
+        """Returns when the client has read enough of what was written to it before. Raises ClientGone."""
+        return
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether more was written to the client than it has read, so that an answer should wait for `readable`."""
+        return False
 
     @abstractmethod
     def send_whole(self, response: Response, body: bytes) -> memoryview | None:
@@ -110,9 +122,13 @@ class Exchange(ABC):
             await self._fail()
         finally:
             self.done()
+            # The request knows how to read its body, and so the exchange: without this they would keep each other.
+            del self.request
 
     async def _answer(self, response: Response) -> None:
         body = response.body
+        if self.is_unread:
+            await self.readable()
         if response.upgrade is not None:
             await self.upgrade(response)
         elif isinstance(body, bytes):
@@ -186,9 +202,20 @@ class Exchange(ABC):
             raise RequestEntityTooLarge.of(f"limit is {limit}")
 
     def receive(self, data: bytes) -> None:
-        self._body.append(data)
+        body = self._body
+        if len(body) < _PIECES:
+            body.append(data)
+        else:
+            self._append_to_last(data)
         self.body_size += len(data)
         self._wake()
+
+    def _append_to_last(self, data: bytes) -> None:
+        """A body that comes a byte at a time takes no more memory than another."""
+        last = self._body[-1]
+        if not isinstance(last, bytearray):
+            last = self._body[-1] = bytearray(last)
+        last += data
 
     def receive_end(self) -> None:
         self.ended = True

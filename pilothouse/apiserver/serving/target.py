@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import Final
-from urllib.parse import unquote_to_bytes
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.percent import BadEscape, unescape
 
-_CACHED_LENGTH: Final = 512
-_BAD_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://[^/]*").match
 
 
@@ -24,23 +21,18 @@ class Target:
     query_string: str
 
 
+# Clients ask for the same things again and again.
+@bounded_cache(entries=4096, key_bytes=512)
 def parse_target(target: bytes) -> Target:
-    """Short targets are remembered, for clients ask for the same things again and again."""
-    return _parse_short(target) if len(target) <= _CACHED_LENGTH else _parse(target)
-
-
-def _parse(target: bytes) -> Target:
     path, _, query = target.partition(b"?")
     if not path.startswith(b"/"):
         path = _origin_form(path)
     if b"%" in path:
-        if _BAD_ESCAPE(path):
-            raise BadTarget("invalid URL escape")
-        path = unquote_to_bytes(path)
+        try:
+            path = unescape(path)
+        except BadEscape as error:
+            raise BadTarget(str(error)) from None
     return Target(path.decode("utf-8", "replace"), query.decode("latin-1"))
-
-
-_parse_short = lru_cache(maxsize=4096)(_parse)
 
 
 def _origin_form(path: bytes) -> bytes:

@@ -12,8 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pilothouse.apiserver.serving.certificate_files import KeyPair, SniCertificate, certificate_names
+from pilothouse.apiserver.serving.openssl import Requests, server_context
 from pilothouse.apiserver.serving.tls_options import TlsOptions
 from pilothouse.machinery.dataclass import dataclass
+
+_NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,8 @@ class ServingContexts:
         self._files, self._options, self._alpn = files, options, alpn
         self._default = self._build(files.serving)
         self._by_name = self._named()
-        if self._by_name:
-            for context in {self._default, *self._by_name.values()}:
-                context.sni_callback = self._choose
+        for context in {self._default, *self._by_name.values()}:
+            context.sni_callback = self._greet
 
     def for_address(self, local: str) -> ssl.SSLContext:
         """The context for a connection to this address of ours; its client may still ask for a name."""
@@ -47,9 +49,14 @@ class ServingContexts:
             return self._default
         return self._by_name.get(_plain(local), self._default)
 
-    def _choose(self, connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
-        if name is not None:
+    def _greet(self, connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> int | None:
+        """Ends the handshake of a client that resumes a session: where OpenSSL cannot be told to keep none, TLS 1.2
+        does so by session ids. OpenSSL forgets the session with the alert, and the next attempt is a whole one."""
+        if connection.session_reused:
+            return ssl.ALERT_DESCRIPTION_HANDSHAKE_FAILURE
+        if name is not None and self._by_name:
             connection.context = self._for_name(name.lower())
+        return None
 
     def _for_name(self, name: str) -> ssl.SSLContext:
         wildcard = "*" + name[name.find(".") :] if "." in name else "*"
@@ -65,28 +72,34 @@ class ServingContexts:
         return found | given
 
     def _build(self, pair: KeyPair) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context, requests = server_context()
         context.minimum_version = self._options.min_version
         if self._options.ciphers:
             context.set_ciphers(self._options.ciphers)
         context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
         context.load_cert_chain(pair.cert_file, pair.key_file)
         context.set_alpn_protocols(list(self._alpn))
-        self._never_resume(context)
-        self._ask_for_certificates(context)
+        self._never_resume(context, requests)
+        if self._files.client_cas:
+            self._ask_for_certificates(context, requests)
         return context
 
-    def _never_resume(self, context: ssl.SSLContext) -> None:
+    def _never_resume(self, context: ssl.SSLContext, requests: Requests | None) -> None:
         """A resumed session has no verified chain, and Go's clients keep no sessions."""
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
+        if requests is not None:
+            requests.keep_no_sessions()
 
-    def _ask_for_certificates(self, context: ssl.SSLContext) -> None:
+    def _ask_for_certificates(self, context: ssl.SSLContext, requests: Requests | None) -> None:
+        """Whether a certificate is in time, and whose it is, is asked at every request: see authn/x509.py."""
         for authority in self._files.client_cas:
             context.load_verify_locations(cafile=authority)
-        if self._files.client_cas:
-            context.verify_mode = ssl.CERT_OPTIONAL
-            context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+        context.verify_mode = ssl.CERT_OPTIONAL
+        context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN | _NO_CHECK_TIME
+        if requests is not None:
+            requests.go_on_unverified()
+            requests.name_authorities(self._files.client_cas)
 
 
 def _plain(address: str) -> str:

@@ -93,7 +93,8 @@ class Store(Protocol):
         """Raises KeyNotFound, RevisionConflict."""
 
     async def list(self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0) -> Page:
-        """The entries under `prefix` whose key is greater than `after`. Raises Compacted, FutureRevision."""
+        """The entries under `prefix` whose key is greater than `after`, never any other: the first `limit` of them, or
+        all where that is not greater than 0. Raises Compacted, FutureRevision."""
 
     async def count(self, prefix: str) -> int: ...
 

@@ -58,13 +58,27 @@ class ObjectCodec:
 class StoredObject:
     """An object as one revision left it. Immutable; `parse` gives a fresh copy that the caller may change."""
 
-    __slots__ = ("_body", "_codec", "_encoded", "_fields", "_labels", "_value", "created", "key", "revision", "stale")
+    __slots__ = (
+        "_body",
+        "_codec",
+        "_encoded",
+        "_fields",
+        "_labels",
+        "_value",
+        "created",
+        "key",
+        "revision",
+        "size",
+        "stale",
+    )
 
     def __init__(self, entry: Entry, codec: ObjectCodec) -> None:
         self.key = entry.key
         self.created = entry.created
         self.revision: Revision = entry.modified
         self.stale = entry.stale
+        self.size = len(entry.value)
+        """Bytes as it is stored: about as many as any form of it has."""
         self._value = entry.value
         self._codec = codec
         self._body: bytes | None = None
@@ -89,6 +103,11 @@ class StoredObject:
             as_stored = self._splice() if self.is_shown_as_stored() else None
             self._body = as_stored or self._rebuild()
         return self._body
+
+    @property
+    def has_body(self) -> bool:
+        """Whether `body` is there at next to no cost."""
+        return self._body is not None or self.is_spliced
 
     @property
     def wire(self) -> bytes:
@@ -116,6 +135,14 @@ class StoredObject:
         if form not in self._encoded:
             self._encoded[form] = make(self)
         return self._encoded[form]
+
+    def has_encoded(self, form: Hashable) -> bool:
+        return self._encoded is not None and form in self._encoded
+
+    @property
+    def is_spliced(self) -> bool:
+        """Whether the body costs no more than a copy, for this object and all others of its resource."""
+        return self._codec.on_read is None
 
     def _shown(self) -> Json:
         obj: Json = orjson.loads(self._value)

@@ -6,6 +6,7 @@ under which name, the API server has to confirm.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
@@ -15,6 +16,8 @@ from pilothouse.machinery.objects import Json
 
 DELETE_DEPENDENTS = "foregroundDeletion"
 ORPHAN_DEPENDENTS = "orphan"
+_FEW = 8
+"""So many owners are looked through faster than an index is made, and nearly all objects have no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,8 @@ class State:
     owners: tuple[OwnerReference, ...] = ()
     finalizers: tuple[str, ...] = ()
     being_deleted: bool = False
+    _by_uid: dict[str, list[OwnerReference]] = field(default_factory=dict, compare=False, repr=False)
+    """The owners, once somebody has asked for one of very many."""
 
     @classmethod
     def of(cls, obj: Json) -> State:
@@ -91,6 +96,15 @@ class State:
             tuple(finalizers) if finalizers else (),
             bool(meta.get("deletionTimestamp")),
         )
+
+    def references_to(self, uid: str) -> Sequence[OwnerReference]:
+        """Quick, because each owner that turns out to be absent is looked up, and there may be tens of thousands."""
+        if len(self.owners) <= _FEW:
+            return [reference for reference in self.owners if reference.uid == uid]
+        if not self._by_uid:
+            for reference in self.owners:
+                self._by_uid.setdefault(reference.uid, []).append(reference)
+        return self._by_uid.get(uid, ())
 
     @property
     def is_deleting_dependents(self) -> bool:
@@ -121,6 +135,10 @@ class Node:
     def owners(self) -> tuple[OwnerReference, ...]:
         return self.state.owners
 
+    def references_to(self, uid: str) -> Sequence[OwnerReference]:
+        """Those of its owner references that name this uid."""
+        return self.state.references_to(uid)
+
     @property
     def is_observed(self) -> bool:
         return not self.virtual
@@ -135,6 +153,5 @@ class Node:
         return [
             dependent
             for dependent in self.dependents
-            if dependent is not self
-            and any(owner.uid == uid and owner.block_owner_deletion for owner in dependent.owners)
+            if dependent is not self and any(owner.block_owner_deletion for owner in dependent.references_to(uid))
         ]

@@ -7,10 +7,11 @@ is at least as new as what had it queued.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from prometheus_client import CollectorRegistry
 
+from pilothouse.apiserver.beside_the_loop import beside_the_loop
 from pilothouse.client.clock import Clock
 from pilothouse.client.events.lru import LRU
 from pilothouse.client.workqueue.queue import WorkQueue
@@ -19,9 +20,12 @@ from pilothouse.controllers.garbagecollector.graph import Node, ObjectReference,
 from pilothouse.controllers.garbagecollector.invalid_owners import InvalidOwnerReporter
 from pilothouse.controllers.garbagecollector.references import Diff, alternate_identity, diff, partition
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
 
 _ABSENT_OWNERS = 500
 _CHANGES_PER_TURN = 200  # then the event loop gets its turn
+MANY_OWNERS = 1000
+"""So many take a millisecond or more each time that something is done for all of them."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -31,6 +35,13 @@ class Event:
     identity: ObjectReference
     state: State | None = None
     virtual: bool = False
+    unread: Json | None = None
+    """The object, where it has so many owners that the builder reads its state beside the event loop."""
+
+    async def read(self) -> Event:
+        if self.unread is None:
+            return self
+        return Event(self.identity, await beside_the_loop(State.of, self.unread), self.virtual)
 
 
 class GraphBuilder:
@@ -53,7 +64,7 @@ class GraphBuilder:
         while True:
             for _ in range(_CHANGES_PER_TURN):
                 event = await self.changes.get()
-                self.process(event)
+                await self.process(await event.read())
                 self.changes.done(event)
             await asyncio.sleep(0)
 
@@ -61,7 +72,7 @@ class GraphBuilder:
         """The API server says that there is no such object."""
         self.changes.add(Event(identity, virtual=True))
 
-    def process(self, event: Event) -> None:
+    async def process(self, event: Event) -> None:
         node = self.nodes.get(event.identity.uid)
         if node is not None and not event.virtual and node.virtual:
             node = self._observe(node, event.identity)
@@ -70,10 +81,10 @@ class GraphBuilder:
                 self._deleted(node, event)
         elif node is None:
             node = self.nodes[event.identity.uid] = Node(event.identity, event.state)
-            self._add_to_owners(node, node.owners)
+            await self._add_to_owners(node, node.owners)
             self._transition(node, None)
         else:
-            self._updated(node, event.state)
+            await self._updated(node, event.state)
 
     def _observe(self, node: Node, identity: ObjectReference) -> Node:
         """The node is virtual no more. Dependents that know it by another name may be wrong, and are looked at."""
@@ -86,14 +97,19 @@ class GraphBuilder:
         node.virtual = False
         return node
 
-    def _updated(self, node: Node, state: State) -> None:
+    async def _updated(self, node: Node, state: State) -> None:
         old, node.state = node.state, state
-        if old.owners != state.owners:
-            changes = diff(old.owners, state.owners)
+        if old.owners or state.owners:
+            changes = await self._diff(old.owners, state.owners)
             self._enqueue_unblocked(changes)
-            self._add_to_owners(node, changes.added)
+            await self._add_to_owners(node, changes.added)
             self._remove_from_owners(node, changes.removed)
         self._transition(node, old)
+
+    async def _diff(self, old: Sequence[OwnerReference], new: Sequence[OwnerReference]) -> Diff:
+        if len(old) <= MANY_OWNERS and len(new) <= MANY_OWNERS:
+            return diff(old, new)
+        return await beside_the_loop(diff, old, new)
 
     def _transition(self, node: Node, old: State | None) -> None:
         """Queues an object whose deletion has just begun to wait for what becomes of its dependents."""
@@ -137,9 +153,12 @@ class GraphBuilder:
             replacement = self.nodes[identity.uid] = node.identified_as(identity)
             self.attempt_to_delete.add_rate_limited(replacement)
 
-    def _add_to_owners(self, node: Node, owners: Iterable[OwnerReference]) -> None:
+    async def _add_to_owners(self, node: Node, owners: Iterable[OwnerReference]) -> None:
+        """An object that has very many does not hold up everybody else."""
         doubtful = False
-        for reference in owners:
+        for number, reference in enumerate(owners, start=1):
+            if number % MANY_OWNERS == 0:
+                await asyncio.sleep(0)
             owner = self.nodes.get(reference.uid)
             if owner is not None:
                 owner.dependents[node] = None

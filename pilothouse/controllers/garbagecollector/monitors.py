@@ -14,7 +14,7 @@ from pilothouse.client.cache.reflector import Reflector
 from pilothouse.client.clock import Clock, cancelled
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.garbagecollector.graph import ObjectReference, State, identity_of
-from pilothouse.controllers.garbagecollector.graph_builder import Event
+from pilothouse.controllers.garbagecollector.graph_builder import MANY_OWNERS, Event
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 
@@ -39,7 +39,10 @@ class Monitor:
         if before != identity:
             self._emit(Event(before))
             self._known[key] = before = identity
-        self._emit(Event(before, State.of(obj)))
+        if len(obj["metadata"].get("ownerReferences") or ()) > MANY_OWNERS:
+            self._emit(Event(before, unread=obj))
+        else:
+            self._emit(Event(before, State.of(obj)))
 
     update = add
 

@@ -49,7 +49,7 @@ def partition(dependents: Iterable[Node], owner: ObjectReference) -> Partition:
         if owner.namespace and owner.namespace != dependent.identity.namespace:
             found.nonmatching.append(dependent)
             continue
-        same = {each.owner == owner.coordinates for each in dependent.owners if each.uid == owner.uid}
+        same = {each.owner == owner.coordinates for each in dependent.references_to(owner.uid)}
         if True in same:
             found.matching.append(dependent)
         if False in same:
@@ -65,8 +65,8 @@ def alternate_identity(dependents: Iterable[Node], absent: ObjectReference) -> O
     alternates = {
         identity
         for dependent in dependents
-        for reference in dependent.owners
-        if reference.uid == absent.uid and (identity := _alternate(dependent, reference, absent)) is not None
+        for reference in dependent.references_to(absent.uid)
+        if (identity := _alternate(dependent, reference, absent)) is not None
     }
     following = [each for each in alternates if each > absent]
     return min(following or alternates, default=None)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 
+from pilothouse.apiserver.tallies import CounterTally
 from pilothouse.client.cache.shared_informer import wait_for_cache_sync
 from pilothouse.client.events.event import timestamp
 from pilothouse.client.rest.options import DeleteOptions, PatchType
@@ -29,19 +30,17 @@ _ENDED = ("Succeeded", "Failed")
 
 class _Metrics:
     def __init__(self, registry: CollectorRegistry) -> None:
-        labels, subsystem = ["namespace", "reason"], "pod_gc_collector"
-        self.deletions = Counter(
-            "force_delete_pods",
+        labels = ("namespace", "reason")
+        self.deletions = CounterTally(
+            "pod_gc_collector_force_delete_pods",
             "Number of pods that are being forcefully deleted since the Pod GC Controller started.",
             labels,
-            subsystem=subsystem,
             registry=registry,
         )
-        self.errors = Counter(
-            "force_delete_pod_errors",
+        self.errors = CounterTally(
+            "pod_gc_collector_force_delete_pod_errors",
             "Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.",
             labels,
-            subsystem=subsystem,
             registry=registry,
         )
 
@@ -114,14 +113,14 @@ class _Collector:
         for pod in pods:
             namespace = namespace_of(pod)
             logger.info("PodGC is force deleting Pod %s/%s (%s)", namespace, name_of(pod), reason)
-            self._metrics.deletions.labels(namespace, reason).inc()
+            self._metrics.deletions.inc((namespace, reason))
             try:
                 await self._fail_and_delete(pod, condition)
             except NotFound:
                 continue
             except StatusError as error:
                 logger.error("Failed to delete pod %s/%s: %s", namespace, name_of(pod), error)
-                self._metrics.errors.labels(namespace, reason).inc()
+                self._metrics.errors.inc((namespace, reason))
 
     async def _fail_and_delete(self, pod: Json, condition: Json | None) -> None:
         """No kubelet will say that the pod has ended, so it is said here, for those who wait for that."""

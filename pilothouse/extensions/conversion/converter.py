@@ -65,7 +65,7 @@ class WebhookConverter:
             elapsed = time.monotonic() - started
             observe(elapsed, None if succeeded else failure)
             versions = (_version(objects[0]["apiVersion"]), _version(desired))
-            CRD_LATENCY.labels(self._name, *versions, str(succeeded).lower()).observe(elapsed)
+            CRD_LATENCY.observe((self._name, *versions, str(succeeded).lower()), elapsed)
 
     async def _convert(self, objects: Sequence[Json], desired: str) -> list[Json]:
         kind = f"{objects[0]['apiVersion']}, Kind={objects[0]['kind']}"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from itertools import count
 from typing import TypeAlias
 
 from pilothouse.apiserver.storage.interface import Entry, Revision
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 
 _Place: TypeAlias = tuple[int, str, Revision]
-_MAX_BYTES = 64 * 1024 * 1024
+_MAX_VALUES, _MAX_BYTES = 100_000, 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,7 @@ class KeptValues:
     The bytes are bounded; what was used least recently goes first."""
 
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
-        self._max = max_bytes
-        self._size = 0
-        self._values: OrderedDict[_Place, Shown] = OrderedDict()
+        self._values: BoundedCache[_Place, Shown] = BoundedCache(entries=_MAX_VALUES, total_bytes=max_bytes)
         self._owners = count()
 
     def new_owner(self) -> int:
@@ -36,18 +34,9 @@ class KeptValues:
         return next(self._owners)
 
     def get(self, owner: int, key: str, revision: Revision) -> Shown | None:
-        place = (owner, key, revision)
-        found = self._values.get(place)
-        if found is not None:
-            self._values.move_to_end(place)
-        return found
+        return self._values.get((owner, key, revision))
 
     def put(self, owner: int, entry: Entry, shown: Shown) -> None:
         """What the entry is shown as."""
-        place = (owner, entry.key, entry.modified)
-        before = self._values.pop(place, None)
-        self._size += len(shown.value) - (len(before.value) if before else 0)
-        self._values[place] = shown
-        while self._size > self._max:
-            _, oldest = self._values.popitem(last=False)
-            self._size -= len(oldest.value)
+        size = len(entry.key) + len(shown.value)
+        self._values.put((owner, entry.key, entry.modified), shown, size=size)

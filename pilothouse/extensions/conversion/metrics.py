@@ -7,6 +7,7 @@ from enum import Enum
 from prometheus_client import Counter, Histogram
 
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import HistogramTally
 
 _SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60)
 
@@ -23,11 +24,11 @@ LATENCY = Histogram(
     buckets=_SECONDS,
     registry=REGISTRY,
 )
-CRD_LATENCY = Histogram(
+CRD_LATENCY = HistogramTally(
     "apiserver_crd_conversion_webhook_duration_seconds",
     "Time that conversions by webhook took.",
     ("crd_name", "from_version", "to_version", "succeeded"),
-    buckets=tuple(0.001 * 2**power for power in range(15)),
+    bounds=tuple(0.001 * 2**power for power in range(15)),
     registry=REGISTRY,
 )
 

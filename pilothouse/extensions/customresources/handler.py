@@ -67,9 +67,10 @@ class CustomResources:
         methods = _methods(routes, info) if routes else {}
         if routes is None or not methods:
             raise NotFound.of(info.group_resource, info.name)
-        handler = methods.get(request.method)
+        handler = methods.get((request.method, info.verb))
         if handler is None:
             raise MethodNotAllowed.of(info.group_resource, info.verb)
+        request.is_routed = True
         if request.method == "PATCH" and _media_type(request) not in routes.patch_types:
             raise unsupported_media_type(list(routes.patch_types))
         if info.verb in _OF_ONE and not info.name:
@@ -169,7 +170,7 @@ def _serves(resource: CustomResource, info: RequestInfo) -> bool:
 
 def _methods(routes: ResourceRoutes, info: RequestInfo) -> Methods:
     """Upstream goes by the verb, not by the path: who creates may name the object there, and is not listened to."""
-    if info.verb == "create" and not info.subresource:
+    if info.verb in ("create", "proxy") and not info.subresource:
         return routes.collection
     if info.verb in _OF_ONE and not info.name:
         return routes.item

@@ -85,7 +85,7 @@ class Serving:
         self.shared = shared
         self._installer = installer
         self._views: dict[str, _View] = {}
-        self._routes: dict[tuple[str, str], ResourceRoutes | None] = {}
+        self._routes: dict[tuple[str, str], ResourceRoutes] = {}
         self._in_flight = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -93,9 +93,12 @@ class Serving:
     def routes(self, version: str, subresource: str) -> ResourceRoutes | None:
         """None where there is no such subresource."""
         key = (version, subresource)
-        if key not in self._routes:
-            self._routes[key] = self._make(version, subresource)
-        return self._routes[key]
+        found = self._routes.get(key)
+        if found is None:
+            found = self._make(version, subresource)
+            if found is not None:  # else clients could make up subresources without end
+                self._routes[key] = found
+        return found
 
     def _make(self, name: str, subresource: str) -> ResourceRoutes | None:
         view = self._view_from(name)

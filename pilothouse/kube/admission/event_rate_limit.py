@@ -5,17 +5,21 @@ Each limit is a token bucket for each key; of the keys, those used last are reme
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import hashlib
 from collections.abc import Callable, Iterator
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.flowcontrol import TokenBucket
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.errors import TooManyRequests, aggregate
 from pilothouse.machinery.field import Errors, invalid, not_supported, root
 from pilothouse.machinery.objects import Json
 
 _CACHE_SIZE = 4096
+_BUCKET_BYTES = 512
+_LONGEST_KEY = 128
+"""Of longer ones a digest is remembered: clients write into Events what they like."""
 
 
 def _source_and_object(attributes: Attributes) -> str:
@@ -38,17 +42,21 @@ class _Limit:
     def __init__(self, limit: Json, clock: Clock) -> None:
         self._type = limit["type"]
         self._rate, self._burst = float(limit["qps"]), int(limit["burst"])
-        self._size = int(limit.get("cacheSize") or _CACHE_SIZE)
+        size = int(limit.get("cacheSize") or _CACHE_SIZE)
         self._clock = clock
-        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()  # used last, last
+        # At least sixteen, since no entry may take more than a sixteenth of it all.
+        self._buckets: BoundedCache[str, TokenBucket] = BoundedCache(
+            entries=size, total_bytes=max(size, 16) * _BUCKET_BYTES
+        )
 
     def refusal(self, attributes: Attributes) -> str:
         """Empty when the Event may be written."""
         key = _KEYS[self._type](attributes)
-        bucket = self._buckets.pop(key, None) or TokenBucket(self._rate, self._burst, self._clock)
-        self._buckets[key] = bucket
-        if len(self._buckets) > self._size:
-            self._buckets.popitem(last=False)
+        kept_as = key if len(key) <= _LONGEST_KEY else hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
+        bucket = self._buckets.get(kept_as)
+        if bucket is None:
+            bucket = TokenBucket(self._rate, self._burst, self._clock)
+            self._buckets.put(kept_as, bucket, size=_BUCKET_BYTES)
         return "" if bucket.try_accept() else f"limit reached on type {self._type} for key {key}"
 
 

@@ -5,7 +5,6 @@ Its answers are kept for a while. When it can not be asked, the configuration sa
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +14,7 @@ from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.names import GroupResource
@@ -24,7 +24,7 @@ _PODS = GroupResource("", "pods")
 _ANNOTATIONS = ".image-policy.k8s.io/"
 _AUDIT = "imagepolicywebhook" + _ANNOTATIONS
 _FAILED_OPEN = "alpha.image-policy.k8s.io/failed-open"
-_KEPT = 1024
+_KEPT, _KEPT_BYTES = 1024, 4 << 20
 
 
 class Webhook(Protocol):
@@ -73,8 +73,8 @@ class ImagePolicyWebhook:
     def __init__(self, config: ImagePolicyConfig, webhook: Webhook, clock: Clock = REAL_CLOCK) -> None:
         self._config = config
         self._webhook = webhook
-        self._clock = clock
-        self._answers: OrderedDict[bytes, tuple[float, Json]] = OrderedDict()  # until when, by what was asked
+        self._answers: BoundedCache[bytes, Json] = BoundedCache(entries=_KEPT, total_bytes=_KEPT_BYTES, now=clock.now)
+        """By what was asked."""
 
     def handles(self, operation: Operation) -> bool:
         return operation in (Operation.CREATE, Operation.UPDATE)
@@ -98,8 +98,8 @@ class ImagePolicyWebhook:
         """None when nobody could be asked and pods are let in all the same."""
         spec = _review_spec(attributes, pod)
         key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
-        until, known = self._answers.get(key, (0.0, {}))
-        if known and self._clock.now() < until:
+        known = self._answers.get(key)
+        if known:
             return known
         review = {"kind": "ImageReview", "apiVersion": "imagepolicy.k8s.io/v1alpha1", "metadata": {}, "spec": spec}
         try:
@@ -120,10 +120,7 @@ class ImagePolicyWebhook:
 
     def _keep(self, key: bytes, status: Json) -> None:
         ttl = self._config.allow_ttl if status.get("allowed") else self._config.deny_ttl
-        self._answers[key] = (self._clock.now() + ttl, status)
-        self._answers.move_to_end(key)
-        if len(self._answers) > _KEPT:
-            self._answers.popitem(last=False)
+        self._answers.put(key, status, size=512 + len(key) + 4 * len(orjson.dumps(status)), ttl=ttl)
 
 
 def _review_spec(attributes: Attributes, pod: Json) -> Json:

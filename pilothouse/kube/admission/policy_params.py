@@ -13,6 +13,7 @@ from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.kube.admission.stored_objects import StoredObjects
 from pilothouse.kube.served import Registries
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json, labels_of
@@ -29,19 +30,20 @@ class PolicyParams:
         self._registries = registries
         self._client = client
         self._mapper = None if client is None else RESTMapper(DiscoveryClient(client))
-        self._clock = clock
-        self._unknown: dict[GroupVersionKind, float] = {}
+        self._unknown: BoundedCache[GroupVersionKind, bool] = BoundedCache(
+            entries=256, total_bytes=256 << 10, now=clock
+        )
 
     async def resource(self, kind: GroupVersionKind) -> ParamResource | None:
         for registry in self._registries.opened:
             if registry.resource.kind == kind:
                 return ParamResource(_resource_of(registry), registry.resource.namespaced)
-        if self._mapper is None or self._clock() < self._unknown.get(kind, 0.0):
+        if self._mapper is None or self._unknown.get(kind):
             return None
         try:
             mapping = await self._mapper.mapping(kind.group_kind, kind.version)
         except NoMatch:
-            self._unknown[kind] = self._clock() + _RETRY
+            self._unknown.put(kind, True, size=256 + len(str(kind)), ttl=_RETRY)
             return None
         return ParamResource(mapping.resource, mapping.namespaced)
 

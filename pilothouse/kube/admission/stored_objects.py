@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.parsing import parse_all
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.machinery.objects import Json
 
@@ -20,4 +21,4 @@ class StoredObjects:
         """As far as the cache knows, which is what most writes can do with."""
         with translated(self._registry.resource.group_resource):
             page = await self._registry.cacher.list(self._registry.keys.collection(namespace), not_older_than=0)
-        return [stored.parse() for stored in page.objects]
+        return await parse_all(page.objects)

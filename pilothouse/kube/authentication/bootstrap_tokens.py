@@ -10,8 +10,9 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
+from pilothouse.apiserver.authn.identity import identity
 from pilothouse.apiserver.authn.interface import TokenIdentity, accepted_audiences
-from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
+from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED
 from pilothouse.kube.parts import part, text
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.times import Clock, parse_time, system_clock
@@ -49,7 +50,7 @@ class BootstrapTokens:
             _log.info("bootstrap secret %s/%s matching bearer token %s", NAMESPACE, name, why)
             return None
         groups = (_BOOTSTRAPPERS, *_extra_groups(secret), ALL_AUTHENTICATED)
-        return TokenIdentity(User(f"system:bootstrap:{found[1]}", groups=tuple(dict.fromkeys(groups))), meant_for)
+        return TokenIdentity(identity(f"system:bootstrap:{found[1]}", groups=tuple(dict.fromkeys(groups))), meant_for)
 
     def _problem(self, secret: Json, *, id: str, value: str) -> str:
         """Why a secret does not make the token good. Says nothing of its content."""

@@ -31,13 +31,17 @@ class SubjectAccessReviews:
         self._authorizer = authorizer
 
     async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
-        errors = list(self.validation(obj))
-        if errors:
-            raise Invalid.of(_NAMELESS, "", errors)
-        question = self.question(ctx, part(obj, "spec"))
+        question = await ctx.weight.carry(self._checked, ctx, obj)
         await validate(obj)
         obj["status"] = await self._answer(question)
         return obj
+
+    def _checked(self, ctx: RequestContext, obj: Json) -> Question:
+        """Raises Invalid, BadRequest."""
+        errors = list(self.validation(obj))
+        if errors:
+            raise Invalid.of(_NAMELESS, "", errors)
+        return self.question(ctx, part(obj, "spec"))
 
     def validation(self, obj: Json) -> Errors:
         return validate_subject_review(obj)

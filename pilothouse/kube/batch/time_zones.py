@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.field import Errors, Path, invalid
 
 _NAME_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
-_CACHED_NAMES = 256
 
 
 class TimeZoneError(ValueError):
@@ -48,7 +47,7 @@ def _is_name_part(part: str) -> bool:
     return part not in (".", "..") and not part.startswith("-") and bool(_NAME_PART.fullmatch(part))
 
 
-@lru_cache(maxsize=_CACHED_NAMES)
+@bounded_cache(entries=256, key_bytes=64)
 def _exists(name: str) -> bool:
     try:
         ZoneInfo(name)

@@ -10,7 +10,7 @@ from pilothouse.kube.networking.network_policy_rules import PolicyRules, validat
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.addresses import warnings_for_cidr
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.field import Errors, Path, root
+from pilothouse.machinery.field import NOWHERE, Errors, Path, root
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.selectors.label_selector import format_label_selector
 from pilothouse.machinery.validation.labels import LabelSelectorRules, validate_label_selector
@@ -48,35 +48,45 @@ class NetworkPolicyStrategy(KubeStrategy):
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
-        yield from validate_spec(obj["spec"], root("spec"), PolicyRules())
+        yield from _validate_spec(obj["spec"], PolicyRules())
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
-        yield from validate_spec(obj["spec"], root("spec"), _rules_for_update(old["spec"]))
+        yield from _validate_spec(obj["spec"], _rules_for_update(old["spec"]))
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
-        for block in _ip_blocks(obj["spec"]):
-            for cidr, path in block.cidrs:
-                yield from warnings_for_cidr(cidr, path)
+        if any(_cidr_warnings(obj["spec"], NOWHERE)):
+            yield from _cidr_warnings(obj["spec"], root("spec"))
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return self.warnings_on_create(obj)
 
 
+def _validate_spec(spec: Json, rules: PolicyRules) -> Errors:
+    if any(validate_spec(spec, NOWHERE, rules)):
+        yield from validate_spec(spec, root("spec"), rules)
+
+
+def _cidr_warnings(spec: Json, path: Path) -> Iterator[str]:
+    for block in _ip_blocks(spec, path):
+        for cidr, at in block.cidrs:
+            yield from warnings_for_cidr(cidr, at)
+
+
 def _rules_for_update(old: Json) -> PolicyRules:
     """What the stored policy has already got away with stays allowed."""
     broken = any(validate_label_selector(old.get("podSelector"), Path()))
-    known = frozenset(cidr for block in _ip_blocks(old) for cidr, _ in block.cidrs)
+    known = frozenset(cidr for block in _ip_blocks(old, NOWHERE) for cidr, _ in block.cidrs)
     return PolicyRules(LabelSelectorRules(allow_invalid_values=broken), known)
 
 
-def _ip_blocks(spec: Json) -> Iterator[_IPBlock]:
+def _ip_blocks(spec: Json, path: Path) -> Iterator[_IPBlock]:
     for direction, peers in (("ingress", "from"), ("egress", "to")):
         for i, rule in enumerate(spec.get(direction) or ()):
             for j, peer in enumerate(rule.get(peers) or ()):
                 if peer.get("ipBlock") is not None:
-                    path = root("spec", direction).index(i).child(peers).index(j).child("ipBlock")
-                    yield _IPBlock(peer["ipBlock"], path)
+                    at = path.child(direction).index(i).child(peers).index(j).child("ipBlock")
+                    yield _IPBlock(peer["ipBlock"], at)
 
 
 NETWORK_POLICIES = Resource(

@@ -17,13 +17,13 @@ def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
 
 def compacted(rules: Iterable[Rule]) -> list[Rule]:
     """Rules of one resource that differ by verb only become one rule."""
-    joined: dict[Rule, Rule] = {}
+    joined: dict[Rule, list[str]] = {}
     for rule in rules:
-        about = Rule((), rule.groups, rule.resources, rule.names, rule.paths)
-        key = rule if rule.paths else about
-        verbs = joined[key].verbs if key in joined and not rule.paths else ()
-        joined[key] = Rule((*verbs, *rule.verbs), rule.groups, rule.resources, rule.names, rule.paths)
-    return list(joined.values())
+        if rule.paths:
+            joined[rule] = list(rule.verbs)
+        else:
+            joined.setdefault(rule.with_verbs(()), []).extend(rule.verbs)
+    return [rule.with_verbs(verbs) for rule, verbs in joined.items()]
 
 
 def _parts(rule: Rule) -> Iterator[Rule]:

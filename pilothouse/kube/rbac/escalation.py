@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision
+from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
 from pilothouse.kube.rbac.authorizer.grants import RoleRef
-from pilothouse.kube.rbac.covering import compacted, uncovered
+from pilothouse.kube.rbac.missing_rights import MissingRights, missing_rights
 from pilothouse.kube.rbac.rules import ALL, Rule, quoted_list
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, NotFound, StatusError, aggregate
@@ -22,6 +23,8 @@ from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, name_of
 
 _EVERYTHING = (Rule((ALL,), (ALL,), (ALL,)), Rule((ALL,), paths=(ALL,)))
+_SIZE_OF_A_WORD = 8
+"""In bytes of a body, to judge whether the check is worth a thread."""
 _RESOURCES = {"Role": "roles", "ClusterRole": "clusterroles"}
 
 
@@ -38,7 +41,7 @@ class Escalation:
             return
         await self._require(ctx, obj, [Rule.of(rule) for rule in obj.get("rules") or ()])
         # An aggregated role gathers rights that its writer can not know of.
-        if (_is_aggregated(obj) or _is_aggregated(old or {})) and self._lacking(ctx, _EVERYTHING):
+        if (_is_aggregated(obj) or _is_aggregated(old or {})) and (await self._missing(ctx, _EVERYTHING)).rules:
             raise _forbidden(ctx, obj, "must have cluster-admin privileges to use the aggregationRule")
 
     async def check_binding(self, ctx: RequestContext, obj: Json, *, old: Json | None, name: str) -> None:
@@ -72,21 +75,25 @@ class Escalation:
 
     async def _require(self, ctx: RequestContext, obj: Json, rules: Sequence[Rule]) -> None:
         await self.feed.catch_up()
-        lacking = self._lacking(ctx, rules)
-        if lacking:
-            raise _forbidden(ctx, obj, self._complaint(ctx, lacking))
+        missing = await self._missing(ctx, rules)
+        if missing.rules:
+            raise _forbidden(ctx, obj, self._complaint(ctx, missing))
 
-    def _lacking(self, ctx: RequestContext, rules: Sequence[Rule]) -> list[Rule]:
-        return uncovered(self.feed.policy.access(ctx.user, ctx.namespace).rules, rules)
+    async def _missing(self, ctx: RequestContext, rules: Sequence[Rule]) -> MissingRights:
+        owned = self.feed.policy.access(ctx.user, ctx.namespace).rules
+        words = sum(rule.words for rule in (*owned, *rules))
+        return await by_size(words * _SIZE_OF_A_WORD, missing_rights, owned, rules)
 
-    def _complaint(self, ctx: RequestContext, lacking: list[Rule]) -> str:
+    def _complaint(self, ctx: RequestContext, missing: MissingRights) -> str:
         who = f"user {quote(ctx.user.name)} (groups={quoted_list(ctx.user.groups)})"
-        shown = "\n".join(sorted({str(rule) for rule in compacted(lacking)}))
-        complaint = f"{who} is attempting to grant RBAC permissions not currently held:\n{shown}"
-        missing = self.feed.policy.access(ctx.user, ctx.namespace).missing
-        if not missing:
+        lines = sorted({str(rule) for rule in missing.rules})
+        if not missing.is_all:
+            lines.append("and more")
+        complaint = f"{who} is attempting to grant RBAC permissions not currently held:\n" + "\n".join(lines)
+        unknown = self.feed.policy.access(ctx.user, ctx.namespace).missing
+        if not unknown:
             return complaint
-        problems = (f"{ctx.resource} {quote(role.name)} not found" for role in missing)
+        problems = (f"{ctx.resource} {quote(role.name)} not found" for role in unknown)
         return f"{complaint}; resolution errors: [{aggregate(problems)}]"
 
 

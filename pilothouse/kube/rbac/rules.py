@@ -37,6 +37,14 @@ class Rule:
         }
         return shown | {key: list(values) for key, values in rest.items() if values}
 
+    @property
+    def words(self) -> int:
+        """How many verbs, groups, resources, names and paths it has together."""
+        return len(self.verbs) + len(self.groups) + len(self.resources) + len(self.names) + len(self.paths)
+
+    def with_verbs(self, verbs: Iterable[str]) -> Rule:
+        return Rule(tuple(verbs), self.groups, self.resources, self.names, self.paths)
+
     def has_verb(self, verb: str) -> bool:
         return verb in self.verbs or ALL in self.verbs
 

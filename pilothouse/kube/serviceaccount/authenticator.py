@@ -8,7 +8,6 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode
 from binascii import Error as Base64Error
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Protocol
 
 import orjson
@@ -17,12 +16,15 @@ from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity, To
 from pilothouse.apiserver.authn.user import User
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.keys import VerifyingKeys
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 _WRONG_SIGNATURE = "go-jose/go-jose: error in cryptographic primitive"
-_REMEMBERED = 4096
+_REMEMBERED, _REMEMBERED_BYTES = 4096, 24 << 20
+_TIMES_ITS_TOKEN = 6
+"""How much larger the claims of a token and its user are in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class _NoToken(Exception):
 
 
 class TokenValidator(Protocol):
-    def user_of(self, claims: Json) -> User: ...
+    def user_of(self, claims: Json) -> User:
+        """Raises InvalidToken."""
 
     async def validate(self, claims: Json, token: str) -> TokenRemarks:
         """Raises InvalidToken."""
@@ -53,15 +56,14 @@ class ServiceAccountTokenAuthenticator:
         self._audiences = config.audiences
         self._keys = VerifyingKeys(config.verifying_files)
         self._validator = validator
-        # What raises is not remembered: strangers cannot fill the memory.
-        self._verified = lru_cache(_REMEMBERED)(self._verify)
+        self._verified: BoundedCache[str, _Verified] = BoundedCache(entries=_REMEMBERED, total_bytes=_REMEMBERED_BYTES)
 
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
         if unverified_issuer(token) not in self._issuers:
             return None
         await self._keys.load()
         try:
-            verified = self._verified(token)
+            verified = self._verified.get(token) or self._verify(token)
         except _NoToken:
             return None
         accepted = self._accepted_audiences(verified.claims, self._audiences if audiences is None else audiences)
@@ -81,7 +83,9 @@ class ServiceAccountTokenAuthenticator:
             except jwt.InvalidTokenError:
                 continue
             claims: Json = orjson.loads(payload)
-            return _Verified(claims, self._validator.user_of(claims))
+            verified = _Verified(claims, self._validator.user_of(claims))
+            self._verified.put(token, verified, size=_TIMES_ITS_TOKEN * len(token))
+            return verified
         raise InvalidToken(_WRONG_SIGNATURE)
 
     def _accepted_audiences(self, claims: Json, wanted: Sequence[str]) -> tuple[str, ...]:

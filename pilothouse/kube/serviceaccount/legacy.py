@@ -10,6 +10,7 @@ import hmac
 import logging
 from datetime import timedelta
 
+from pilothouse.apiserver.authn.identity import identity
 from pilothouse.apiserver.authn.interface import NO_REMARKS, InvalidToken, TokenRemarks
 from pilothouse.apiserver.authn.service_accounts import group_names, user_name
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
@@ -86,7 +87,7 @@ class LegacyValidator:
         if claims["sub"] != user_name(namespace, name):
             raise InvalidToken("sub claim is invalid")
         groups = (*group_names(namespace), ALL_AUTHENTICATED)
-        return User(claims["sub"], uid=claims[CLAIMED_UID], groups=groups)
+        return identity(claims["sub"], uid=claims[CLAIMED_UID], groups=groups)
 
     async def validate(self, claims: Json, token: str) -> TokenRemarks:
         """Raises InvalidToken."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from pilothouse.apiserver.authn.identity import identity
 from pilothouse.apiserver.authn.interface import NO_REMARKS, InvalidToken, TokenRemarks
 from pilothouse.apiserver.authn.service_accounts import group_names, user_name
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
@@ -96,9 +97,10 @@ class Validator:
 
 
 def user_of(claims: Json) -> User:
+    """Raises InvalidToken."""
     private = part(claims, PRIVATE)
     namespace, account = text(private, "namespace"), part(private, "serviceaccount")
-    return User(
+    return identity(
         user_name(namespace, text(account, "name")),
         uid=text(account, "uid"),
         groups=(*group_names(namespace), ALL_AUTHENTICATED),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.quantity import QuantityError, parse_quantity
 from pilothouse.machinery.validation.names import is_qualified_name
 
@@ -60,7 +59,7 @@ def is_standard_for_containers(name: str) -> bool:
     return name in _CONTAINER_RESOURCES or is_huge_page(name)
 
 
-@lru_cache(maxsize=1024)
+@bounded_cache(entries=1024, key_bytes=256)
 def is_extended(name: str) -> bool:
     """A vendor's resource, with a domain of its own. Its name must also do as that of a quota."""
     if is_native(name) or name.startswith(REQUESTS_PREFIX):

@@ -11,11 +11,11 @@ Elements of one meaning are one string: key fields are sorted and numbers have t
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import orjson
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.govalue import go_value
 from pilothouse.machinery.objects import Json
@@ -24,6 +24,7 @@ Order: TypeAlias = tuple[Any, ...]
 
 _ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _SPECIAL = re.compile("[<>&\u2028\u2029]")
+_REMEMBERED, _SHORT = 8192, 128
 _RANKS = {int: 0, float: 0, str: 1, bool: 2}
 
 
@@ -39,16 +40,15 @@ def encode(value: Any) -> str:
     return _SPECIAL.sub(lambda found: _ESCAPED[found[0]], text) if _SPECIAL.search(text) else text
 
 
-# Typed, because True is 1 to Python.
-_remembered = lru_cache(maxsize=16384, typed=True)(encode)
+_encode_text = bounded_cache(entries=_REMEMBERED, key_bytes=_SHORT)(encode)
 
 
 def encode_key(value: Any) -> str:
     """As `encode`, for the same few values again and again."""
-    try:
-        return _remembered(value)
-    except TypeError:
-        return encode(value)
+    if type(value) is str:
+        return _encode_text(value)
+    # Integers, such as ports, have nothing in them that would have to be escaped.
+    return orjson.dumps(value).decode() if type(value) is int else encode(value)
 
 
 def key_element(fields: Json) -> str:
@@ -59,7 +59,7 @@ def value_element(value: Any) -> str:
     return "v:" + encode_key(value)
 
 
-@lru_cache(maxsize=16384)
+@bounded_cache(entries=_REMEMBERED, key_bytes=_SHORT)
 def canonical(element: str) -> str:
     """The one form of an element that somebody else wrote. Raises InvalidElement."""
     if element[:2] == "f:":
@@ -74,7 +74,7 @@ def canonical(element: str) -> str:
     return key_element(content)
 
 
-@lru_cache(maxsize=16384)
+@bounded_cache(entries=_REMEMBERED, key_bytes=_SHORT)
 def shown(element: str) -> str:
     """As messages show it."""
     if element[:2] == "f:":
@@ -87,7 +87,7 @@ def shown(element: str) -> str:
     return "[" + ",".join(f"{name}={_shown_value(content[name])}" for name in sorted(content)) + "]"
 
 
-@lru_cache(maxsize=16384)
+@bounded_cache(entries=_REMEMBERED, key_bytes=_SHORT)
 def order(element: str) -> Order:
     """Sorts siblings as upstream does: fields by name, then items by their keys, then by value, then by index."""
     if element == ".":

@@ -12,7 +12,9 @@ from pilothouse.machinery.dataclass import dataclass
 
 Walker: TypeAlias = Callable[[Any], FieldSet]
 
-_MOST_SHAPES = 512
+_MOST_SHAPES = 32
+_LARGEST_SHAPE = 1024
+"""Characters of all names, and eight more for each. Clients order fields as they like, and may add some."""
 
 
 def everything_in(atom: Atom, value: Any) -> FieldSet:
@@ -87,9 +89,11 @@ def _struct_walker(atom: MapAtom) -> Walker:
         names = tuple(value)
         shape = shapes.get(names)
         if shape is None:
-            if len(shapes) >= _MOST_SHAPES:
-                shapes.clear()
-            shape = shapes[names] = _shape_of(atom, names)
+            shape = _shape_of(atom, names)
+            if sum(map(len, names)) + 8 * len(names) <= _LARGEST_SHAPE:
+                if len(shapes) >= _MOST_SHAPES:
+                    shapes.clear()
+                shapes[names] = shape
         out = shape.template.copy()
         for key, name, child in shape.inner:
             out[key] = (child.everything or walker_of(child))(value[name])

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from pilothouse.machinery.cel.messages import descriptor_pool
+from pilothouse.machinery.bounded_cache import BoundedCache
+from pilothouse.machinery.cel.messages import descriptor_pool, new_descriptor_pool
 from pilothouse.machinery.cel.signatures import Signature, signatures
 from pilothouse.machinery.cel.syntax import SyntaxTree
 from pilothouse.machinery.cel.wording import declarable_type, go_type, in_words_of_go
@@ -83,10 +84,20 @@ def environment(variables: Mapping[str, str], *, types: tuple[str, ...], fields:
     return Environment(tuple(sorted(variables.items())), types, fields)
 
 
-@lru_cache(maxsize=64)
+_NATIVE: BoundedCache[Environment, Any] = BoundedCache(entries=64, total_bytes=16 << 20)
+_FIELD_BYTES = 256
+"""Of each field of a type that patches make objects of: every type has all fields."""
+
+
 def _native_environment(env: Environment) -> Any:
-    pool = descriptor_pool(env.patch_types, env.patch_fields)
-    return native_environment(pool, dict(env.variables), bindings=env.bindings)
+    native = _NATIVE.get(env)
+    if native is None:
+        types, fields = env.patch_types, env.patch_fields
+        pool = new_descriptor_pool(types, fields) if types or fields else descriptor_pool()
+        native = native_environment(pool, dict(env.variables), bindings=env.bindings)
+        named = sum(map(len, (*types, *fields)))
+        _NATIVE.put(env, native, size=(64 << 10) + named + _FIELD_BYTES * len(types) * len(fields))
+    return native
 
 
 def native_environment(pool: Any, variables: Mapping[str, str], *, bindings: bool = False) -> Any:

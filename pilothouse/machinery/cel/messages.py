@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from pilothouse.machinery.cel.signatures import OPAQUE_TYPES
@@ -120,14 +120,14 @@ def patch_fields(expression: str) -> tuple[str, ...]:
     return tuple(sorted(set(_FIELD.findall(expression))))
 
 
-@lru_cache(maxsize=64)
-def descriptor_pool(types: tuple[str, ...] = (), fields: tuple[str, ...] = ()) -> Any:
-    """A pool with Kubernetes' own types and with these types, each of which has all of the fields."""
-    return new_descriptor_pool(types, fields)
+@cache
+def descriptor_pool() -> Any:
+    """A pool with Kubernetes' own types, which everybody shares."""
+    return new_descriptor_pool()
 
 
 def new_descriptor_pool(types: tuple[str, ...] = (), fields: tuple[str, ...] = ()) -> Any:
-    """The same, to be added to."""
+    """A pool with Kubernetes' own types and with these types, each of which has all of the fields; to be added to."""
     from google.protobuf import descriptor_pool as pools
 
     pool = pools.DescriptorPool()

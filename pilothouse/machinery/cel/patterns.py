@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
+from pilothouse.machinery.bounded_cache import BoundedCache, bounded_cache
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 
 Matcher: TypeAlias = Callable[[str], bool]
@@ -26,12 +26,14 @@ _MOST_OPTIONS: Final = 4
 """Of `?` and `|` together: each doubles the ways at most."""
 _LONG: Final = 256
 """A search begins at each character, and a repetition tries each length, so that even a straight one is quadratic."""
+_USUAL_MEMORY: Final = 64 << 10
 _MOST_MEMORY: Final = 4 << 20
-"""Of a compiled pattern, in bytes."""
+"""Of a compiled pattern with all that its searches keep, in bytes: what nearly all are content with, and the limit."""
 _KEPT: Final = 256
+_COMPILED: Final[BoundedCache[str, Any]] = BoundedCache(entries=_KEPT, total_bytes=16 * (_MOST_MEMORY + (1 << 20)))
 
 
-@lru_cache(maxsize=_KEPT)
+@bounded_cache(entries=_KEPT, key_bytes=_LONG)
 def matcher(pattern: str) -> Matcher:
     """`pattern` must be one that Go takes; the matcher of another raises EvaluationFailed."""
     known = _python_pattern(pattern)
@@ -70,7 +72,7 @@ def _engine(text: str, pattern: str) -> Any:
     return known or _compiled(pattern)
 
 
-@lru_cache(maxsize=_KEPT)
+@bounded_cache(entries=_KEPT, key_bytes=_LONG)
 def _python_pattern(pattern: str) -> re.Pattern[str] | None:
     """None for what is better left to the other engine."""
     if len(pattern) > _LONG or _DIFFERENT.search(pattern) is not None or not _is_straight(pattern):
@@ -94,17 +96,35 @@ def _for_python(pattern: str) -> str:
     return "".join(r"\Z" if token in (r"\z", "$") else token for token in _TOKEN.findall(pattern))
 
 
-@lru_cache(maxsize=_KEPT)
 def _compiled(pattern: str) -> Any:
     """Raises EvaluationFailed."""
     import re2
 
+    found = _COMPILED.get(pattern)
+    if found is None:
+        memory = _USUAL_MEMORY
+        try:
+            found = _compile(pattern, memory)
+        except re2.error:
+            memory = _MOST_MEMORY
+            try:
+                found = _compile(pattern, memory)
+            except re2.error as error:
+                raise EvaluationFailed(f"error parsing regexp: {_in_go_s_words(error, pattern)}") from None
+        _COMPILED.put(pattern, found, size=memory + 4 * len(pattern))
+    return found
+
+
+def _compile(pattern: str, memory: int) -> Any:
+    """Raises re2.error."""
+    import re2
+
     options = re2.Options()
-    options.log_errors, options.never_capture, options.max_mem = False, True, _MOST_MEMORY
+    options.log_errors, options.never_capture, options.max_mem = False, True, memory
     try:
         return re2.compile(pattern, options)
-    except re2.error as error:
-        raise EvaluationFailed(f"error parsing regexp: {_in_go_s_words(error, pattern)}") from None
+    finally:
+        re2.purge()  # its own cache knows of numbers only, not of bytes
 
 
 def _in_go_s_words(error: Exception, pattern: str) -> str:

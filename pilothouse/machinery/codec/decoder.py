@@ -9,9 +9,9 @@ The kind and version in the body count; the resource's own stand in where the bo
 from __future__ import annotations
 
 from enum import Enum
-from functools import lru_cache
 from typing import Any
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.codec.json import JsonError, parse, parse_document
 from pilothouse.machinery.codec.scheme import Scheme, unknown_conversion
 from pilothouse.machinery.codec.yaml import parse_yaml
@@ -111,11 +111,12 @@ def decode_body(
 
 @dataclass(slots=True)
 class _Content:
-    """A body's value; its text where that tells more than the value; what the reader itself said in strict mode."""
+    """A body's value; its text where that tells more than the value; the document where a field stands in it twice;
+    what the reader itself said in strict mode."""
 
     value: Any
     text: bytes | None = None
-    has_duplicates: bool = False
+    document: Any = None
     strict_errors: tuple[str, ...] = ()
 
 
@@ -124,7 +125,7 @@ def _read_json(data: bytes) -> _Content:
         read = parse(data)
     except JsonError as error:
         raise BodyError(f"couldn't get version/kind; json parse error: {error}") from None
-    return _Content(read.value, data, bool(read.duplicates))
+    return _Content(read.value, data, read.document if read.duplicates else None)
 
 
 def _read_yaml(data: bytes) -> _Content:
@@ -148,13 +149,19 @@ def _type_of(gvk: GroupVersionKind, scheme: Scheme, data: bytes) -> ObjectType:
 def _decode(content: _Content, kind: ObjectType) -> Decoded:
     value = {} if content.value is None else content.value
     try:
-        if not content.has_duplicates:
+        if content.document is None:
             return Decoded(kind.fit(value), content.strict_errors)
     except Mismatch:
         pass
-    # The text tells how numbers are spelled and which fields stand there twice.
-    decoded = kind.decode_document(value if content.text is None else parse_document(content.text))
+    decoded = kind.decode_document(_document(content, value))
     return Decoded(decoded.obj, content.strict_errors + decoded.strict_errors)
+
+
+def _document(content: _Content, value: Any) -> Any:
+    """It tells how numbers are spelled and which fields stand there twice."""
+    if content.text is None:
+        return value
+    return parse_document(content.text) if content.document is None else content.document
 
 
 def interpret(value: Any) -> GroupVersionKind:
@@ -176,7 +183,7 @@ def interpret(value: Any) -> GroupVersionKind:
 _NO_TYPE = GroupVersionKind("", "", "")
 
 
-@lru_cache(maxsize=1024)
+@bounded_cache(entries=1024, key_bytes=512)
 def _named(api_version: str, kind: str) -> GroupVersionKind:
     return GroupVersion.parse(api_version).kind(kind)
 

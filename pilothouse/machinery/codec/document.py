@@ -5,12 +5,16 @@ Only what goes wrong is looked at in this form; what is right is read into plain
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from math import inf
 from typing import Any
 
 
 class Pairs(list[tuple[str, Any]]):
-    """An object's members in order; a key may stand here more than once."""
+    """The members, in order, of an object in which a key stands more than once. All other objects are dicts."""
+
+
+CONTAINERS = frozenset({dict, list, Pairs})
 
 
 class Literal(float):
@@ -43,6 +47,34 @@ def members(value: Any) -> Iterable[tuple[str, Any]]:
     return value if isinstance(value, Pairs) else value.items()
 
 
+def numbered(value: Any) -> Iterator[tuple[str, Any, bool]]:
+    """The members of an object in either form, each with whether it is the second that has its key."""
+    if not isinstance(value, Pairs):
+        for key, member in value.items():
+            yield key, member, False
+        return
+    times: dict[str, int] = {}
+    for key, member in value:
+        times[key] = times.get(key, 0) + 1
+        yield key, member, times[key] == 2
+
+
+def is_too_deep(value: Any, most: int) -> bool:
+    """Whether there are more than `most` objects and lists around each other."""
+    level = [value] if type(value) in CONTAINERS else []
+    for _ in range(most):
+        if not level:
+            return False
+        level = [part for whole in level for part in _parts(whole) if type(part) in CONTAINERS]
+    return bool(level)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if type(value) is dict:
+        return value.values()
+    return value if type(value) is list else [member for _, member in value]
+
+
 def spelling(number: float) -> str:
     return number.text if isinstance(number, Literal) else repr(number).removesuffix(".0")
 
@@ -50,7 +82,20 @@ def spelling(number: float) -> str:
 def plain(value: Any) -> Any:
     """Dicts, lists and plain numbers; of members with one key the last stays."""
     if is_object(value):
-        return {key: plain(member) for key, member in members(value)}
+        return {key: member if type(member) in _PLAIN else plain(member) for key, member in members(value)}
     if isinstance(value, list):
-        return [plain(item) for item in value]
-    return float(value) if isinstance(value, Literal) else value
+        return [item if type(item) in _PLAIN else plain(item) for item in value]
+    return as_float(value) if type(value) is Literal or type(value) is int else value
+
+
+_PLAIN = frozenset({str, bool, type(None)})
+
+
+def as_float(number: float) -> float:
+    """As the fast parser has it: an integer of more than 64 bits is a float."""
+    if type(number) is int and -(1 << 63) <= number < 1 << 64:
+        return number
+    try:
+        return float(number)
+    except OverflowError:
+        return inf if number > 0 else -inf

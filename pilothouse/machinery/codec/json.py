@@ -1,7 +1,7 @@
 """JSON bodies as sigs.k8s.io/json reads them.
 
 `parse` costs one pass of a fast parser and the check that no key was lost. Text that is no JSON, is not UTF-8 or holds
-duplicate keys is read once more, slowly and exactly.
+duplicate keys is read once more, exactly; what is wrong is looked for only where that reader stopped.
 """
 
 from __future__ import annotations
@@ -11,20 +11,24 @@ import json
 import re
 from collections.abc import Iterator
 from math import isinf
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 
-from pilothouse.machinery.codec.document import Literal, Pairs, plain
-from pilothouse.machinery.codec.json_syntax import syntax_error
+from pilothouse.machinery.codec.document import CONTAINERS, Literal, Pairs, is_too_deep, members, numbered, plain
+from pilothouse.machinery.codec.json_syntax import MAX_DEPTH, syntax_error
+from pilothouse.machinery.codec.strict_failures import Place, StrictFailures
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.gofmt import quote
 
-_MOST_DUPLICATES = 100
 _HUGE = 300
 """Digits; a float has at most 309 before the point."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
 _ODD_NUMBER = re.compile(rb"[\[:,\s]-?[0-9]+(?:[.eE]|(?<=[0-9]{19}))")
+_STRIDE, _OVERLAP = 1 << 17, 1 << 5
 
 
 class JsonError(ValueError):
@@ -37,6 +41,8 @@ class Parsed:
 
     value: Any
     duplicates: tuple[str, ...] = ()
+    document: Any = None
+    """What `parse_document` gives, if the text had to be read that closely."""
 
 
 def parse(data: bytes) -> Parsed:
@@ -47,14 +53,16 @@ def parse(data: bytes) -> Parsed:
         if orjson.dumps(value).count(b'"') == data.count(b'"') and b"\\u0022" not in data:
             return Parsed(value)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        pass
-    return _parse_slowly(data)
+        document = parse_document(data)
+        return Parsed(plain(document), _duplicates(document), document)
+    document = parse_document(data)
+    return Parsed(value, _duplicates(document), document)
 
 
 def parse_untyped(data: bytes) -> Parsed:
     """As `parse`, with numbers as Go's interface{} holds them: int64 or float64, and a whole float prints whole."""
     parsed = parse(data)
-    if not _ODD_NUMBER.search(data):
+    if not _has_odd_number(data):
         return parsed
     try:
         return Parsed(_untyped(parsed.value), parsed.duplicates)
@@ -64,12 +72,28 @@ def parse_untyped(data: bytes) -> Parsed:
 
 
 def parse_document(data: bytes) -> Any:
-    """The text with its duplicate keys and its numbers' spelling. Raises JsonError."""
+    """The text with its numbers' spelling, and with Pairs for objects that have a key twice. Raises JsonError."""
+    text = _mended(data)
+    try:
+        document = _EXACT.decode(text)
+    except (ValueError, RecursionError):
+        _refuse_syntax(data)
+        # It is JSON, so what the library did not like is an integer of thousands of digits.
+        document = _PATIENT.decode(text)
+    if is_too_deep(document, MAX_DEPTH):
+        _refuse_syntax(data)
+    return document
+
+
+def _refuse_syntax(data: bytes) -> None:
     fault = syntax_error(data)
     if fault is not None:
         raise JsonError(fault)
-    text = data.decode("utf-8", "go")
-    return _scrub(json.loads(text, object_pairs_hook=Pairs, parse_float=Literal.of, parse_int=_whole))
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Pairs:
+    plain_members = dict(pairs)
+    return plain_members if len(plain_members) == len(pairs) else Pairs(pairs)
 
 
 def _whole(text: str) -> int | float:
@@ -77,46 +101,57 @@ def _whole(text: str) -> int | float:
     return int(text) if len(text) < _HUGE else Literal.of(text)
 
 
-def _parse_slowly(data: bytes) -> Parsed:
-    document = parse_document(data)
-    return Parsed(plain(document), tuple(_duplicates(document)))
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(text)
 
 
-def _duplicates(document: Any) -> list[str]:
-    unique = dict.fromkeys(f"duplicate field {quote(path)}" for path in _duplicate_paths(document, ""))
-    return list(unique)[:_MOST_DUPLICATES]
+_EXACT = json.JSONDecoder(object_pairs_hook=_members, parse_float=Literal.of, parse_constant=_refuse_constant)
+_PATIENT = json.JSONDecoder(object_pairs_hook=_members, parse_float=Literal.of, parse_int=_whole)
 
 
-def _duplicate_paths(value: Any, path: str) -> Iterator[str]:
-    if isinstance(value, Pairs):
-        seen: set[str] = set()
-        for key, member in value:
-            inside = f"{path}.{key}" if path else key
-            if key in seen:
-                yield inside
-            seen.add(key)
-            yield from _duplicate_paths(member, inside)
-    elif isinstance(value, list):
+def _mended(data: bytes) -> str:
+    """Half a surrogate pair becomes U+FFFD, and so does each byte that is not UTF-8, as in Go."""
+    text = data.decode("utf-8", "go")
+    if _ESCAPED_SURROGATE.search(text):
+        return _ESCAPE.sub(lambda escape: "\\ufffd" if escape["half"] else escape[0], text)
+    return text
+
+
+def _duplicates(document: Any) -> tuple[str, ...]:
+    failures = StrictFailures()
+    if type(document) in CONTAINERS:
+        _note_duplicates(document, Place(), failures)
+    return tuple(failures)
+
+
+def _note_duplicates(value: Any, place: Place, failures: StrictFailures) -> None:
+    """Outer before inner, as far as there is room. Only what may hold objects is gone into."""
+    if failures.full:
+        return
+    if type(value) is list:
         for at, item in enumerate(value):
-            yield from _duplicate_paths(item, f"{path}[{at}]")
+            if type(item) in CONTAINERS:
+                _note_duplicates(item, Place(place, at), failures)
+        return
+    for key, member, is_second in numbered(value):
+        if is_second:
+            failures.note("duplicate", Place(place, key))
+        if type(member) in CONTAINERS:
+            _note_duplicates(member, Place(place, key), failures)
 
 
-def _scrub(value: Any) -> Any:
-    """Half a surrogate pair becomes U+FFFD, as in Go."""
-    if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, Pairs):
-        return Pairs((_SURROGATE.sub("\ufffd", key), _scrub(member)) for key, member in value)
-    return [_scrub(item) for item in value] if isinstance(value, list) else value
+def _has_odd_number(data: bytes) -> bool:
+    """Looked for piece by piece, because a search can not be interrupted. A match is shorter than the overlap."""
+    return any(_ODD_NUMBER.search(data, at, at + _STRIDE + _OVERLAP) for at in range(0, len(data), _STRIDE))
 
 
 def _untyped(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _untyped(member) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_untyped(item) for item in value]
-    if type(value) is int and not -(1 << 63) <= value < 1 << 63:
-        return float(value)
+    if type(value) is dict:
+        return {key: _untyped(member) if type(member) in _NOT_AS_IT_IS else member for key, member in value.items()}
+    if type(value) is list:
+        return [_untyped(item) if type(item) in _NOT_AS_IT_IS else item for item in value]
+    if type(value) is int:
+        return value if -(1 << 63) <= value < 1 << 63 else float(value)
     if type(value) is not float:
         return value
     # Fails for infinity, which stands for a number that no float can hold.
@@ -124,14 +159,20 @@ def _untyped(value: Any) -> Any:
     return whole if whole == value and abs(whole) < 10**18 else value
 
 
+_NOT_AS_IT_IS = frozenset({dict, list, int, float})
+
+
 def _spellings(document: Any) -> Iterator[str]:
-    if isinstance(document, Literal):
-        yield document.text
-    elif isinstance(document, Pairs):
-        yield from _spellings([member for _, member in document])
-    elif isinstance(document, list):
-        for item in document:
-            yield from _spellings(item)
+    """Of all numbers that are no plain integers."""
+    waiting = [document]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Literal):
+            yield value.text
+        elif type(value) is list:
+            waiting.extend(reversed(value))
+        elif type(value) in CONTAINERS:
+            waiting.extend(reversed([member for _, member in members(value)]))
 
 
 def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:

@@ -1,10 +1,12 @@
 """Go's words for text that is no JSON: `invalid character 'n' looking for beginning of object key string`.
 
-The states are encoding/json's. It runs only over text that a fast parser has refused.
+The states are encoding/json's. A fast parser says where the text stops being JSON, and only from the value before that
+on is it looked at byte by byte: what stands before is known to be right, so that its brackets tell the state there.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from enum import Enum, auto
@@ -14,6 +16,19 @@ from pilothouse.machinery.gofmt import quote
 MAX_DEPTH = 254
 """What can be written again. Go reads 10,000 levels, but stores and answers have to be written too."""
 
+_STRING = rb'"(?:[^"\\]++|\\.)*+"'
+_FLAT = rb'[\[{](?:[^"\[\]{}]++|%b)*+[\]}]' % _STRING
+"""An object or list that holds no others."""
+_TO_BRACKET = rb'(?:[^"\[\]{}]++|%b)*+([\[\]{}])' % _STRING
+_BRACKET = re.compile(_TO_BRACKET, re.DOTALL)
+_OUTER_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|%b|%b){0,999}+%b' % (_STRING, _FLAT, _TO_BRACKET), re.DOTALL)
+_COMMAS = re.compile(rb'(?:(?:[^",\[\]{}]++|%b|%b)*+,){1,999}+' % (_STRING, _FLAT), re.DOTALL)
+_TO_FLAT_END = re.compile(rb'(?:[^",\[\]{}]++|%b)*+%b' % (_STRING, _FLAT), re.DOTALL)
+"""These four are for valid text. What they repeat is bounded where it can be, because a match cannot be interrupted."""
+_SKELETON = bytes(ord("?") if byte >= 0x80 or byte in b"NI" else byte for byte in range(256))
+"""Replaces what is right in strings only, so that a fast parser stops at the same place and at no other: bytes of any
+encoding, and the first letters of NaN and Infinity, which Python takes for numbers."""
+_LOCATOR = json.JSONDecoder(parse_int=float)
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _STRING_PART = re.compile(rb'(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')
 _HEX = re.compile(rb"[0-9a-fA-F]{0,4}")
@@ -30,10 +45,25 @@ class SyntaxFault(Exception):
 
 def syntax_error(data: bytes) -> str | None:
     """What Go says about the text, None if it is JSON to Go."""
+    end = _end_of_the_right_part(data)
+    scanner = _Scanner(data)
     try:
-        _Scanner(data).run()
+        scanner.pass_over(len(data) if end is None else end)
+        if end is not None:
+            scanner.run()
     except SyntaxFault as fault:
         return str(fault)
+    return None
+
+
+def _end_of_the_right_part(data: bytes) -> int | None:
+    """Up to here the text begins some JSON. None if all of it is JSON, or is too deep before it is anything else."""
+    try:
+        _LOCATOR.decode(data.translate(_SKELETON).decode("ascii"))
+    except json.JSONDecodeError as error:
+        return error.pos
+    except RecursionError:
+        pass
     return None
 
 
@@ -46,10 +76,13 @@ class _State(Enum):
 
 
 class _Scanner:
+    """Reads on from `_at`, where `_state` says what may come; `_open` are the brackets around."""
+
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
         self._open: list[int] = []
+        self._state = _State.VALUE
         self._steps: dict[_State, Callable[[int], _State]] = {
             _State.VALUE: self._value,
             _State.FIRST_ITEM: self._first_item,
@@ -58,8 +91,25 @@ class _Scanner:
             _State.AFTER_VALUE: self._after_value,
         }
 
+    def pass_over(self, end: int) -> None:
+        """Go on to the last value before `end`, up to which the text is right but for its depth."""
+        while match := self._next_bracket(end):
+            self._at = match.start(1)
+            byte = self._data[self._at]
+            self._state = self._begin(byte) if byte in _CLOSE else self._end()
+        while match := _COMMAS.match(self._data, self._at, end):
+            self._at = match.end()
+            self._state = _State.KEY if self._open[-1] == ord("{") else _State.VALUE
+        if match := _TO_FLAT_END.match(self._data, self._at, end):
+            self._at, self._state = match.end(), _State.AFTER_VALUE
+
+    def _next_bracket(self, end: int) -> re.Match[bytes] | None:
+        """Past all values that are flat, except where even they may be too deep."""
+        pattern = _OUTER_BRACKET if len(self._open) < MAX_DEPTH else _BRACKET
+        return pattern.match(self._data, self._at, end)
+
     def run(self) -> None:
-        state = _State.VALUE
+        state = self._state
         while state is not _State.AFTER_VALUE or self._open:
             state = self._steps[state](self._next_byte())
         self._skip(_SPACE)

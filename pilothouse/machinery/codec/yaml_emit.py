@@ -5,7 +5,9 @@ strings quoted only where they would be read as something else, literal blocks f
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cmp_to_key
+from io import StringIO
 from typing import Any
 
 from pilothouse.machinery.codec.yaml_gofmt import go_float
@@ -18,33 +20,40 @@ _DOCUMENT_END = "\n...\n"
 def emit_yaml(value: Any) -> bytes:
     import yaml  # imported late, because few servers ever write YAML
 
-    events: list[Any] = [yaml.StreamStartEvent(), yaml.DocumentStartEvent(explicit=False)]
-    _emit(value, events, yaml)
-    events += [yaml.DocumentEndEvent(explicit=False), yaml.StreamEndEvent()]
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    text: str = yaml.emit(events, Dumper=dumper, allow_unicode=True)
+    # One after the other: all events of a large object would take more than a hundred times its size.
+    stream = StringIO()
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)(stream, allow_unicode=True)
+    try:
+        dumper.emit(yaml.StreamStartEvent())
+        dumper.emit(yaml.DocumentStartEvent(explicit=False))
+        _emit(value, dumper.emit, yaml)
+        dumper.emit(yaml.DocumentEndEvent(explicit=False))
+        dumper.emit(yaml.StreamEndEvent())
+    finally:
+        dumper.dispose()
+    text = stream.getvalue()
     # libyaml closes a text that ends in a block with trailing line breaks; its Go port does not.
     if text.endswith(_DOCUMENT_END):
         text = text[: 1 - len(_DOCUMENT_END)]
     return text.encode()
 
 
-def _emit(value: Any, events: list[Any], yaml: Any) -> None:
+def _emit(value: Any, emit: Callable[[Any], None], yaml: Any) -> None:
     if isinstance(value, dict):
-        events.append(yaml.MappingStartEvent(None, None, implicit=True, flow_style=False))
+        emit(yaml.MappingStartEvent(None, None, implicit=True, flow_style=False))
         for key in sorted(value, key=_NATURAL):
-            events.append(_string(key, yaml))
-            _emit(value[key], events, yaml)
-        events.append(yaml.MappingEndEvent())
+            emit(_string(key, yaml))
+            _emit(value[key], emit, yaml)
+        emit(yaml.MappingEndEvent())
     elif isinstance(value, list):
-        events.append(yaml.SequenceStartEvent(None, None, implicit=True, flow_style=False))
+        emit(yaml.SequenceStartEvent(None, None, implicit=True, flow_style=False))
         for item in value:
-            _emit(item, events, yaml)
-        events.append(yaml.SequenceEndEvent())
+            _emit(item, emit, yaml)
+        emit(yaml.SequenceEndEvent())
     elif isinstance(value, str):
-        events.append(_string(value, yaml))
+        emit(_string(value, yaml))
     else:
-        events.append(yaml.ScalarEvent(None, None, (True, True), _plain(value)))
+        emit(yaml.ScalarEvent(None, None, (True, True), _plain(value)))
 
 
 def _plain(value: Any) -> str:

@@ -2,7 +2,7 @@
 
     encode(pod)                              the message in its envelope
     envelope(gvk, encode_raw(pod, gvk))      the same in two steps, so that the message can be kept and reused
-    list_raw(list_gvk, list_meta, messages)  a list from messages that were already written
+    ListPieces(list_gvk, list_meta)          a list from messages that were already written, a few of them at a time
 
 Everything that can be wrong with bytes or object is a ProtobufError.
 """
@@ -10,13 +10,20 @@ Everything that can be wrong with bytes or object is a ProtobufError.
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.protobuf.envelope import envelope, enveloped, group_version, kind_in, open_envelope
+from pilothouse.machinery.protobuf.envelope import (
+    ENVELOPE_END,
+    envelope,
+    envelope_head,
+    group_version,
+    kind_in,
+    open_envelope,
+)
 from pilothouse.machinery.protobuf.errors import ProtobufError
 from pilothouse.machinery.protobuf.messages import message_type
 from pilothouse.machinery.protobuf.wire import BYTES, TRUNCATED, delimited, tag, varint
@@ -47,6 +54,28 @@ class _ListLayout:
     item: bytes
 
 
+class ListPieces:
+    """An enveloped list in pieces, its messages not copied: `head`, what `item` gives for each of them, `tail`."""
+
+    def __init__(self, gvk: GroupVersionKind, list_meta: Json) -> None:
+        layout = _list_layout(gvk.group, gvk.version, gvk.kind)
+        written = delimited(layout.metadata, _write(message_type(f"{META}.ListMeta"), list_meta, "ListMeta"))
+        self._gvk = gvk
+        self._tag = layout.item
+        self._before, self._after = (written, b"") if layout.metadata < layout.item else (b"", written)
+
+    def head(self, sizes: Iterable[int]) -> bytes:
+        """The envelope says how long the list is, so that the sizes of all messages must be known."""
+        items = sum(len(self._tag) + len(varint(size)) + size for size in sizes)
+        return envelope_head(self._gvk, len(self._before) + items + len(self._after)) + self._before
+
+    def item(self, message: bytes) -> tuple[bytes, bytes]:
+        return self._tag + varint(len(message)), message
+
+    def tail(self) -> bytes:
+        return self._after + ENVELOPE_END
+
+
 def supports(gvk: GroupVersionKind) -> bool:
     """Whether upstream has a protobuf form for the kind. Tables and custom resources have none."""
     return message_of(gvk) is not None
@@ -60,17 +89,7 @@ def encode(obj: Json) -> bytes:
 
 def encode_raw(obj: Json, gvk: GroupVersionKind) -> bytes:
     """The message alone. The kind is not part of it."""
-    return _write(_kind(gvk).message, obj, gvk.kind)
-
-
-def list_raw(gvk: GroupVersionKind, list_meta: Json, items: Iterable[bytes]) -> bytes:
-    """A list's message, from its metadata and its items' messages. The kind is the list's."""
-    return b"".join(_list_parts(gvk, list_meta, items))
-
-
-def list_pieces(gvk: GroupVersionKind, list_meta: Json, items: Iterable[bytes]) -> list[bytes]:
-    """An enveloped list in pieces, its items not copied."""
-    return enveloped(gvk, _list_parts(gvk, list_meta, items))
+    return _write(_kind(gvk.group, gvk.version, gvk.kind).message, obj, gvk.kind)
 
 
 def decode(data: bytes, *, default: GroupVersionKind | None = None) -> Json:
@@ -81,7 +100,7 @@ def decode(data: bytes, *, default: GroupVersionKind | None = None) -> Json:
 
 def decode_raw(raw: bytes, gvk: GroupVersionKind) -> Json:
     """The object of a message without envelope."""
-    kind = _kind(gvk)
+    kind = _kind(gvk.group, gvk.version, gvk.kind)
     try:
         body: Json = kind.message.read(raw, 0, len(raw), None, 0)
     except _UNREADABLE as error:
@@ -96,26 +115,18 @@ def gvk_of(obj: Json) -> GroupVersionKind:
     return group_version(api_version).kind(kind)
 
 
-def _list_parts(gvk: GroupVersionKind, list_meta: Json, items: Iterable[bytes]) -> list[bytes]:
-    layout = _list_layout(gvk)
-    meta = delimited(layout.metadata, _write(message_type(f"{META}.ListMeta"), list_meta, "ListMeta"))
-    parts: list[bytes] = []
-    for item in items:
-        parts += layout.item + varint(len(item)), item
-    return [meta, *parts] if layout.metadata < layout.item else [*parts, meta]
-
-
-@lru_cache(maxsize=1024)
-def _list_layout(gvk: GroupVersionKind) -> _ListLayout:
-    name = _message_name(gvk)
+@bounded_cache(entries=1024, key_bytes=256)
+def _list_layout(group: str, version: str, kind: str) -> _ListLayout:
+    name = _message_name(GroupVersionKind(group, version, kind))
     facts = facts_of(name.package, name.message)
     if "items" not in facts or "metadata" not in facts:
-        raise ProtobufError(f"{gvk.kind} is no list")
+        raise ProtobufError(f"{kind} is no list")
     return _ListLayout(tag(facts["metadata"].number, BYTES), tag(facts["items"].number, BYTES))
 
 
-@lru_cache(maxsize=1024)
-def _kind(gvk: GroupVersionKind) -> _Kind:
+@bounded_cache(entries=1024, key_bytes=256)
+def _kind(group: str, version: str, kind: str) -> _Kind:
+    gvk = GroupVersionKind(group, version, kind)
     name = _message_name(gvk)
     has_type_meta = is_kind(name.package, name.message)
     return _Kind(message_type(str(name)), {"kind": gvk.kind, "apiVersion": gvk.api_version} if has_type_meta else {})

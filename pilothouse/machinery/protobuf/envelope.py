@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import lru_cache
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
@@ -17,8 +17,7 @@ MAGIC = b"k8s\x00"
 
 _API_VERSION, _KIND = 0x0A, 0x12  # of runtime.TypeMeta
 _TYPE_META, _RAW, _CONTENT_ENCODING, _CONTENT_TYPE = 0x0A, 0x12, 0x1A, 0x22  # of runtime.Unknown
-_SMALL = 256  # bytes of a kind that is worth remembering
-_END = b"\x1a\x00\x22\x00"  # no content encoding, no content type
+ENVELOPE_END = b"\x1a\x00\x22\x00"  # no content encoding, no content type
 
 
 @dataclass(slots=True)
@@ -30,12 +29,12 @@ class Envelope:
 
 
 def envelope(gvk: GroupVersionKind, raw: bytes) -> bytes:
-    return b"".join(enveloped(gvk, [raw]))
+    return b"".join((envelope_head(gvk, len(raw)), raw, ENVELOPE_END))
 
 
-def enveloped(gvk: GroupVersionKind, parts: list[bytes]) -> list[bytes]:
-    """The pieces of an envelope around a message that is in pieces itself."""
-    return [_head(gvk) + varint(sum(map(len, parts))), *parts, _END]
+def envelope_head(gvk: GroupVersionKind, size: int) -> bytes:
+    """All that comes before a message of this size. ENVELOPE_END comes after it."""
+    return _head(gvk.group, gvk.version, gvk.kind) + varint(size)
 
 
 def open_envelope(data: bytes) -> Envelope:
@@ -49,12 +48,9 @@ def open_envelope(data: bytes) -> Envelope:
     return _open_usual(data) or _open_any(data)
 
 
+@bounded_cache(entries=1024, key_bytes=256, chosen=1)
 def kind_in(type_meta: bytes, default: GroupVersionKind | None) -> GroupVersionKind:
     """The kind defaults by itself; group and version default together."""
-    return _remembered_kind(type_meta, default) if len(type_meta) <= _SMALL else _kind_in(type_meta, default)
-
-
-def _kind_in(type_meta: bytes, default: GroupVersionKind | None) -> GroupVersionKind:
     found = _fields_of(type_meta, _API_VERSION, _KIND)
     named = group_version(text_of(found, _API_VERSION)).kind(text_of(found, _KIND))
     version, kind = named.group_version, named.kind
@@ -68,9 +64,6 @@ def _kind_in(type_meta: bytes, default: GroupVersionKind | None) -> GroupVersion
     raise ProtobufError(f"Object '{what}' is missing in '{printed}'")
 
 
-_remembered_kind = lru_cache(maxsize=1024)(_kind_in)
-
-
 def group_version(api_version: str) -> GroupVersion:
     try:
         return GroupVersion.parse(api_version)
@@ -78,10 +71,10 @@ def group_version(api_version: str) -> GroupVersion:
         raise ProtobufError(str(error)) from error
 
 
-@lru_cache(maxsize=1024)
-def _head(gvk: GroupVersionKind) -> bytes:
+@bounded_cache(entries=1024, key_bytes=256)
+def _head(group: str, version: str, kind: str) -> bytes:
     """All that comes before the length of the message."""
-    type_meta = delimited(b"\x0a", gvk.api_version.encode()) + delimited(b"\x12", gvk.kind.encode())
+    type_meta = delimited(b"\x0a", str(GroupVersion(group, version)).encode()) + delimited(b"\x12", kind.encode())
     return MAGIC + delimited(b"\x0a", type_meta) + b"\x12"
 
 
@@ -91,7 +84,7 @@ def _open_usual(data: bytes) -> Envelope | None:
         size, pos = read_size(data, len(MAGIC) + 1)
         middle = pos + size
         size, start = read_size(data, middle + 1)
-        if data[len(MAGIC)] == _TYPE_META and data[middle] == _RAW and data[start + size :] == _END:
+        if data[len(MAGIC)] == _TYPE_META and data[middle] == _RAW and data[start + size :] == ENVELOPE_END:
             return Envelope(data[pos:middle], data[start : start + size])
     return None
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 import orjson
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.durations import format_duration, parse_duration
 from pilothouse.machinery.protobuf.errors import ProtobufError
 from pilothouse.machinery.protobuf.scan import bytes_of, fields_of, int_of, scan, text_of, texts_of
@@ -35,18 +35,18 @@ class SmallValue(Value):
     """A value of few bytes, of which the same few come again and again: both directions remember them."""
 
     def __init__(self) -> None:
-        self._written = lru_cache(maxsize=_REMEMBERED, typed=True)(self._write)
-        self._seen = lru_cache(maxsize=_REMEMBERED)(self._read)
+        remembered = bounded_cache(entries=_REMEMBERED, key_bytes=_SMALL)
+        self._written = remembered(self._write)
+        self._seen = remembered(self._read)
 
     def write(self, value: Any) -> bytes:
-        small = not isinstance(value, str) or len(value) <= _SMALL
-        return self._written(value) if small else self._write(value)
+        return self._written(value) if isinstance(value, str) else self._write(value)
 
     def read(self, data: bytes, pos: int, end: int, into: Any, depth: int) -> Any:
         body = data[pos:end]
         if len(body) != end - pos:
             raise ProtobufError(TRUNCATED)
-        return self._seen(body) if end - pos <= _SMALL else self._read(body)
+        return self._seen(body)
 
     def _write(self, value: Any) -> bytes:
         raise NotImplementedError

@@ -20,15 +20,26 @@ def collapse(node: TypeNode, value: Any) -> Any:
     if node.kind is NodeKind.STRUCT and is_object(value):
         return _struct(node, {}, value)
     if node.kind is NodeKind.MAP and is_object(value):
-        assert node.element is not None
-        return {key: collapse(node.element, member) for key, member in members(value)}
+        element = _element(node)
+        return {key: member if _stays(element, member) else collapse(element, member) for key, member in members(value)}
     if node.kind in (NodeKind.LIST, NodeKind.SCALAR) and node.element and is_array(value):
-        return [collapse(node.element, item) for item in value]
+        element = _element(node)
+        return [item if _stays(element, item) else collapse(element, item) for item in value]
     if node.kind is NodeKind.SCALAR and node.element and is_object(value):
         return collapse(node.element, value)
     if node.scalar is Scalar.QUANTITY and value is not None:
         return canonical_quantity(value)
     return plain(value)
+
+
+def _element(node: TypeNode) -> TypeNode:
+    assert node.element is not None
+    return node.element
+
+
+def _stays(node: TypeNode, value: Any) -> bool:
+    """Most values are strings, so that those cost no more than this."""
+    return type(value) is str and node.scalar is not Scalar.QUANTITY
 
 
 def _struct(node: TypeNode, out: Json, value: Any) -> Json:

@@ -7,18 +7,17 @@ ends it at once; unknown and duplicate fields come in the order of the text, eac
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from math import isinf
 from typing import Any
 
-from pilothouse.machinery.codec.document import is_array, is_number, is_object, members, spelling
+from pilothouse.machinery.codec.document import as_float, is_array, is_number, is_object, numbered, spelling
+from pilothouse.machinery.codec.strict_failures import Place, StrictFailures
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.schema.gotime import TimeError, canonical_micro_time, canonical_time
-from pilothouse.machinery.schema.nodes import NodeKind, Scalar, TypeNode
+from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
 from pilothouse.machinery.schema.quantities import QuantityError, canonical_quantity
 from pilothouse.machinery.schema.scalars import INTEGERS, base64_fault
-
-_MOST_STRICT_FAILURES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +42,31 @@ class TypeProblem:
         return f"json: cannot unmarshal {self.value} into Go {target} type {self.go_type}"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a value stands: in the document, and among Go's structs, which know no indexes and no map keys."""
+class TypedPlace(Place):
+    """A place in the document that also knows where it is among Go's structs, which know no indexes and no map keys."""
 
-    path: str = ""
-    struct: str = ""
-    stack: tuple[str, ...] = ()
+    __slots__ = ("field", "struct")
+    outer: TypedPlace | None
+    struct: str
+    """The innermost struct around."""
 
-    def key(self, key: str) -> Place:
-        return replace(self, path=f"{self.path}.{key}" if self.path else key)
+    def __init__(
+        self, outer: TypedPlace | None = None, piece: str | int = "", struct: str = "", field: Field | None = None
+    ) -> None:
+        """`struct` and `field` are given where `piece` is the name of a struct's field."""
+        super().__init__(outer, piece)
+        self.struct = struct or (outer.struct if outer is not None else "")
+        self.field = field
 
-    def index(self, index: int) -> Place:
-        return replace(self, path=f"{self.path}[{index}]")
+    @property
+    def stack(self) -> tuple[str, ...]:
+        names: list[str] = []
+        place: TypedPlace | None = self
+        while place is not None:
+            if place.field is not None:
+                names += (place.field.name, *reversed(place.field.embedded))
+            place = place.outer
+        return tuple(reversed(names))
 
     def problem(self, value: str, go_type: str) -> TypeProblem:
         return TypeProblem(value, go_type, self.struct, self.stack)
@@ -78,16 +89,16 @@ class _Examination:
 
     def __init__(self) -> None:
         self._saved: TypeProblem | str | None = None
-        self.strict: dict[str, None] = {}
+        self.strict = StrictFailures()
 
     def run(self, node: TypeNode, value: Any) -> TypeProblem | str | None:
         try:
-            self._value(node, value, Place())
+            self._value(node, value, TypedPlace())
         except _Fatal as fatal:
             return fatal.problem
         return self._saved
 
-    def _value(self, node: TypeNode, value: Any, place: Place) -> None:
+    def _value(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
         """Null fits everywhere."""
         if value is None or node.kind is NodeKind.ANY:
             return
@@ -102,48 +113,46 @@ class _Examination:
         else:
             self._map(node, value, place)
 
-    def _struct(self, node: TypeNode, value: Any, place: Place) -> None:
-        seen: set[str] = set()
-        for key, member in members(value):
+    def _struct(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
+        for key, member, is_second in numbered(value):
             field = node.fields.get(key)
-            inside = place.key(key)
             if field is None:
-                self._note("unknown", inside)
+                if not self.strict.full:
+                    self.strict.note("unknown", Place(place, key))
                 continue
-            if key in seen:
-                self._note("duplicate", inside)
-            seen.add(key)
-            stack = (*place.stack, *field.embedded, key)
-            self._value(field.node, member, replace(inside, struct=node.struct_name, stack=stack))
+            if is_second:
+                self.strict.note("duplicate", Place(place, key))
+            if not _fits_at_once(field.node, member):
+                self._value(field.node, member, TypedPlace(place, key, node.struct_name, field))
 
-    def _map(self, node: TypeNode, value: Any, place: Place) -> None:
+    def _map(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
         assert node.element is not None
-        seen: set[str] = set()
-        for key, member in members(value):
-            if key in seen:
-                self._note("duplicate", place.key(key))
-            seen.add(key)
-            self._value(node.element, member, place.key(key))
+        for key, member, is_second in numbered(value):
+            if is_second:
+                self.strict.note("duplicate", Place(place, key))
+            if not _fits_at_once(node.element, member):
+                self._value(node.element, member, TypedPlace(place, key))
 
-    def _list(self, node: TypeNode, value: Any, place: Place) -> None:
+    def _list(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
         assert node.element is not None
         if not is_array(value):
             self._save(place.problem(word_for(value), node.go_type))
             return
         for at, item in enumerate(value):
-            self._value(node.element, item, place.index(at))
+            if not _fits_at_once(node.element, item):
+                self._value(node.element, item, TypedPlace(place, at))
 
-    def _scalar(self, node: TypeNode, value: Any, place: Place) -> None:
+    def _scalar(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
         if node.element is not None:
             self._union(node, node.element, value, place)
         elif node.scalar is Scalar.BYTES:
             self._bytes(node, value, place)
         elif node.scalar in (Scalar.TIME, Scalar.MICRO_TIME, Scalar.QUANTITY, Scalar.INT_OR_STRING):
             _custom(node.scalar, value, place)
-        elif (word := _misfit(node.scalar, value)) is not None:
+        elif self._saved is None and (word := _misfit(node.scalar, value)) is not None:
             self._save(place.problem(word, node.go_type))
 
-    def _bytes(self, node: TypeNode, value: Any, place: Place) -> None:
+    def _bytes(self, node: TypeNode, value: Any, place: TypedPlace) -> None:
         if isinstance(value, str):
             fault = base64_fault(value)
             if fault is not None:
@@ -151,11 +160,11 @@ class _Examination:
         elif not is_array(value):
             self._save(place.problem(word_for(value), node.go_type))
         else:
-            for item in value:
-                if item is not None and not (is_number(item) and 0 <= item < 256):
-                    self._save(place.problem(word_for(item, spelled=True), "uint8"))
+            wrong = (item for item in value if item is not None and not (is_number(item) and 0 <= item < 256))
+            for item in islice(wrong, 1):
+                self._save(place.problem(word_for(item, spelled=True), "uint8"))
 
-    def _union(self, node: TypeNode, schema: TypeNode, value: Any, place: Place) -> None:
+    def _union(self, node: TypeNode, schema: TypeNode, value: Any, place: TypedPlace) -> None:
         """Decoded by a decoder of its own: its strict failures are lost, its error gets our place before its own."""
         target = schema
         if node.scalar is Scalar.SCHEMA_OR_BOOL:
@@ -175,15 +184,16 @@ class _Examination:
     def _save(self, problem: TypeProblem | str) -> None:
         self._saved = self._saved or problem
 
-    def _note(self, failure: str, place: Place) -> None:
-        if len(self.strict) < _MOST_STRICT_FAILURES:
-            self.strict[f"{failure} field {quote(place.path)}"] = None
+
+def _fits_at_once(node: TypeNode, value: Any) -> bool:
+    """Most values are strings, so that those cost no place."""
+    return type(value) is str and node.scalar is Scalar.STRING
 
 
 _STRING = TypeNode(NodeKind.SCALAR, "string", Scalar.STRING)
 
 
-def _custom(scalar: Scalar, value: Any, place: Place) -> None:
+def _custom(scalar: Scalar, value: Any, place: TypedPlace) -> None:
     if scalar is Scalar.QUANTITY:
         try:
             canonical_quantity(value)
@@ -207,7 +217,7 @@ def _misfit(scalar: Scalar | None, value: Any) -> str | None:
         limit = INTEGERS[scalar]
         fits = type(value) is int and -limit <= value < limit
         return None if fits else word_for(value, spelled=True)
-    if scalar is Scalar.FLOAT64 and is_number(value) and isinf(value):
+    if scalar is Scalar.FLOAT64 and is_number(value) and isinf(as_float(value)):
         return word_for(value, spelled=True)
     wanted = {Scalar.STRING: "string", Scalar.BOOL: "bool", Scalar.FLOAT64: "number"}[scalar or Scalar.STRING]
     word = word_for(value)

@@ -5,17 +5,19 @@ A wrong value raises Mismatch, which says nothing more: `examine` finds out what
 
 from __future__ import annotations
 
+import re
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable
 from math import isinf
 from typing import Any
 
+from pilothouse.machinery.codec.document import as_float
 from pilothouse.machinery.schema.gotime import TimeError, canonical_micro_time, canonical_time
 from pilothouse.machinery.schema.nodes import Scalar
 from pilothouse.machinery.schema.quantities import QuantityError, canonical_quantity
 
-_ALPHABET = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+_ALPHABET_AND_NEWLINES = re.compile(rb"[A-Za-z0-9+/\r\n]*+")
 _NEWLINES = b"\r\n"
 
 INTEGERS = {Scalar.INT32: 0x8000_0000, Scalar.INT64: 0x8000_0000_0000_0000}
@@ -53,7 +55,10 @@ def int64(value: Any) -> int:
 def float64(value: Any) -> int | float:
     """Go prints a float without a fraction as an integer."""
     if type(value) is int:
-        return value
+        # Only a document read exactly has integers of more than 64 bits.
+        value = as_float(value)
+        if type(value) is int:
+            return value
     if isinstance(value, float) and not isinf(value):
         return int(value) if value.is_integer() and abs(value) < 1e18 else float(value)
     raise Mismatch
@@ -90,13 +95,11 @@ def _octets(values: list[Any]) -> bytes:
 def base64_fault(text: str) -> int | None:
     """Where Go's decoder stops, if it does: it wants padding, skips line breaks, and allows nothing after the end."""
     data = text.encode("utf-8", "surrogatepass")
-    filled = 0
-    for at, byte in enumerate(data):
-        if byte in _NEWLINES:
-            continue
-        if byte not in _ALPHABET:
-            return _padding_fault(data, at, filled) if byte == ord("=") else at
-        filled = (filled + 1) % 4
+    match = _ALPHABET_AND_NEWLINES.match(data)
+    at = match.end() if match else 0
+    filled = (at - data.count(b"\n", 0, at) - data.count(b"\r", 0, at)) % 4
+    if at < len(data):
+        return _padding_fault(data, at, filled) if data[at] == ord("=") else at
     return len(data) - filled if filled else None
 
 

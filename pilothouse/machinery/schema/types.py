@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.schema.nodes import TypeNode
 from pilothouse.machinery.schema.object_type import ObjectType
@@ -15,9 +16,14 @@ from pilothouse.machinery.schema.tree import node_of
 from pilothouse.machinery.wire_facts.kinds import message_of
 
 
-@cache
 def of(gvk: GroupVersionKind) -> ObjectType | None:
     """The type of a built-in kind, None for any other. Status and the options kinds are in every group and version."""
+    return _of(gvk.group, gvk.version, gvk.kind)
+
+
+@bounded_cache(entries=2048, key_bytes=256)
+def _of(group: str, version: str, kind: str) -> ObjectType | None:
+    gvk = GroupVersionKind(group, version, kind)
     message = message_of(gvk)
     return None if message is None else ObjectType(gvk, node_of(message.package, message.message))
 

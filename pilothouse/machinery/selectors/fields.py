@@ -11,13 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from functools import lru_cache
 from typing import TypeAlias
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.selectors.errors import InvalidSelector
-
-CACHED_SELECTORS = 1024
 
 _ESCAPED = re.compile(r"\\.|[,=]|\\", re.DOTALL)
 _SPECIAL = re.compile(r"[\\,=]")
@@ -100,7 +98,8 @@ EVERYTHING = Selector()
 NOTHING = Selector(selectable=False)
 
 
-@lru_cache(maxsize=CACHED_SELECTORS)
+# A requirement takes some hundred times the few characters that it can be written with.
+@bounded_cache(entries=512, key_bytes=192)
 def parse(text: str) -> Selector:
     """Raises InvalidSelector."""
     return Selector(tuple(_requirements(text))) if text else EVERYTHING

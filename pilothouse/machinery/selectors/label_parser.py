@@ -3,6 +3,8 @@
 selector    = requirement { "," requirement }
 requirement = [ "!" ] KEY | KEY ( "in" | "notin" ) "(" [ VALUE ] { "," [ VALUE ] } ")"
             | KEY ( "=" | "==" | "!=" | ">" | "<" ) [ VALUE ]
+
+One expression reads a whole requirement. Only where that finds something wrong is the text read token by token.
 """
 
 from __future__ import annotations
@@ -31,13 +33,61 @@ _OPERATORS = {
 _OPERATOR_NAMES = ", ".join(operator.value for operator in _OPERATORS.values())
 
 
+_GAP = r"\0?+[ \t\r\n]*+"
+_IDENTIFIER = r"[^=!(),<>\x20\t\r\n\0]++"
+_REQUIREMENT = re.compile(
+    rf"[ \t\r\n]*+(?:!{_GAP}(?P<absent>{_IDENTIFIER}){_GAP}|(?P<key>{_IDENTIFIER}){_GAP}"
+    rf"(?:(?P<set>in|notin){_GAP}\({_GAP}(?P<values>[^=!()<>]*+)\){_GAP}"
+    rf"|(?P<sign>==|!=|[=<>]){_GAP}(?:(?P<value>{_IDENTIFIER}){_GAP})?+)?+)"
+    r"(?:(?P<comma>,)\0?+|(?=\0|\Z))"
+)
+"""A requirement and the comma after it, if that is not the end of the text."""
+_BLANK = re.compile(r"[ \t\r\n\0]")
+_END_BETWEEN_PARENTHESES = re.compile(r"(?:\A|[ \t\r\n\0])\0")
+
+
 def parse_requirements(text: str) -> tuple[Requirement, ...]:
     """Raises InvalidSelector."""
-    return tuple(_Parser(text).requirements())
+    found: list[Requirement] = []
+    position, after_comma = 0, False
+    while (match := _REQUIREMENT.match(text, position)) and (requirement := _requirement(match)):
+        found.append(requirement)
+        if match["comma"] is None:
+            return tuple(found)
+        position, after_comma = match.end(), True
+    found += _Parser(text, position).requirements(after_comma=after_comma)
+    return tuple(found)
 
 
-def _tokens(text: str) -> Iterator[str]:
-    position = 0
+def _requirement(match: re.Match[str]) -> Requirement | None:
+    """None if something is wrong with it."""
+    absent, key, among, between, sign, value, _ = match.groups()
+    try:
+        if absent is not None:
+            return new_requirement(absent, Operator.DOES_NOT_EXIST)
+        if sign is not None:
+            return new_requirement(key, _OPERATORS[sign], (value or "",))
+        if among is None:
+            return new_requirement(key, Operator.EXISTS)
+        values = _between_commas(between)
+        return None if values is None else new_requirement(key, _OPERATORS[among], values)
+    except InvalidSelector:
+        return None
+
+
+def _between_commas(text: str) -> list[str] | None:
+    """None if anything but one identifier, or none, stands between two commas."""
+    values = text.split(",")
+    if _BLANK.search(text):
+        if _END_BETWEEN_PARENTHESES.search(text):
+            return None
+        values = [value.strip(" \t\r\n\0") for value in values]
+        if any(map(_BLANK.search, values)):
+            return None
+    return sorted(set(values)) if len(values) > 1 else values
+
+
+def _tokens(text: str, position: int) -> Iterator[str]:
     while match := _TOKEN.match(text, position):
         yield match[1]
         position = match.end()
@@ -51,11 +101,13 @@ def _is_identifier(token: str) -> bool:
 class _Parser:
     """A recursive descent over the tokens; `_next` never moves beyond the end."""
 
-    def __init__(self, text: str) -> None:
-        self._tokens = list(_tokens(text))
+    def __init__(self, text: str, position: int) -> None:
+        self._tokens = list(_tokens(text, position))
         self._position = 0
 
-    def requirements(self) -> Iterator[Requirement]:
+    def requirements(self, *, after_comma: bool) -> Iterator[Requirement]:
+        if after_comma:
+            self._require_one()
         while (token := self._peek()) != _END:
             if not _is_identifier(token) and token != "!":
                 raise InvalidSelector(f"found '{token}', expected: !, identifier, or 'end of string'")
@@ -66,8 +118,12 @@ class _Parser:
         token = self._next()
         if token not in (_END, ","):
             raise InvalidSelector(f"found '{token}', expected: ',' or 'end of string'")
+        if token == ",":
+            self._require_one()
+
+    def _require_one(self) -> None:
         following = self._peek()
-        if token == "," and not _is_identifier(following) and following != "!":
+        if not _is_identifier(following) and following != "!":
             raise InvalidSelector(f"found '{following}', expected: identifier after ','")
 
     def _requirement(self) -> Requirement:

@@ -7,15 +7,15 @@ str(selector)                     → "!old,tier in (db,web)"
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
-from functools import lru_cache
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.selectors.label_parser import parse_requirements
 from pilothouse.machinery.selectors.requirement import Matcher, Operator, Requirement, new_requirement
 
-CACHED_SELECTORS = 1024
+_FEW = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ class Selector:
     def __post_init__(self) -> None:
         ordered = tuple(sorted(self.requirements, key=lambda requirement: requirement.key))
         object.__setattr__(self, "requirements", ordered)
-        object.__setattr__(self, "matches", _compile(ordered) if self.selectable else _nothing)
+        compiler = _compile if len(ordered) <= _FEW else _compile_when_called
+        object.__setattr__(self, "matches", compiler(ordered) if self.selectable else _nothing)
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
@@ -60,7 +61,19 @@ def _nothing(labels: Mapping[str, str]) -> bool:
     return False
 
 
-def _compile(requirements: Iterable[Requirement]) -> Matcher:
+def _compile_when_called(requirements: Sequence[Requirement]) -> Matcher:
+    """For so many requirements that making their functions is worth it only if somebody asks."""
+    compiled: list[Matcher] = []
+
+    def matches(labels: Mapping[str, str]) -> bool:
+        if not compiled:
+            compiled.append(_compile(requirements))
+        return compiled[0](labels)
+
+    return matches
+
+
+def _compile(requirements: Sequence[Requirement]) -> Matcher:
     matchers = [requirement.matcher() for requirement in requirements]
     if len(matchers) == 1:
         return matchers[0]
@@ -78,7 +91,8 @@ EVERYTHING = Selector()
 NOTHING = Selector(selectable=False)
 
 
-@lru_cache(maxsize=CACHED_SELECTORS)
+# A requirement takes some hundred times the few characters that it can be written with.
+@bounded_cache(entries=512, key_bytes=192)
 def parse(text: str) -> Selector:
     """Raises InvalidSelector."""
     return Selector(parse_requirements(text)) if text else EVERYTHING

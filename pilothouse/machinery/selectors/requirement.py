@@ -69,9 +69,21 @@ class Requirement:
 def new_requirement(key: str, operator: Operator, values: Iterable[str] = ()) -> Requirement:
     """Raises InvalidSelector when the key, the values or their number do not fit."""
     requirement = Requirement(key, operator, tuple(values))
-    if errors := list(_errors(requirement)):
-        raise InvalidSelector(aggregate(map(str, errors)))
+    if is_qualified_name(key) or not _has_right_values(requirement):
+        raise InvalidSelector(aggregate(map(str, _errors(requirement))))
     return requirement
+
+
+def _has_right_values(requirement: Requirement) -> bool:
+    """Whether `_errors` finds nothing in the values, without the costs of saying what."""
+    operator, values = requirement.operator, requirement.values
+    if any(map(is_valid_label_value, values)):
+        return False
+    if operator in _SETS:
+        return bool(values)
+    if operator in _UNARY:
+        return not values
+    return len(values) == 1 and (operator in _EXACT or _int64(values[0]) is not None)
 
 
 def key_error(key: str, path: field.Path) -> Iterator[field.FieldError]:

@@ -7,12 +7,15 @@ from collections.abc import Collection
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TypeAlias
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid
 from pilothouse.machinery.gofmt import quote
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
+_KEPT = 1024
+"""Each address is read several times while its object is checked."""
 _OCTETS = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)\.([0-9]+)", re.ASCII)
 _PREFIX_LENGTH = re.compile(r"0*([0-9]{1,3})", re.ASCII)
 
@@ -31,9 +34,10 @@ class Cidr:
 
     @property
     def has_host_bits(self) -> bool:
-        return self.network != f"{self.address}/{self.bits}"
+        return bool(int(self.address) & (1 << self.address.max_prefixlen - self.bits) - 1)
 
 
+@bounded_cache(entries=_KEPT, key_bytes=64)
 def parse_ip_sloppy(text: str) -> Address | None:
     """Reads what Kubernetes always has: leading zeros in IPv4 are ignored, no zones. None when it is no address."""
     if ":" not in text:
@@ -51,6 +55,7 @@ def parse_ip_sloppy(text: str) -> Address | None:
         return None
 
 
+@bounded_cache(entries=_KEPT, key_bytes=64)
 def parse_cidr_sloppy(text: str) -> Cidr | None:
     address_text, slash, bits_text = text.partition("/")
     address = parse_ip_sloppy(address_text)
@@ -133,8 +138,10 @@ def _parse_ipv4(text: str) -> IPv4Address | None:
     match = _OCTETS.fullmatch(text)
     if match is None:
         return None
-    octets = [octet.lstrip("0") or "0" for octet in match.groups()]
-    try:
-        return IPv4Address(".".join(octets))
-    except ValueError:
-        return None
+    number = 0
+    for octet in match.groups():
+        digits = octet.lstrip("0") or "0"
+        if len(digits) > 3 or int(digits) > 255:
+            return None
+        number = number << 8 | int(digits)
+    return IPv4Address(number)

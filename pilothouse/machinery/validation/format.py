@@ -8,24 +8,34 @@ is_label("1")  → ["a label must consist of letters (e.g. 'abc', regex used for
 from __future__ import annotations
 
 import re
+from functools import cache
+from typing import Any
 
 EMPTY_ERROR = "must be non-empty"
+
+
+_SHORT = 1024
+"""Characters. Longer values are matched by an engine that looks at each character once and remembers none of them."""
 
 
 class Format:
     """Checks a value's length in bytes and its characters. A valid value costs one regular expression match."""
 
-    __slots__ = ("_limit", "_matches", "_message", "_unit")
+    __slots__ = ("_limit", "_matches", "_message", "_pattern", "_short", "_unit")
 
     def __init__(self, pattern: str, message: str, *examples: str, limit: int = 0, unit: str = "characters") -> None:
         self._matches = re.compile(pattern, re.ASCII).fullmatch
         self._message = regex_error(message, pattern, *examples)
+        self._pattern = pattern
         self._limit = limit
+        self._short = min(limit or _SHORT, _SHORT)
         self._unit = unit
 
     def matches(self, value: str) -> bool:
         """Whether the characters are right, whatever the length."""
-        return self._matches(value) is not None
+        if len(value) <= _SHORT:
+            return self._matches(value) is not None
+        return bool(_linear(self._pattern).fullmatch(value))
 
     def length_errors(self, value: str) -> list[str]:
         too_long = self._limit and len(value.encode()) > self._limit
@@ -33,9 +43,18 @@ class Format:
 
     def __call__(self, value: str) -> list[str]:
         # Every pattern admits ASCII only, so that a value that matches has as many bytes as characters.
-        if self._matches(value) and (len(value) <= self._limit or not self._limit):
+        if len(value) <= self._short and self._matches(value):
             return []
         return self.length_errors(value) + ([] if self.matches(value) else [self._message])
+
+
+@cache
+def _linear(pattern: str) -> Any:
+    import re2  # imported late, because nobody sends such names but to see what happens
+
+    options = re2.Options()
+    options.never_capture = True
+    return re2.compile(pattern, options)
 
 
 def regex_error(message: str, pattern: str, *examples: str) -> str:

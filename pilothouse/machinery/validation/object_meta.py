@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.field import Errors, Path, forbidden, internal, invalid, required, root, too_long
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
@@ -21,6 +22,8 @@ TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024
 BANNED_OWNERS = frozenset({GroupVersionKind("", "v1", "Event")})
 METADATA = root("metadata")
 
+_MOST_REFERENCES_SHOWN = 10_000
+"""All of them are shown with each that is a controller too many, so that the errors grow with the square of them."""
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid")
 _OPTIONAL_OWNER_FIELDS = ("controller", "blockOwnerDeletion")
 _IMMUTABLE = (
@@ -92,21 +95,23 @@ def annotations_size(annotations: Mapping[str, str]) -> int:
 
 
 def validate_owner_references(references: list[Json] | None, path: Path) -> Errors:
-    controller = ""
+    controller, shown = "", 0
     for reference in references or ():
         yield from _validate_owner_reference(reference, path)
         if reference.get("controller"):
             found = f"{reference.get('kind') or ''}/{reference.get('name') or ''}"
-            if controller:
+            if controller and shown <= _MOST_REFERENCES_SHOWN:
                 why = 'Only one reference can have Controller set to true. Found "true" in references for'
                 yield invalid(path, _printed(references or ()), f"{why} {controller} and {found}")
+                shown += len(references or ())
             controller = controller or found
 
 
 def validate_finalizers(finalizers: list[str] | None, path: Path) -> Errors:
     names = finalizers or []
     for name in names:
-        yield from validate_finalizer_name(name, path)
+        for message in is_qualified_name(name):
+            yield invalid(path, name, message)
     if "orphan" in names and "foregroundDeletion" in names:
         yield invalid(path, names, "finalizer orphan and foregroundDeletion cannot be both set")
 
@@ -141,7 +146,7 @@ def _validate_parts(meta: Json, checks: Mapping[str, _Check], path: Path) -> Err
 
 
 def _validate_owner_reference(reference: Json, path: Path) -> Errors:
-    kind = _kind_of(reference)
+    kind = _kind_of(reference.get("apiVersion") or "", reference.get("kind") or "")
     if not kind.version:
         yield invalid(path.child("apiVersion"), reference.get("apiVersion") or "", "version must not be empty")
     for name in ("kind", "name", "uid"):
@@ -151,12 +156,13 @@ def _validate_owner_reference(reference: Json, path: Path) -> Errors:
         yield invalid(path, _printed([reference])[0], f"{kind} is disallowed from being an owner")
 
 
-def _kind_of(reference: Json) -> GroupVersionKind:
+@bounded_cache(entries=1024, key_bytes=256)
+def _kind_of(api_version: str, kind: str) -> GroupVersionKind:
     try:
-        version = GroupVersion.parse(reference.get("apiVersion") or "")
+        version = GroupVersion.parse(api_version)
     except ValueError:
         version = GroupVersion("", "")
-    return version.kind(reference.get("kind") or "")
+    return version.kind(kind)
 
 
 def _printed(references: Iterable[Json]) -> list[dict[str, Any]]:

@@ -69,6 +69,27 @@ async def test_events_are_sent_in_batches_and_none_is_lost_at_the_end():
     assert [[event["n"] for event in batch] for batch in sent] == [[0, 1, 2], [3, 4, 5], [6]]
 
 
+async def test_events_wait_in_a_buffer_that_is_bounded_in_bytes():
+    sent: list[Any] = []
+    once = asyncio.Event()
+
+    async def send(events: list[Any]) -> None:
+        sent.extend(events)
+        once.set()
+
+    backend = BatchBackend("test", send, BatchConfig(buffer_bytes=1000, max_size=1))
+    for number in range(5):
+        assert backend.process({"n": number, "responseObject": orjson.Fragment(b'"%b"' % (b"x" * 400))})
+    running = asyncio.ensure_future(backend.run())
+    await once.wait()
+    await asyncio.sleep(0)
+    assert [event["n"] for event in sent] == [0, 1]
+    assert backend.process({"n": 5, "responseObject": orjson.Fragment(b'"%b"' % (b"x" * 900))}), "there is room again"
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert [event["n"] for event in sent] == [0, 1, 5]
+
+
 async def test_when_the_buffer_is_full_requests_go_on_and_events_are_lost():
     async def never(events: list[Any]) -> None:
         raise AssertionError

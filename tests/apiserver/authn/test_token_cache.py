@@ -6,13 +6,10 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity
 from pilothouse.apiserver.authn.token_cache import CachedTokens
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.expiring_cache import ExpiringCache
 
 
 class Counting:
@@ -62,30 +59,3 @@ async def test_those_who_ask_together_share_one_answer_even_if_the_first_goes_aw
     assert counting.asked == ["good"]
     await cached.authenticate_token("good")
     assert len(counting.asked) == 2, "nothing is remembered without a time"
-
-
-_steps = st.lists(st.tuples(st.sampled_from(["put", "get", "wait"]), st.integers(0, 3), st.integers(1, 5)), max_size=30)
-
-
-@settings(max_examples=60)
-@given(_steps)
-def test_the_cache_forgets_what_is_old_and_what_is_least_used(steps: list[tuple[str, int, int]]) -> None:
-    now, kept = 0.0, {}
-    cache: ExpiringCache[int, float] = ExpiringCache(2, now=lambda: now)
-    for what, key, number in steps:
-        if what == "put":
-            cache.put(key, now, ttl=number)
-            kept.pop(key, None)
-            kept[key] = (now, now + number)
-            if len(kept) > 2:
-                del kept[next(iter(kept))]
-        elif what == "get":
-            entry = kept.pop(key, None)
-            if entry is not None and entry[1] > now:
-                kept[key] = entry
-                assert cache.get(key) == entry[0]
-            else:
-                assert cache.get(key) is None
-        else:
-            now += number
-    assert len(cache) <= 2

@@ -79,3 +79,9 @@ async def test_a_constrained_mode_never_gives_system_masters() -> None:
 async def test_parts_of_nobody_are_refused() -> None:
     with pytest.raises(BadRequest, match="without impersonating a user name"):
         await impersonate(AlwaysAllow(), Impersonate_Group="dev")
+
+
+async def test_nobody_is_impersonated_whose_parts_have_control_characters() -> None:
+    for headers in ({"Impersonate-Extra-a%0d%0ab": "1"}, {"Impersonate-Group": "a\tb"}):
+        with pytest.raises(BadRequest, match=r"^cannot impersonate: .* contains control characters$"):
+            await impersonate(AlwaysAllow(), Impersonate_User="bob", **headers)

@@ -267,6 +267,9 @@ async def test_a_server_that_gives_no_sign_of_life_is_given_up(peers: Peers, mon
         (b"\xff\x00\x00\x00\x00\x00\x00\x00\x01", "a frame is too large"),
         (b"\x00\x00\x01\x01\x05\x00\x00\x00\x01\x82", "does not begin with its status"),
         (b"\x00\x00\x01\x00\x01\x00\x00\x00\x01x", "DATA before HEADERS"),
+        (b"\x00\x00\x04\x01\x25\x00\x00\x00\x01\0\0\0\0", "a HEADERS frame is too short"),
+        (b"\x00\x00\x0c\x04\x00\x00\x00\x00\x00" + b"\0\4\0\0\0\1" * 2, "too many settings, or one twice"),
+        (b"\x00\x00\x04\x08\x00\x00\x00\x00\x00\x00\x00\x00\x01" * 2000, "too many frames that say nothing"),
     ],
 )
 async def test_a_server_that_breaks_the_protocol_is_an_error(peers: Peers, wrong: bytes, why: str) -> None:

@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilothouse.apiserver.serving.http2 import huffman
-from pilothouse.apiserver.serving.http2.frames import ConnectionFailure
+from pilothouse.apiserver.serving.http2.field_block import FieldBlock
+from pilothouse.apiserver.serving.http2.frames import ConnectionFailure, ErrorCode
 from pilothouse.apiserver.serving.http2.hpack import Decoder, encode_response, read_integer, write_integer
 from pilothouse.apiserver.serving.http2.static_table import STATIC_TABLE
 
-NAMES = st.sampled_from([b":path", b"accept", b"user-agent", b"x-new", b"authorization", b"a"])
+ORDINARY = [b"accept", b"user-agent", b"x-new", b"authorization", b"a"]
+NAMES = st.sampled_from([b":path", *ORDINARY])
 VALUES = st.binary(max_size=300).map(lambda raw: bytes(0x20 + byte % 0x5F for byte in raw))
 FIELDS = st.lists(st.tuples(NAMES, VALUES), max_size=12)
 
@@ -48,7 +50,7 @@ def test_a_decoder_follows_its_client_s_table(blocks: list[tuple[list[tuple[byte
         assert decoder.decode(encoder.encode(fields, huffman=coded)) == fields
 
 
-@given(st.lists(st.tuples(NAMES, st.binary(max_size=200)), max_size=6), st.sampled_from([100, 200, 201, 404, 503]))
+@given(st.lists(st.tuples(st.sampled_from(ORDINARY), VALUES), max_size=6), st.sampled_from([100, 200, 201, 404, 503]))
 @settings(max_examples=40)
 def test_answers_are_read_by_a_client(fields: list[tuple[bytes, bytes]], status: int) -> None:
     decoded = reference.Decoder().decode(encode_response(status, fields), raw=True)
@@ -72,8 +74,51 @@ def test_any_block_is_decoded_or_refused(block: bytes) -> None:
 def test_a_list_over_the_limit_is_reported_and_the_table_stays_in_step() -> None:
     encoder, decoder = reference.Encoder(), Decoder(5000)
     assert decoder.decode(encoder.encode([(b"bomb", b"x" * 3000)])) == [(b"bomb", b"x" * 3000)]
-    assert decoder.decode(encoder.encode([(b"bomb", b"x" * 3000)] * 50 + [(b"kept", b"here")])) is None
+    assert decoder.decode(encoder.encode([(b"bomb", b"x" * 3000)] * 3 + [(b"kept", b"here")])) is None
     assert decoder.decode(encoder.encode([(b"kept", b"here")])) == [(b"kept", b"here")]
+
+
+def test_a_list_far_over_the_limit_is_not_decoded_to_its_end() -> None:
+    encoder, decoder = reference.Encoder(), Decoder(5000)
+    decoder.decode(encoder.encode([(b"bomb", b"x" * 3000)]))
+    with pytest.raises(ConnectionFailure) as failure:
+        decoder.decode(b"\xbe" * 4 + b"\x80")  # the broken field at the end is never reached
+    assert failure.value.code == ErrorCode.PROTOCOL_ERROR
+
+
+@pytest.mark.parametrize("block", [b"\x20" * 3 + b"\x82", b"\x82\x20", b"\x20\x82\x3f\xe1\x1f"])
+def test_a_table_changes_its_size_at_most_twice_and_before_the_fields(block: bytes) -> None:
+    assert Decoder(5000).decode(b"\x20\x3f\xe1\x1f\x82") == [(b":method", b"GET")]
+    with pytest.raises(ConnectionFailure) as failure:
+        Decoder(5000).decode(block)
+    assert failure.value.code == ErrorCode.COMPRESSION_ERROR
+
+
+@given(FIELDS, st.booleans(), st.integers(1, 50))
+@settings(max_examples=60)
+def test_a_block_may_come_in_parts_that_end_anywhere(fields: list[tuple[bytes, bytes]], coded: bool, part: int) -> None:
+    long = (b"x-long" + b"n" * 9000, b"v" * 9000)
+    block = reference.Encoder().encode([*fields, long, *fields], huffman=coded)
+    sizes = [part * 7919 % 6000 + 1 for part in range(part, part + 70)]
+    parts = FieldBlock(Decoder(1 << 20), 1, end_stream=True, deadline=0)
+    for size in sizes:
+        parts.add(block[:size])
+        block = block[size:]
+    parts.add(block)
+    assert parts.end() == [*fields, long, *fields]
+
+
+def test_many_short_parts_count_like_one_long_part() -> None:
+    encoder, decoder = reference.Encoder(), Decoder(50_000)
+    decoder.decode(encoder.encode([(b"bomb", b"x" * 3000)]))
+    parts = FieldBlock(decoder, 1, end_stream=True, deadline=0)
+    for _ in range(16):
+        parts.add(b"\xbe")
+    parts.add(b"\xbe")
+    with pytest.raises(ConnectionFailure) as failure:
+        parts.add(b"\xbe")
+    assert failure.value.code == ErrorCode.PROTOCOL_ERROR
+    assert parts.end() is None
 
 
 @pytest.mark.parametrize(

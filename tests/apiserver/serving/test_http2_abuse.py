@@ -80,6 +80,12 @@ BROKEN = {
     "a continuation of nothing": (GREETING + frame(frames.CONTINUATION, 4, 1, fields()), ErrorCode.PROTOCOL_ERROR),
     "a ping of the wrong size": (GREETING + frame(frames.PING, 0, 0, b"1"), ErrorCode.FRAME_SIZE_ERROR),
     "settings of the wrong size": (GREETING + frame(frames.SETTINGS, 0, 0, b"12345"), ErrorCode.FRAME_SIZE_ERROR),
+    "a setting twice": (GREETING + frame(frames.SETTINGS, 0, 0, b"\0\4\0\0\0\1" * 2), ErrorCode.PROTOCOL_ERROR),
+    "more than 100 settings": (
+        GREETING + frame(frames.SETTINGS, 0, 0, b"".join(frames.SETTING.pack(name, 1) for name in range(100, 201))),
+        ErrorCode.PROTOCOL_ERROR,
+    ),
+    "an acknowledgement of nothing": (GREETING + 2 * frames.SETTINGS_ACK, ErrorCode.PROTOCOL_ERROR),
     "settings on a stream": (GREETING + frame(frames.SETTINGS, 0, 1, b""), ErrorCode.PROTOCOL_ERROR),
     "a frame size out of range": (GREETING + frames.settings({frames.Setting(5): 1}), ErrorCode.PROTOCOL_ERROR),
     "a window out of range": (
@@ -161,6 +167,41 @@ async def test_a_flood_of_empty_data_frames_ends_the_connection(pki: Certificate
 
 async def _wait_for_body(request: Request) -> Response:
     return Response(200, await request.read_body(1000))
+
+
+async def test_a_client_may_grant_credit_for_all_that_it_is_sent(pki: CertificatePaths) -> None:
+    async def events() -> AsyncIterator[bytes]:
+        for _ in range(2 * BURST):
+            yield b"x" * 130
+        await all_granted.wait()
+        yield b"the end"
+
+    all_granted = asyncio.Event()
+    async with serving(answering(events), secure_options(pki)) as server:
+        client = await Http2Client.connect(server.port, client_context(pki, alpn="h2"))
+        stream = client.ask("/")
+        log, granted = client.streams[stream], 0
+        while granted < 2 * BURST:
+            await client.until(lambda: len(log.body) >= (granted + 1) * 130)  # noqa: B023
+            client.grant(stream, 130)
+            granted += 1
+        all_granted.set()
+        assert (await client.answer(stream)).body.endswith(b"the end")
+
+
+async def test_what_comes_of_a_body_after_its_refusal_is_no_flood(pki: CertificatePaths) -> None:
+    async with serving(answering(b"no", 413), secure_options(pki)) as server:
+        client = await Http1Client.connect(server.port, client_context(pki, alpn="h2"))
+        client.send(GREETING)
+        for stream in range(1, 4 * BURST, 2):
+            client.send(headers(stream, flags=0))
+            async with asyncio.timeout(PATIENCE):
+                await client.reader.readuntil(frames.rst_stream(stream, 0))
+            client.send(frame(frames.DATA, frames.END_STREAM, stream, b"late"))
+        client.send(frames.ping(b"the end."))
+        async with asyncio.timeout(PATIENCE):
+            await client.reader.readuntil(b"the end.")
+        client.close()
 
 
 async def test_rapid_resets_start_no_handlers_and_end_the_connection(pki: CertificatePaths) -> None:

@@ -20,6 +20,8 @@ from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.http2 import frames
 from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.apiserver.serving.metrics import TLS_HANDSHAKE_ERRORS
+from pilothouse.apiserver.serving.server import Server
+from pilothouse.apiserver.serving.transport import ClientConnection
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 
 
@@ -184,3 +186,51 @@ async def test_connections_over_the_limit_are_closed_before_their_handshake(pki:
                     await asyncio.sleep(0)
         again.ask("/")
         assert (await again.answer()).body == b"hi"
+
+
+def clients_of(server: Server) -> list[ClientConnection]:
+    return [each for each in server._state.connections if isinstance(each, ClientConnection)]
+
+
+def unread_bytes(server: Server) -> int:
+    return sum(connection.transport.get_write_buffer_size() for connection in clients_of(server))
+
+
+async def test_pipelined_requests_wait_while_their_answers_are_not_read(pki: CertificatePaths) -> None:
+    async with serving(answering(bytes(60_000)), secure_options(pki)) as server:
+        client = await Http1Client.connect(server.port, client_context(pki, alpn="http/1.1"))
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        client.send(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n" * 2000)
+        await eventually(lambda: any(each.write_paused for each in clients_of(server)))
+        for _ in range(2000):
+            await asyncio.sleep(0)
+        assert unread_bytes(server) < 1 << 20
+        client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        for _ in range(2000):
+            assert len((await client.answer()).body) == 60_000
+        client.close()
+
+
+async def test_streams_wait_while_the_answers_of_others_are_not_read(pki: CertificatePaths) -> None:
+    answered = [0]
+
+    async def handler(request: Request) -> Response:
+        answered[0] += 1
+        return Response(200, bytes(16_000))
+
+    async with serving(handler, secure_options(pki)) as server:
+        client = await Http2Client.connect(server.port, client_context(pki, alpn="h2"))
+        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        client.h2.increment_flow_control_window(1 << 30)
+        asked = 0
+        while not any(each.write_paused for each in clients_of(server)):
+            client.ask("/")
+            asked += 1
+            await eventually(lambda expected=asked: answered[0] == expected)  # type: ignore[misc]
+        for _ in range(90):
+            client.ask("/")
+        await eventually(lambda: answered[0] == asked + 90)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert unread_bytes(server) < 1 << 20
+        client.close()

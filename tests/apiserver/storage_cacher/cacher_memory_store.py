@@ -128,7 +128,7 @@ class MemoryStore:
         self.reads.append(prefix)
         revision = self.revision if at is None else at
         found = [e for k, e in sorted(self._state(revision).items()) if k.startswith(prefix) and k > after]
-        shown = found[:limit] if limit else found
+        shown = found[:limit] if limit > 0 else found
         page = Page(shown, revision, len(found) - len(shown))
         if self.before_answer is not None:
             await self.before_answer()

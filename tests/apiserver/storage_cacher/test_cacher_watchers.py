@@ -8,6 +8,7 @@ from cacher_memory_store import MemoryStore
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.events import WatchEvent
+from pilothouse.apiserver.storage.cacher.watcher import LIVE_BYTES
 
 
 async def test_a_watcher_that_is_full_ends_and_the_others_go_on(store: MemoryStore, clock: ManualClock) -> None:
@@ -28,6 +29,26 @@ async def test_a_watcher_that_is_full_ends_and_the_others_go_on(store: MemorySto
         assert [event.revision async for event in slow] == [1, 2, 3]
         quick.close()
         await reading
+
+
+async def test_a_watcher_that_holds_too_many_bytes_ends(cacher: Cacher, store: MemoryStore) -> None:
+    slow = await cacher.watch(PREFIX)
+    for number in range(24):
+        await put(store, f"n{number}", filler="x" * (1 << 20))
+        await settle()
+    assert slow.closed
+    held = [event async for event in slow]
+    assert sum(event.size for event in held) <= LIVE_BYTES
+    assert len(held) == 15
+
+
+async def test_what_was_read_makes_room_again(cacher: Cacher, store: MemoryStore) -> None:
+    watcher = await cacher.watch(PREFIX)
+    for number in range(24):
+        await put(store, f"n{number}", filler="x" * (1 << 20))
+        await settle()
+        await anext(watcher)
+    assert not watcher.closed
 
 
 async def test_a_long_batch_does_not_overrun_those_who_read(store: MemoryStore, cacher: Cacher) -> None:

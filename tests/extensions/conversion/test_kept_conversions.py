@@ -15,20 +15,25 @@ def found(kept: KeptValues, key: str, revision: int, *, owner: int = 0) -> bytes
     return shown.value if shown else None
 
 
+VALUE = b"0123456789"
+ROOM = 16 * (len("/a") + len(VALUE))
+"""For sixteen."""
+
+
 def test_what_was_used_least_recently_goes_first() -> None:
-    kept = KeptValues(max_bytes=20)
-    for number in (1, 2):
-        put(kept, "/a", number, b"0123456789")
-    assert found(kept, "/a", 1) == b"0123456789"
-    put(kept, "/b", 3, b"x")
-    assert (found(kept, "/a", 2), found(kept, "/a", 1), found(kept, "/b", 3)) == (None, b"0123456789", b"x")
+    kept = KeptValues(max_bytes=ROOM)
+    for number in range(16):
+        put(kept, "/a", number, VALUE)
+    assert found(kept, "/a", 0) == VALUE
+    put(kept, "/b", 17, b"x")
+    assert (found(kept, "/a", 1), found(kept, "/a", 0), found(kept, "/b", 17)) == (None, VALUE, b"x")
 
 
 def test_a_value_that_is_put_again_counts_once() -> None:
-    kept = KeptValues(max_bytes=20)
-    for _ in range(5):
-        put(kept, "/a", 1, b"0123456789")
-    put(kept, "/b", 2, b"0123456789")
+    kept = KeptValues(max_bytes=ROOM)
+    put(kept, "/a", 1, VALUE)
+    for _ in range(20):
+        put(kept, "/b", 2, VALUE)
     assert found(kept, "/a", 1) is not None
 
 

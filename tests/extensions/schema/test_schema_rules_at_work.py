@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pilothouse.apiserver.registry.long_checks import TakesLong
+from pilothouse.apiserver.beside_the_loop import TakesLong
 from pilothouse.extensions.schema.compiled import compile_schema, let_pass
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -185,3 +186,16 @@ async def test_only_who_may_everything_uses_aggregation(rbac: RBACStore, write: 
         await write.put(role("old"))
     await _give(rbac, allow("*", "*", group="*"), namespace="")
     await write.create(role("sum", aggregationRule=selectors))
+
+
+async def test_a_small_rule_for_very_many_rights_is_refused_at_once(rbac: RBACStore, write: Writer) -> None:
+    await _give(rbac, GET_PODS)
+    words = [str(at) for at in range(80)]
+    wanted = {"verbs": [*words, "get"], "apiGroups": [*words, ""], "resources": [*words, "pods"]}
+    began = time.thread_time()
+    with pytest.raises(Forbidden, match="permissions not currently held:\n") as caught:
+        await write.create(role("r", wanted, namespace="a"))
+    assert time.thread_time() - began < 1
+    lines = caught.value.message.splitlines()
+    assert lines[-1] == "and more"
+    assert len(caught.value.message) < 1 << 20

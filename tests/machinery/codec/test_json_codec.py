@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilothouse.machinery.codec.json import JsonError, parse, parse_document, parse_untyped
-from pilothouse.machinery.codec.json_syntax import syntax_error
+from pilothouse.machinery.codec.json_syntax import SyntaxFault, _Scanner, syntax_error
 from pilothouse.machinery.gofmt import quote
 
 TEXTS = st.text(st.sampled_from('ab"\\u0022\n\u00e9\U0001f600{}:,[]'), max_size=6)
@@ -91,6 +91,32 @@ def test_the_scanner_refuses_exactly_what_the_parser_refuses(value: Any, at: int
         assert syntax_error(bytes(data)) is None
 
 
+@settings(max_examples=200, deadline=None)
+@given(VALUES, st.integers(0, 200), st.binary(max_size=3) | st.sampled_from([b"NaN", b"1e999", b"\\ud800", b"\\u00"]))
+def test_a_fault_is_described_as_if_the_text_had_been_looked_at_from_its_beginning(
+    value: Any, at: int, wedge: bytes
+) -> None:
+    text = json.dumps([value] * 3).encode()
+    data = text[: at % len(text)] + wedge + text[at % len(text) :]
+    assert syntax_error(data) == _described_from_the_beginning(data)
+
+
+def _described_from_the_beginning(data: bytes) -> str | None:
+    try:
+        _Scanner(data).run()
+    except SyntaxFault as fault:
+        return str(fault)
+    return None
+
+
+@pytest.mark.parametrize("depth", [253, 254, 255, 2000])
+@pytest.mark.parametrize("inner", [b"", b"{}", b"[1],[2]", b'"]", [2]'])
+def test_depth_is_counted_as_if_the_text_had_been_looked_at_from_its_beginning(depth: int, inner: bytes) -> None:
+    data = b"[" * depth + inner + b"]" * depth
+    assert syntax_error(data) == _described_from_the_beginning(data)
+    assert syntax_error(data + b"!") == _described_from_the_beginning(data + b"!")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -160,6 +186,6 @@ def test_a_number_without_a_type_that_no_float_can_hold_is_refused() -> None:
 
 
 def test_a_document_keeps_the_spelling_of_numbers() -> None:
-    ((_, number),) = parse_document(b'{"a":1.50e1}')
+    number = parse_document(b'{"a":1.50e1}')["a"]
     assert number.text == "1.50e1"
     assert number == 15.0

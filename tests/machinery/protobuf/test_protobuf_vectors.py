@@ -7,7 +7,7 @@ import pytest
 from recorded import recorded
 
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.protobuf.codec import decode, encode, encode_raw, gvk_of, list_raw, supports
+from pilothouse.machinery.protobuf.codec import ListPieces, decode, encode, encode_raw, gvk_of, supports
 from pilothouse.machinery.protobuf.envelope import envelope
 
 VECTORS = recorded("protobuf-vectors")
@@ -38,4 +38,5 @@ def test_a_list_of_messages_is_the_list_that_the_objects_would_make(name: str) -
     meta = {"resourceVersion": "7", "remainingItemCount": 3}
     whole = {"kind": lists.kind, "apiVersion": lists.api_version, "metadata": meta, "items": [obj, obj]}
     raw = encode_raw(obj, gvk)
-    assert envelope(lists, list_raw(lists, meta, [raw, raw])) == encode(whole)
+    pieces = ListPieces(lists, meta)
+    assert b"".join((pieces.head([len(raw)] * 2), *pieces.item(raw) * 2, pieces.tail())) == encode(whole)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pilothouse.apiserver.authn.identity import identity
 from pilothouse.apiserver.authn.interface import InvalidToken
 from pilothouse.apiserver.authn.jwt.expressions import (
     ClaimExpressions,
@@ -32,9 +33,9 @@ class ClaimMapper:
     async def user_of(self, claims: Json) -> User:
         """Raises InvalidToken."""
         seen = ClaimExpressions(claims)
-        user = User(
+        user = identity(
             await self._name(claims, seen),
-            groups=tuple(await self._groups_of(claims, seen)),
+            groups=await self._groups_of(claims, seen),
             uid=await self._uid_of(claims, seen),
             extra=await self._extra_of(claims, seen),
         )

@@ -14,12 +14,12 @@ from pilothouse.apiserver.authz.rules import Rules
 from pilothouse.apiserver.authz.webhook.metrics import DURATION, EVALUATIONS, EXCLUSIONS, FAIL_OPEN, MATCH_FAILURES
 from pilothouse.apiserver.authz.webhook.review import review_spec
 from pilothouse.apiserver.cel.match_conditions import MatchFailed
-from pilothouse.apiserver.expiring_cache import ExpiringCache
 from pilothouse.apiserver.webhook.reviews import ReviewFailed, ReviewWebhook
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
-_REMEMBERED = 8192
+_REMEMBERED, _REMEMBERED_BYTES = 8192, 16 << 20
 _LONGEST_REMEMBERED = 10_000
 """What clients choose of a question: longer ones would let them fill the memory."""
 _NO_OPINION = Answer(Decision.NO_OPINION)
@@ -51,7 +51,7 @@ class WebhookAuthorizer:
     def __init__(self, webhook: ReviewWebhook, config: WebhookConfig) -> None:
         self._webhook = webhook
         self._config = config
-        self._answers: ExpiringCache[bytes, Answer] = ExpiringCache(_REMEMBERED)
+        self._answers: BoundedCache[bytes, Answer] = BoundedCache(entries=_REMEMBERED, total_bytes=_REMEMBERED_BYTES)
 
     async def authorize(self, attributes: Attributes) -> Answer:
         spec = review_spec(attributes)
@@ -88,7 +88,8 @@ class WebhookAuthorizer:
     def _remembered(self, key: bytes, attributes: Attributes, answer: Answer) -> Answer:
         if _chosen_size(attributes) < _LONGEST_REMEMBERED:
             config, allowed = self._config, answer.decision is Decision.ALLOW
-            self._answers.put(key, answer, ttl=config.authorized_ttl if allowed else config.unauthorized_ttl)
+            ttl = config.authorized_ttl if allowed else config.unauthorized_ttl
+            self._answers.put(key, answer, size=256 + len(key) + len(answer.reason) + len(answer.error), ttl=ttl)
         return answer
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.validation.managed_fields import FIELD_MANAGER_MAX_LENGTH
 
 
@@ -11,7 +10,7 @@ def manager_or_user_agent(manager: str, user_agent: str) -> str:
     return manager or _prefix(user_agent)
 
 
-@lru_cache(maxsize=1024)
+@bounded_cache(entries=1024, key_bytes=512)
 def _prefix(user_agent: str) -> str:
     """`kubectl/v1.36.4 (linux/amd64) …` → `kubectl`, as much of it as a manager's name may be long."""
     out, size = [], 0

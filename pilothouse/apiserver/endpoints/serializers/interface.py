@@ -6,7 +6,7 @@ a watch event only wrap such pieces.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -49,6 +49,43 @@ class View:
         return obj if self.convert is None else self.convert(obj)
 
 
+@dataclass(frozen=True, slots=True)
+class ListFrame:
+    """All of a list but its items."""
+
+    fields: Json
+    """Ends with the field for the items, which is empty."""
+    item_prefix: bytes = b""
+    """What the pieces of stored objects lack in JSON: a brace, and where items are typed, their type."""
+
+    @property
+    def items(self) -> str:
+        """The name of the field for the items."""
+        return next(reversed(self.fields))
+
+
+class ListWriter(Protocol):
+    """Writes a list in parts: its head, its items a few at a time, its tail."""
+
+    needs_sizes: bool
+    """Whether the head says how long the list is, so that all pieces must be there before it is written."""
+
+    def fresh(self, objects: Sequence[StoredObject], view: View) -> int:
+        """How many stored bytes have to be encoded before the pieces of these objects are there; 0 for copies."""
+
+    def piece(self, stored: StoredObject, view: View) -> bytes: ...
+
+    def made_piece(self, obj: Json) -> bytes:
+        """The piece of an item that was made for this answer: a row of a table, an object's metadata."""
+
+    def head(self, frame: ListFrame, sizes: Iterable[int]) -> bytes: ...
+
+    def items(self, frame: ListFrame, pieces: Sequence[bytes], *, first: bool) -> Iterator[bytes]:
+        """The items as they follow each other. A piece that stands alone is large, and not copied."""
+
+    def tail(self, frame: ListFrame, *, empty: bool) -> bytes: ...
+
+
 class Serializer(Protocol):
     media_type: str
     stream_media_type: str
@@ -61,8 +98,7 @@ class Serializer(Protocol):
 
     def whole(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes: ...
 
-    def list(self, view: View, metadata: Json, pieces: Sequence[bytes]) -> Iterator[bytes]:
-        """The list in parts that are sent one after the other."""
+    def lists(self, *, pretty: bool = False) -> ListWriter: ...
 
     def event(self, event_type: str, whole: bytes) -> bytes:
         """One frame of a watch stream."""

@@ -3,10 +3,11 @@ travels in it, and Status answers do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
-from pilothouse.apiserver.endpoints.serializers.interface import View
+from pilothouse.apiserver.endpoints.serializers.interface import ListFrame, ListWriter, View
 from pilothouse.apiserver.endpoints.serializers.protobuf import ProtobufSerializer
+from pilothouse.apiserver.endpoints.serializers.protobuf_lists import ProtobufListWriter
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import NotAcceptable
 from pilothouse.machinery.objects import Json
@@ -28,8 +29,21 @@ class UnstructuredProtobufSerializer(ProtobufSerializer):
     def whole(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
         raise not_marshalable("Unstructured")
 
-    def list(self, view: View, metadata: Json, pieces: Sequence[bytes]) -> Iterator[bytes]:
+    def lists(self, *, pretty: bool = False) -> ListWriter:
+        return _LISTS
+
+
+class UnstructuredProtobufListWriter(ProtobufListWriter):
+    def fresh(self, objects: Sequence[StoredObject], view: View) -> int:
+        return 0
+
+    def piece(self, stored: StoredObject, view: View) -> bytes:
         raise not_marshalable("UnstructuredList")
+
+    def head(self, frame: ListFrame, sizes: Iterable[int]) -> bytes:
+        if frame.fields["apiVersion"] not in _META:
+            raise not_marshalable("UnstructuredList")
+        return super().head(frame, sizes)
 
 
 def not_marshalable(kind: str) -> NotAcceptable:
@@ -37,3 +51,6 @@ def not_marshalable(kind: str) -> NotAcceptable:
         f"object *unstructured.{kind} does not implement the protobuf marshalling interface and cannot be encoded to "
         "a protobuf message"
     )
+
+
+_LISTS = UnstructuredProtobufListWriter()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
 import orjson
 
-from pilothouse.apiserver.endpoints.serializers.interface import View
+from pilothouse.apiserver.endpoints.serializers.interface import ListWriter, View
 from pilothouse.apiserver.endpoints.serializers.json import JsonSerializer
+from pilothouse.apiserver.endpoints.serializers.yaml_lists import YamlListWriter
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.codec.yaml_emit import emit_yaml
 from pilothouse.machinery.objects import Json
 
 _JSON = JsonSerializer()
+_LISTS = YamlListWriter()
 
 
 class YamlSerializer:
@@ -28,8 +28,8 @@ class YamlSerializer:
     def whole(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
         return emit_yaml(orjson.loads(_JSON.whole(piece, view)))
 
-    def list(self, view: View, metadata: Json, pieces: Sequence[bytes]) -> Iterator[bytes]:
-        yield emit_yaml(orjson.loads(b"".join(_JSON.list(view, metadata, pieces))))
+    def lists(self, *, pretty: bool = False) -> ListWriter:
+        return _LISTS
 
     def event(self, event_type: str, whole: bytes) -> bytes:
         raise NotImplementedError("YAML has no watch stream; negotiation never chooses it for one")

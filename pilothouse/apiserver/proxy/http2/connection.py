@@ -22,8 +22,9 @@ from pilothouse.apiserver.proxy.http2.control import (
 from pilothouse.apiserver.serving.http2 import frames
 from pilothouse.apiserver.serving.http2.control import wrong
 from pilothouse.apiserver.serving.http2.field_block import FieldBlock
+from pilothouse.apiserver.serving.http2.flood import WORTH_A_FRAME
 from pilothouse.apiserver.serving.http2.frames import ConnectionFailure, ErrorCode, StreamFailure
-from pilothouse.apiserver.serving.http2.hpack import Decoder
+from pilothouse.apiserver.serving.http2.hpack import Decoder, Field
 from pilothouse.apiserver.serving.http2.reader import Frame, FrameReader
 
 
@@ -72,17 +73,17 @@ class Http2BackendConnection(Http2BackendControl):
             self.spend()
         if (stream := self.streams.get(frame.stream)) is not None:
             stream.receive_data(frames.unpadded(frame.flags, frame.payload), size=size, end_stream=end_stream)
+        elif size < WORTH_A_FRAME:
+            self.spend_on_answer()
 
     def _on_headers(self, frame: Frame) -> None:
-        payload = frames.unpadded(frame.flags, frame.payload)
-        if frame.flags & frames.WITH_PRIORITY:
-            payload = payload[5:]
+        fragment = frames.field_fragment(frame.flags, frame.payload)
         end_stream = bool(frame.flags & frames.END_STREAM)
         if frame.flags & frames.END_HEADERS:
-            self._on_fields(frame.stream, payload, end_stream=end_stream)
+            self._on_fields(frame.stream, self._decoder.decode(fragment), end_stream=end_stream)
             return
-        self._block = FieldBlock(frame.stream, end_stream=end_stream, limit=HEADER_BYTES, deadline=0)
-        self._block.add(payload)
+        self._block = FieldBlock(self._decoder, frame.stream, end_stream=end_stream, deadline=0)
+        self._block.add(fragment)
 
     def _on_continuation(self, frame: Frame) -> None:
         block = self._block
@@ -91,14 +92,15 @@ class Http2BackendConnection(Http2BackendControl):
         block.add(frame.payload)
         if frame.flags & frames.END_HEADERS:
             self._block = None
-            self._on_fields(block.stream_id, bytes(block.data), end_stream=block.end_stream)
+            self._on_fields(block.stream_id, block.end(), end_stream=block.end_stream)
 
-    def _on_fields(self, stream_id: int, block: bytes, *, end_stream: bool) -> None:
-        """Every block is decoded, for the table changes with each."""
-        fields = self._decoder.decode(block)
+    def _on_fields(self, stream_id: int, fields: list[Field] | None, *, end_stream: bool) -> None:
+        """Every block was decoded, for the table changes with each."""
         self._check_begun(stream_id)
         if (stream := self.streams.get(stream_id)) is not None:
             stream.receive_fields(fields, end_stream=end_stream)
+        else:
+            self.spend_on_answer()
 
     def _check_begun(self, stream_id: int) -> None:
         if not stream_id & 1 or stream_id >= self.next_id:

@@ -89,6 +89,7 @@ class Http2BackendControl(asyncio.BufferedProtocol):
         stream.id, stream.send_window = self.next_id, self._initial_window
         self.next_id += 2
         self.streams[stream.id] = stream
+        self._floods.opened()
         return True
 
     def release(self, stream: BackendStream, *, complete: bool) -> None:
@@ -116,13 +117,15 @@ class Http2BackendControl(asyncio.BufferedProtocol):
         if not self._floods.spend(self._loop.time()):
             raise wrong("too many frames that say nothing", ErrorCode.ENHANCE_YOUR_CALM)
 
+    def spend_on_answer(self) -> None:
+        if not self._floods.spend_on_answer(self._loop.time()):
+            raise wrong("too many frames that say nothing", ErrorCode.ENHANCE_YOUR_CALM)
+
     def on_settings(self, frame: Frame) -> None:
         if frame.flags & frames.ACK:
             return
-        if len(frame.payload) % frames.SETTING.size:
-            raise wrong("a frame has the wrong size", ErrorCode.FRAME_SIZE_ERROR)
         self.spend()
-        for name, value in frames.read_settings(frame.payload):
+        for name, value in frames.read_settings(frame.payload).items():
             self._apply(name, value)
         self.write(frames.SETTINGS_ACK)
         self._flush_all()
@@ -141,8 +144,14 @@ class Http2BackendControl(asyncio.BufferedProtocol):
                 stream.send_window += value - self._initial_window
             self._initial_window = value
 
+    def sent(self, size: int) -> None:
+        """DATA was sent: the server may grant new credit for it."""
+        self.send_window -= size
+        self._floods.sent += size
+
     def on_window_update(self, frame: Frame) -> None:
         increment = frames.read_long(sized(frame, 4))
+        self.spend_on_answer()
         if not frame.stream:
             self.send_window += increment
             if not increment or self.send_window > frames.MAX_WINDOW:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
+from pilothouse.apiserver.head_fields import InvalidHead
 from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.proxy.exchange import BackendExchange, BackendFailed, Head
 from pilothouse.apiserver.proxy.http2.response import response_fields
@@ -46,8 +47,8 @@ class BackendStream(BackendExchange):
         others = [field for field in headers if field[0] != b"host"]
         try:
             self._block = encode_request(method.encode(), target.encode("latin-1"), authority, others)
-        except ValueError as error:
-            raise BackendFailed(f"net/http: {error}") from None
+        except InvalidHead as error:
+            raise BackendFailed(str(error)) from None
         self._ended = False
         self._bodiless = method == "HEAD"
 
@@ -95,7 +96,7 @@ class BackendStream(BackendExchange):
         if size <= 0:
             return b""
         self.send_window -= size
-        connection.send_window -= size
+        connection.sent(size)
         piece, self._unsent = self._unsent[:size], self._unsent[size:]
         self._sent = self._last and not self._unsent
         return frames.data_frames(self.id, piece, end_stream=self._sent, frame_size=connection.peer_frame_size)

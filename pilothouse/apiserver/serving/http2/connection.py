@@ -15,12 +15,13 @@ from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.serving.http2 import frames
 from pilothouse.apiserver.serving.http2.control import RECEIVE_WINDOW, Http2Control, wrong
 from pilothouse.apiserver.serving.http2.field_block import FieldBlock
+from pilothouse.apiserver.serving.http2.flood import WORTH_A_FRAME
 from pilothouse.apiserver.serving.http2.frames import ConnectionFailure, ErrorCode, StreamFailure
 from pilothouse.apiserver.serving.http2.hpack import Decoder, Field, encode_response
 from pilothouse.apiserver.serving.http2.reader import Frame, FrameReader
 from pilothouse.apiserver.serving.http2.request import check_trailers, request_fields
 from pilothouse.apiserver.serving.http2.stream import Http2Stream
-from pilothouse.apiserver.serving.state import NEVER, ServingState
+from pilothouse.apiserver.serving.state import ServingState
 from pilothouse.apiserver.serving.target import BadTarget, parse_target
 
 
@@ -32,7 +33,7 @@ class Http2Connection(Http2Control):
         self._block: FieldBlock | None = None  # while its CONTINUATION frames are awaited
         self._receive_window = RECEIVE_WINDOW
 
-    def data_received(self, data: bytes) -> None:
+    def receive(self, data: bytes) -> None:
         if self.transport.is_closing():
             return
         try:
@@ -53,26 +54,18 @@ class Http2Connection(Http2Control):
         try:
             handler(self, frame)
         except StreamFailure as failure:
+            self.spend()
             self.fail_stream(frame.stream, failure)
 
     def _on_headers(self, frame: Frame) -> None:
-        payload = frames.unpadded(frame.flags, frame.payload)
-        if frame.flags & frames.WITH_PRIORITY:
-            if len(payload) < 5:
-                raise wrong("a HEADERS frame is too short", ErrorCode.FRAME_SIZE_ERROR)
-            payload = payload[5:]
+        fragment = frames.field_fragment(frame.flags, frame.payload)
         end_stream = bool(frame.flags & frames.END_STREAM)
         if frame.flags & frames.END_HEADERS:
-            self._on_fields(frame.stream, self._decoder.decode(payload), end_stream=end_stream)
+            self._on_fields(frame.stream, self._decoder.decode(fragment), end_stream=end_stream)
             return
-        limits = self.state.limits
-        self._block = FieldBlock(
-            frame.stream,
-            end_stream=end_stream,
-            limit=limits.header_bytes,
-            deadline=self.state.now + limits.header_timeout,
-        )
-        self._block.add(payload)
+        deadline = self.state.now + self.state.limits.header_timeout
+        self._block = FieldBlock(self._decoder, frame.stream, end_stream=end_stream, deadline=deadline)
+        self._block.add(fragment)
 
     def _on_continuation(self, frame: Frame) -> None:
         block = self._block
@@ -81,7 +74,7 @@ class Http2Connection(Http2Control):
         block.add(frame.payload)
         if frame.flags & frames.END_HEADERS:
             self._block = None
-            self._on_fields(block.stream_id, self._decoder.decode(bytes(block.data)), end_stream=block.end_stream)
+            self._on_fields(block.stream_id, block.end(), end_stream=block.end_stream)
 
     def _on_fields(self, stream_id: int, fields: list[Field] | None, *, end_stream: bool) -> None:
         if not stream_id & 1:
@@ -90,13 +83,14 @@ class Http2Connection(Http2Control):
             self._on_trailers(stream_id, fields, end_stream=end_stream)
             return
         if self.leaving:
+            self.spend()
             return
         self.highest = stream_id
         limit = self.state.limits.http2_streams
         if len(self.streams) >= limit or len(self.running) >= 2 * limit:
-            self.spend()
             raise StreamFailure(ErrorCode.REFUSED_STREAM, "too many streams")
         if fields is None:
+            self.spend()
             self._refuse(stream_id, 431, end_stream=end_stream)
         else:
             self._open(stream_id, fields, end_stream=end_stream)
@@ -128,14 +122,13 @@ class Http2Connection(Http2Control):
             stream.ended = False
             stream.expected = asked.content_length
             stream.body_deadline = self.state.now + self.state.limits.body_timeout
-        self.streams[stream_id] = stream
-        self.running.add(stream)
-        self.deadline = NEVER
+        self.opened(stream)
         stream.task = self.loop.create_task(stream.run(self.state.handler))
 
     def _on_trailers(self, stream_id: int, fields: list[Field] | None, *, end_stream: bool) -> None:
         stream = self.streams.get(stream_id)
         if stream is None:
+            self.spend_on_answer()
             return
         if stream.ended or not end_stream:
             raise StreamFailure(ErrorCode.PROTOCOL_ERROR, "a second HEADERS frame does not end the stream")
@@ -154,6 +147,8 @@ class Http2Connection(Http2Control):
         self._take_credit(size)
         stream = self.streams.get(frame.stream)
         if stream is None:
+            if size < WORTH_A_FRAME:
+                self.spend_on_answer()
             return
         if stream.ended:
             raise StreamFailure(ErrorCode.STREAM_CLOSED, "DATA after the end of the stream")

@@ -42,6 +42,7 @@ class Http2Control(ClientConnection):
         self.highest = 0  # stream that the client has opened
         self.leaving = False  # GOAWAY is sent or received: no new streams
         self._floods = FloodBudget(state.now)
+        self._acknowledged = False  # the client has said that it knows our SETTINGS
         self._out: list[bytes] = []  # written in this turn of the event loop
         self._out_size = 0
 
@@ -89,20 +90,30 @@ class Http2Control(ClientConnection):
         if not self._floods.spend(self.state.now):
             raise wrong("too many frames that ask for nothing", ErrorCode.ENHANCE_YOUR_CALM)
 
+    def spend_on_answer(self) -> None:
+        """Counts a frame that costs the client nothing, unless what it was sent is the reason."""
+        if not self._floods.spend_on_answer(self.state.now):
+            raise wrong("too many frames that ask for nothing", ErrorCode.ENHANCE_YOUR_CALM)
+
     def on_settings(self, frame: Frame) -> None:
         if frame.stream:
             raise wrong("SETTINGS on a stream")
         if frame.flags & frames.ACK:
-            _check_size(frame, 0)
+            self._on_settings_ack(frame)
             return
-        if len(frame.payload) % frames.SETTING.size:
-            raise wrong("a frame has the wrong size", ErrorCode.FRAME_SIZE_ERROR)
         if self.settled:
             self.spend()
         self.settled = True
-        for name, value in frames.read_settings(frame.payload):
+        for name, value in frames.read_settings(frame.payload).items():
             self._apply(name, value)
         self.write(frames.SETTINGS_ACK)
+
+    def _on_settings_ack(self, frame: Frame) -> None:
+        """We send SETTINGS once."""
+        _check_size(frame, 0)
+        if self._acknowledged:
+            raise wrong("settings are acknowledged that were not sent")
+        self._acknowledged = True
 
     def _apply(self, name: int, value: int) -> None:
         if name == Setting.INITIAL_WINDOW_SIZE:
@@ -123,10 +134,23 @@ class Http2Control(ClientConnection):
             stream.send_window += change
             if stream.send_window > frames.MAX_WINDOW:
                 raise wrong("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
-            stream.credit()
+        for waiting in tuple(self.waiting):
+            waiting.credit()
+
+    def sent(self, size: int) -> None:
+        """DATA was sent: the client may grant new credit for it."""
+        self.send_window -= size
+        self._floods.sent += size
+
+    def opened(self, stream: Http2Stream) -> None:
+        self._floods.opened()
+        self.streams[stream.id] = stream
+        self.running.add(stream)
+        self.deadline = NEVER
 
     def on_window_update(self, frame: Frame) -> None:
         _check_size(frame, 4)
+        self.spend_on_answer()
         increment = frames.read_long(frame.payload)
         if not frame.stream:
             self.send_window += increment
@@ -146,8 +170,8 @@ class Http2Control(ClientConnection):
         _check_size(frame, 8)
         if frame.stream:
             raise wrong("PING on a stream")
+        self.spend()
         if not frame.flags & frames.ACK:
-            self.spend()
             self.write(frames.ping_ack(frame.payload))
 
     def on_rst_stream(self, frame: Frame) -> None:
@@ -167,6 +191,7 @@ class Http2Control(ClientConnection):
         raise wrong("a client pushes")
 
     def on_goaway(self, frame: Frame) -> None:
+        self.spend()
         self.leaving = True
         self.settle()
 

@@ -1,27 +1,47 @@
-"""A field block that comes in several frames, bounded in size and in number (CVE-2024-27316)."""
+"""A field block that comes in several frames, bounded in size and in number (CVE-2024-27316).
+
+Each frame is decoded when it comes, so that none costs more than itself.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 from pilothouse.apiserver.serving.http2.frames import DEFAULT_FRAME_SIZE, ConnectionFailure, ErrorCode
+from pilothouse.apiserver.serving.http2.hpack import CutOff, Decoder, Field
 
 _SPARE_FRAMES: Final = 16
 
 
 class FieldBlock:
-    __slots__ = ("_frames", "_limit", "data", "deadline", "end_stream", "stream_id")
+    __slots__ = ("_decoder", "_fields", "_frames", "_rest", "_size", "_used", "deadline", "end_stream", "stream_id")
 
-    def __init__(self, stream_id: int, *, end_stream: bool, limit: int, deadline: float) -> None:
+    def __init__(self, decoder: Decoder, stream_id: int, *, end_stream: bool, deadline: float) -> None:
         self.stream_id = stream_id
         self.end_stream = end_stream
         self.deadline = deadline
-        self.data = bytearray()
-        self._limit = limit
-        self._frames = limit // DEFAULT_FRAME_SIZE + _SPARE_FRAMES
+        self._decoder = decoder
+        self._frames = decoder.limit // DEFAULT_FRAME_SIZE + _SPARE_FRAMES  # that may come
+        self._size = 0  # of what came
+        self._rest = b""  # a field that is not all there
+        self._fields: list[Field] = []
+        self._used = 0  # of the limit, by the fields
 
     def add(self, fragment: bytes) -> None:
-        self.data += fragment
+        """Raises ConnectionFailure, as x/net/http2 does, where the block goes on although it is too large already."""
         self._frames -= 1
-        if len(self.data) > self._limit or self._frames < 0:
-            raise ConnectionFailure(ErrorCode.ENHANCE_YOUR_CALM, "a field block is too large")
+        if self._frames < 0:
+            raise ConnectionFailure(ErrorCode.ENHANCE_YOUR_CALM, "a field block has too many frames")
+        limit = self._decoder.limit
+        self._size += len(fragment)
+        if self._size > limit or len(fragment) > 2 * max(0, limit - self._used):
+            raise ConnectionFailure(ErrorCode.PROTOCOL_ERROR, "a field block is too large")
+        part = self._rest + fragment
+        at, self._used = self._decoder.decode_part(part, self._fields, self._used)
+        self._rest = part[at:]
+
+    def end(self) -> list[Field] | None:
+        """The fields, or None where they are larger than the limit."""
+        if self._rest:
+            raise CutOff
+        return None if self._used > self._decoder.limit else self._fields

@@ -36,9 +36,11 @@ WITH_PRIORITY: Final = 0x20
 FRAME_HEADER: Final = Struct(">HBBBI")
 """Length (high 16 bits, low 8 bits), type, flags, stream."""
 
+_PRIORITY_SIZE: Final = 5
 _LONG: Final = Struct(">I")
 _TWO_LONGS: Final = Struct(">II")
 SETTING: Final = Struct(">HI")
+_MOST_SETTINGS: Final = 100
 
 
 class Setting(IntEnum):
@@ -123,8 +125,15 @@ def read_goaway(payload: bytes) -> tuple[int, int]:
     return last & MAX_STREAM_ID, code
 
 
-def read_settings(payload: bytes) -> list[tuple[int, int]]:
-    return list(SETTING.iter_unpack(payload))
+def read_settings(payload: bytes) -> dict[int, int]:
+    """Raises ConnectionFailure for more than 100 settings or one twice, as x/net/http2 does: each may cost a lot."""
+    count, rest = divmod(len(payload), SETTING.size)
+    if rest:
+        raise ConnectionFailure(ErrorCode.FRAME_SIZE_ERROR, "a frame has the wrong size")
+    values = dict(SETTING.iter_unpack(payload)) if count <= _MOST_SETTINGS else {}
+    if len(values) != count:
+        raise ConnectionFailure(ErrorCode.PROTOCOL_ERROR, "too many settings, or one twice")
+    return values
 
 
 def header_frames(stream: int, block: bytes, *, end_stream: bool, frame_size: int) -> bytes:
@@ -148,6 +157,16 @@ def data_frames(stream: int, data: memoryview, *, end_stream: bool, frame_size: 
         last = END_STREAM if end_stream and at + frame_size >= len(data) else 0
         out += (frame_header(DATA, last, stream, len(piece)), piece)
     return b"".join(out)
+
+
+def field_fragment(flags: int, payload: bytes) -> bytes:
+    """The part of a field block that a HEADERS frame has, without its padding and priority."""
+    payload = unpadded(flags, payload)
+    if not flags & WITH_PRIORITY:
+        return payload
+    if len(payload) < _PRIORITY_SIZE:
+        raise ConnectionFailure(ErrorCode.FRAME_SIZE_ERROR, "a HEADERS frame is too short")
+    return payload[_PRIORITY_SIZE:]
 
 
 def unpadded(flags: int, payload: bytes) -> bytes:

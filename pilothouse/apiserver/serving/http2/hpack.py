@@ -1,8 +1,10 @@
 """Header compression: decoding what peers send, encoding what we answer and what we ask other servers (RFC 7541).
 
-The decoder keeps the peer's dynamic table in step whatever happens: a field list over the limit is decoded to its end
-and reported as None. The encoder uses no dynamic table, so that it has no state. Every field that the decoder
-returns has a lower-case token as its name and no control characters in its value.
+The decoder keeps the peer's dynamic table in step: a field list over the limit is decoded to its end and reported as
+None. One that is far over it ends the connection, and so does a table that changes its size all the time. What came
+once is not decoded twice, however small the parts are in which it comes. Every field that the decoder returns has a
+lower-case token as its name and no control characters in its value. The encoder uses no dynamic table, so that it has
+no state.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Final, TypeAlias
 
+from pilothouse.apiserver.head_fields import check_fields, check_request
 from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.serving.http2 import huffman
 from pilothouse.apiserver.serving.http2.frames import ConnectionFailure, ErrorCode
@@ -20,6 +23,8 @@ Field: TypeAlias = tuple[bytes, bytes]
 TABLE_SIZE: Final = 4096
 """The default of RFC 7541, and what we announce."""
 FIELD_OVERHEAD: Final = 32
+_RESIZES: Final = 2  # at the start of a block; RFC 7541, section 4.2
+_LONG: Final = 4096  # coded bytes of a string
 
 _NAME = re.compile(rb":?[!#$%&'*+\-.^_`|~0-9a-z]+").fullmatch
 _BAD_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]").search
@@ -30,21 +35,28 @@ def _broken(why: str) -> ConnectionFailure:
     return ConnectionFailure(ErrorCode.COMPRESSION_ERROR, why)
 
 
+class CutOff(ConnectionFailure):
+    """The block ends inside a field."""
+
+    def __init__(self) -> None:
+        super().__init__(ErrorCode.COMPRESSION_ERROR, "a field is cut off")
+
+
 def read_integer(block: bytes, at: int, mask: int) -> tuple[int, int]:
-    """The number whose prefix is block[at] & mask, and where it ends."""
+    """The number whose prefix is block[at] & mask, and where it ends. Raises CutOff."""
     value = block[at] & mask
     at += 1
     if value < mask:
         return value, at
     for shift in (0, 7, 14, 21):
         if at >= len(block):
-            break
+            raise CutOff
         byte = block[at]
         at += 1
         value += (byte & 0x7F) << shift
         if byte < 0x80:
             return value, at
-    raise _broken("a number is cut off or too large")
+    raise _broken("a number is too large")
 
 
 def write_integer(value: int, mask: int, pattern: int) -> bytes:
@@ -62,42 +74,69 @@ def write_integer(value: int, mask: int, pattern: int) -> bytes:
 class Decoder:
     """One connection's incoming field blocks."""
 
-    __slots__ = ("_free", "_limit", "_safe_block", "_size", "_table")
+    __slots__ = ("_begun", "_free", "_safe_block", "_size", "_table", "limit")
 
     def __init__(self, max_list_size: int) -> None:
-        self._limit = max_list_size
+        self.limit = max_list_size
         # A byte of a block yields at most one whole table entry, so shorter blocks cannot pass the limit.
         self._safe_block = max_list_size // (TABLE_SIZE + FIELD_OVERHEAD)
         self._table: list[Field] = list(STATIC_TABLE)
         self._size = TABLE_SIZE
         self._free = TABLE_SIZE
+        self._begun: dict[int, huffman.LongString] = {}  # of the field that a part begins with, by where they stand
 
     def decode(self, block: bytes) -> list[Field] | None:
         """The fields of a block, or None where they are larger than the limit."""
         fields: list[Field] = []
-        at, end, table, used = 0, len(block), self._table, 0
-        counted = end > self._safe_block
-        while at < end:
-            first = block[at]
-            if first >= 0x80:
-                index, at = (first & 0x7F, at + 1) if first != 0xFF else read_integer(block, at, 0x7F)
-                if not 0 < index < len(table):
-                    raise _broken("a field refers to an entry that is not in the table")
-                field = table[index]
-            elif first >= 0x40:
-                field, at = self._literal(block, at, 0x3F)
-                self._insert(field)
-            elif first < 0x20:
-                field, at = self._literal(block, at, 0x0F)
-            else:
-                at = self._resize(block, at)
-                continue
-            if counted:
-                used += len(field[0]) + len(field[1]) + FIELD_OVERHEAD
-                if used > self._limit:
-                    fields.clear()
-            fields.append(field)
-        return None if used > self._limit else fields
+        end, used = self.decode_part(block, fields, 0, counted=len(block) > self._safe_block)
+        if end < len(block):
+            raise CutOff
+        return None if used > self.limit else fields
+
+    def decode_part(self, block: bytes, fields: list[Field], used: int, *, counted: bool = True) -> tuple[int, int]:
+        """Adds the fields of a part of a block, up to the one that is not all there yet.
+
+        Returns where that begins (the next part must begin with it) and the size of the list if it is counted.
+        """
+        at, start, end, table, resizes = 0, 0, len(block), self._table, 0
+        try:
+            while at < end:
+                start = at
+                first = block[at]
+                if first >= 0x80:
+                    index, at = (first & 0x7F, at + 1) if first != 0xFF else read_integer(block, at, 0x7F)
+                    if not 0 < index < len(table):
+                        raise _broken("a field refers to an entry that is not in the table")
+                    field = table[index]
+                elif first >= 0x40:
+                    field, at = self._literal(block, at, 0x3F)
+                    self._insert(field)
+                elif first < 0x20:
+                    field, at = self._literal(block, at, 0x0F)
+                else:
+                    at = self._resize(block, at)
+                    resizes += 1
+                    if fields or resizes > _RESIZES:
+                        raise _broken("the table changes its size inside a block")
+                    continue
+                if counted:
+                    used += len(field[0]) + len(field[1]) + FIELD_OVERHEAD
+                    if used > self.limit:
+                        self._check(used)
+                        fields.clear()
+                fields.append(field)
+        except CutOff:
+            if start:
+                self._begun.clear()
+            return start, used
+        if self._begun:
+            self._begun.clear()
+        return end, used
+
+    def _check(self, used: int) -> None:
+        """A list that is a little too large is refused; nobody decodes one that is far too large."""
+        if used > 2 * self.limit:
+            raise ConnectionFailure(ErrorCode.PROTOCOL_ERROR, "a field list is far too large")
 
     def _literal(self, block: bytes, at: int, mask: int) -> tuple[Field, int]:
         index, at = read_integer(block, at, mask)
@@ -116,18 +155,27 @@ class Decoder:
 
     def _string(self, block: bytes, at: int) -> tuple[bytes, int]:
         if at >= len(block):
-            raise _broken("a string is missing")
+            raise CutOff
         coded = block[at] >= 0x80
         length, at = read_integer(block, at, 0x7F)
+        if length > self.limit:
+            raise _broken("a string is too long")
         end = at + length
-        if end > len(block):
-            raise _broken("a string is cut off")
-        if not coded:
-            return block[at:end], end
         try:
-            return huffman.decode(block[at:end]), end
+            if coded and length > _LONG:
+                return self._long_string(block, at, end), end
+            if end > len(block):
+                raise CutOff
+            return huffman.decode(block[at:end]) if coded else block[at:end], end
         except huffman.HuffmanError as error:
             raise _broken(str(error)) from None
+
+    def _long_string(self, block: bytes, at: int, end: int) -> bytes:
+        string = self._begun.setdefault(at, huffman.LongString())
+        string.take(block[at + string.taken : end])
+        if end > len(block):
+            raise CutOff
+        return string.whole()
 
     def _insert(self, field: Field) -> None:
         self._free -= len(field[0]) + len(field[1]) + FIELD_OVERHEAD
@@ -160,33 +208,43 @@ _LENGTHS: Final = tuple(bytes((length,)) for length in range(127))
 
 
 class _Names(dict[bytes, bytes]):
-    """Field name → the start of a literal field with it; empty for names that must not be sent."""
+    """Field name → the start of a literal field with it; empty for names that must not be sent.
+
+    Of the names that others made up, a few short ones are kept: a look-up that found something must cost nothing more.
+    """
 
     def __missing__(self, name: bytes) -> bytes:
-        lower = name.lower()
-        if lower in CONNECTION_FIELDS:
-            start = b""
-        elif index := NAME_INDEX.get(lower):
-            start = write_integer(index, 0x0F, 0)
-        else:
-            start = b"\0" + write_integer(len(lower), 0x7F, 0) + lower
-        self[name] = start
+        start = _start(name.lower())
+        if len(self) >= _MOST_NAMES:
+            self.clear()
+        if len(name) <= _LONGEST_NAME:
+            self[name] = start
         return start
 
 
+def _start(name: bytes) -> bytes:
+    if name in CONNECTION_FIELDS:
+        return b""
+    if index := NAME_INDEX.get(name):
+        return write_integer(index, 0x0F, 0)
+    return b"\0" + write_integer(len(name), 0x7F, 0) + name
+
+
+_MOST_NAMES: Final = 1024
+_LONGEST_NAME: Final = 64
 _NAMES: Final = _Names()
 
 
 def encode_response(status: int, headers: Headers) -> bytes:
-    """The field block of an answer."""
+    """The field block of an answer. Raises InvalidHead."""
+    check_fields(headers)
     index = STATUS_INDEX.get(status)
     return _encoded([bytes((0x80 | index,)) if index else b"\x08\x03%d" % status], headers)
 
 
 def encode_request(method: bytes, target: bytes, authority: bytes, headers: Headers) -> bytes:
-    """The field block of a request over TLS. Raises ValueError for values that no field can have."""
-    if _BAD_VALUE(b"".join([value for _, value in headers])):
-        raise ValueError("invalid header field value")
+    """The field block of a request over TLS. Raises InvalidHead."""
+    check_request(method, target, [(b"host", authority), *headers])
     out = [_METHODS.get(method) or b"\x02" + _string(method), _HTTPS]
     out += (b"\x01", _string(authority), b"\x04", _string(target))
     return _encoded(out, headers)

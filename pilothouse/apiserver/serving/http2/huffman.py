@@ -7,8 +7,9 @@ when it first occurs and kept, so that there are at most 65,536 of them.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
+
+from pilothouse.machinery.bounded_cache import bounded_cache
 
 # fmt: off
 CODE_LENGTHS: Final = (
@@ -26,7 +27,6 @@ CODE_LENGTHS: Final = (
 # fmt: on
 
 EOS: Final = 256
-_CACHED_LENGTH: Final = 256
 
 _Tree = list[list[int]]
 """Node → its two branches: a node (>= 0), or a symbol as -1 - symbol."""
@@ -34,6 +34,33 @@ _Tree = list[list[int]]
 
 class HuffmanError(ValueError):
     """The bytes are no Huffman-coded string."""
+
+
+class LongString:
+    """A string that is decoded while it comes, so that no part of it takes long."""
+
+    __slots__ = ("_out", "_state", "taken")
+
+    def __init__(self) -> None:
+        self.taken = 0  # of the coded bytes
+        self._state = 0
+        self._out = bytearray()
+
+    def take(self, data: bytes) -> None:
+        """Raises HuffmanError."""
+        state, out, steps = self._state, [], _STEPS
+        for byte in data:
+            decoded, state = steps[state | byte]
+            out.append(decoded)
+        self._out += b"".join(out)
+        self._state = state
+        self.taken += len(data)
+
+    def whole(self) -> bytes:
+        """Raises HuffmanError."""
+        if self._state not in _ENDS:
+            raise HuffmanError("the string ends inside a symbol")
+        return bytes(self._out)
 
 
 def _tree() -> _Tree:
@@ -89,12 +116,10 @@ _ENDS: Final = frozenset(node << 8 for node in _padding(_TREE))
 _STEPS: Final = _Steps()
 
 
+# Header values repeat.
+@bounded_cache(entries=4096, key_bytes=256)
 def decode(data: bytes) -> bytes:
-    """The string that `data` codes. Short strings are remembered: header values repeat."""
-    return _decode_short(data) if len(data) <= _CACHED_LENGTH else _decode(data)
-
-
-def _decode(data: bytes) -> bytes:
+    """The string that `data` codes. Raises HuffmanError."""
     state, out, steps = 0, [], _STEPS
     for byte in data:
         decoded, state = steps[state | byte]
@@ -102,6 +127,3 @@ def _decode(data: bytes) -> bytes:
     if state not in _ENDS:
         raise HuffmanError("the string ends inside a symbol")
     return b"".join(out)
-
-
-_decode_short = lru_cache(maxsize=4096)(_decode)

@@ -45,6 +45,13 @@ class Http2Stream(Exchange):
         self._connection = connection
         self._credit: asyncio.Future[None] | None = None
 
+    @property
+    def is_unread(self) -> bool:
+        return self._connection.write_paused
+
+    async def readable(self) -> None:
+        await self._connection.drained()
+
     def send_whole(self, response: Response, body: bytes) -> memoryview | None:
         if self.gone:
             return None
@@ -56,7 +63,7 @@ class Http2Stream(Exchange):
         headers.append((b"content-length", b"%d" % size))
         if not size:
             self._send_head(response.status, headers, end=True)
-        elif size <= self.send_window and size <= connection.send_window and size <= connection.frame_size:
+        elif size <= min(self.send_window, connection.send_window, connection.frame_size, CHUNK):
             self._send_at_once(response.status, headers, body)
         else:
             self._send_head(response.status, headers)
@@ -66,10 +73,10 @@ class Http2Stream(Exchange):
     def _send_at_once(self, status: int, headers: Headers, body: bytes) -> None:
         """The common case: head and body in one write."""
         connection, size = self._connection, len(body)
+        block = encode_response(status, headers)
         self.started = self.closed = True
         self.send_window -= size
-        connection.send_window -= size
-        block = encode_response(status, headers)
+        connection.sent(size)
         head = frames.header_frames(self.id, block, end_stream=False, frame_size=connection.frame_size)
         connection.write(head + frames.frame_header(frames.DATA, frames.END_STREAM, self.id, size) + body)
 
@@ -93,6 +100,8 @@ class Http2Stream(Exchange):
         """Sends as the windows of stream and connection allow, a piece at a time."""
         connection = self._connection
         while data:
+            if connection.write_paused:
+                await connection.drained()
             if self.gone or connection.lost:
                 raise ClientGone("the client went away")
             size = min(len(data), self.send_window, connection.send_window, CHUNK)
@@ -100,14 +109,12 @@ class Http2Stream(Exchange):
                 await self._await_credit()
                 continue
             self.send_window -= size
-            connection.send_window -= size
+            connection.sent(size)
             piece, data = data[:size], data[size:]
             self.closed = end and not data
             connection.write(
                 frames.data_frames(self.id, piece, end_stream=self.closed, frame_size=connection.frame_size)
             )
-            if connection.write_paused:
-                await connection.drained()
 
     async def _await_credit(self) -> None:
         connection = self._connection
@@ -156,9 +163,9 @@ class Http2Stream(Exchange):
         self._connection.answered(self)
 
     def _send_head(self, status: int, headers: Headers, *, end: bool = False) -> None:
+        block = encode_response(status, headers)
         self.started = True
         self.closed = end
-        block = encode_response(status, headers)
         self._connection.write(
             frames.header_frames(self.id, block, end_stream=end, frame_size=self._connection.frame_size)
         )

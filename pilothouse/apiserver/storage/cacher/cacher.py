@@ -59,7 +59,7 @@ class Cacher:
         self._metrics = CacheMetrics(resource)
         self._direct = DirectReader(store, codec)
         self._state = State(codec)
-        self._metrics.count_objects(lambda: len(self._state))
+        self._metrics.count_objects(self._state)
         self._window = Window(window or WindowLimits(), self._metrics)
         self._watchers = Watchers(prefix, trigger=trigger, metrics=self._metrics)
         self._readiness = Readiness(clock)

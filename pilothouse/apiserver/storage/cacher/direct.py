@@ -30,7 +30,7 @@ class DirectReader:
         after, limit = selection.after, selection.limit
         while True:
             page = await self._page(selection, after=after, at=at)
-            found = await self._select(page, selection, limit=limit - len(chosen) if limit else 0)
+            found = await self._select(page, selection, limit=limit - len(chosen) if limit > 0 else 0)
             chosen += found.objects
             full = limit > 0 and len(chosen) == limit
             if full or not page.remaining:
@@ -39,7 +39,8 @@ class DirectReader:
 
     async def _page(self, selection: Selection, *, after: str, at: Revision | None) -> Page:
         single = not selection.prefix.endswith("/")
-        size = 1 if single else _PAGE if selection.matches else selection.limit or _PAGE
+        everything = selection.matches is not None or selection.limit <= 0
+        size = 1 if single else _PAGE if everything else selection.limit
         try:
             page = await self._store.list(selection.prefix, at=at, after=after, limit=size)
         except FutureRevision as error:

@@ -44,6 +44,13 @@ class WatchEvent:
         self.revision = revision
         self._encoded: dict[Hashable, bytes] | None = None
 
+    @property
+    def size(self) -> int:
+        return self.object.size
+
+    def has_encoded(self, form: Hashable) -> bool:
+        return self._encoded is not None and form in self._encoded
+
     def encoded(self, form: Hashable, make: Callable[[WatchEvent], bytes]) -> bytes:
         """This event on the wire in one form, made by the first watcher that sends it and kept for the others."""
         if self._encoded is None:

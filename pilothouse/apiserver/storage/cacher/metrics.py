@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sized
 from functools import cached_property
+from weakref import ref
 
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -108,9 +109,10 @@ class CacheMetrics:
     def _revision(self) -> Gauge:
         return RESOURCE_VERSION.labels(*self._labels)
 
-    def count_objects(self, count: Callable[[], float]) -> None:
-        """Shows how many there are from now on, counted anew at each scrape."""
-        OBJECTS.labels(*self._labels).set_function(count)
+    def count_objects(self, objects: Sized) -> None:
+        """Shows how many there are from now on, counted anew at each scrape. Does not keep them alive."""
+        known = ref(objects)
+        OBJECTS.labels(*self._labels).set_function(lambda: len(known() or ()))
 
     def listed(self, *, fetched: int, returned: int) -> None:
         self._lists.inc()

@@ -37,7 +37,8 @@ class KeyRange:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a listing asks for: keys greater than `after`, at most `limit` objects (0: all) that match."""
+    """What a listing asks for: keys greater than `after`, and of those that match the first `limit`, or all where that
+    is not greater than 0."""
 
     prefix: str
     after: str = ""

@@ -44,18 +44,18 @@ class State:
         return Change(event.revision, event.key, current, previous, now)
 
     def objects(self, keys: KeyRange, *, limit: int = 0) -> list[StoredObject]:
-        first, end = self._positions(keys)
-        if limit:
-            end = min(end, first + limit)
+        positions = self._positions(keys)
+        if limit > 0:
+            positions = positions[:limit]
         objects = self._objects
-        return [objects[key] for key in self._sorted.islice(first, end)]
+        return [objects[key] for key in self._sorted.islice(positions.start, positions.stop)]
 
     async def page(self, selection: Selection, revision: Revision) -> CachedPage:
         keys, limit = selection.keys, selection.limit
         if selection.matches is not None:
             return await select(self.objects(keys), matches=selection.matches, limit=limit, revision=revision)
         objects = self.objects(keys, limit=limit)
-        return CachedPage(objects, revision, self.count(keys) - len(objects) if limit else 0)
+        return CachedPage(objects, revision, self.count(keys) - len(objects) if limit > 0 else 0)
 
     async def page_before(self, changes: Sequence[Change], selection: Selection, revision: Revision) -> CachedPage:
         """The page as it was before `changes`, which lead from `revision` to the present, were made."""
@@ -70,8 +70,9 @@ class State:
         return await select(objects, matches=matches, limit=selection.limit, revision=revision)
 
     def count(self, keys: KeyRange) -> int:
-        first, end = self._positions(keys)
-        return max(0, end - first)
+        return len(self._positions(keys))
 
-    def _positions(self, keys: KeyRange) -> tuple[int, int]:
-        return self._sorted.bisect_left(keys.first), self._sorted.bisect_left(keys.end)
+    def _positions(self, keys: KeyRange) -> range:
+        """Where the keys are. Whatever a slice of it is made with, it never reaches beyond."""
+        first: int = self._sorted.bisect_left(keys.first)
+        return range(first, max(first, self._sorted.bisect_left(keys.end)))

@@ -2,7 +2,8 @@
 
 Events come out in revision order, each once, without a gap: first the backlog (the state or the changes that the
 watch starts with), then the live ones. The backlog is a sequence of references which is turned into events only as
-fast as it is read. Live events are queued up to a limit; a watcher that is full ends after what it holds.
+fast as it is read. Live events are queued up to a number and up to a size; a watcher that is full ends after what it
+holds.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from typing import NoReturn
 
 from pilothouse.apiserver.storage.cacher.events import Change, EventType, Predicate, Views, WatchEvent
 from pilothouse.apiserver.storage.cacher.pages import KeyRange
@@ -18,6 +20,7 @@ from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
 
+LIVE_BYTES = 16 * 1024 * 1024  # of objects that wait for a reader; one alone may have more
 _CHUNK = 250  # of the backlog at a time: what a client is sent in one go, and how long it keeps others waiting
 
 
@@ -58,6 +61,7 @@ class Watcher:
     _backlog: Iterator[WatchEvent | None] | None  # not yet turned into events; comes before everything live
     _early: deque[WatchEvent]  # taken from the backlog, not yet read
     _live: deque[WatchEvent]  # dispatched, not yet read
+    _live_bytes: int  # of their objects
 
     def __init__(self, options: WatchOptions, start: Start, *, limit: int, forget: Callable[[Watcher], None]) -> None:
         self.options = options
@@ -69,6 +73,7 @@ class Watcher:
         self._backlog = start.events(KeyRange.of(options.prefix), options.predicate)
         self._early = deque()
         self._live = deque()
+        self._live_bytes = 0
         self._reader: asyncio.Future[None] | None = None
         self._error: Exception | None = None
 
@@ -84,9 +89,11 @@ class Watcher:
     def put(self, event: WatchEvent) -> bool:
         if event.revision <= self._start:
             return True
-        if len(self._live) >= self._limit:
+        size = self._live_bytes + event.size
+        if len(self._live) >= self._limit or (size > LIVE_BYTES and self._live):
             self.close()
             return False
+        self._live_bytes = size
         self._live.append(event)
         if self._reader is not None:
             self._wake(self._reader)
@@ -94,7 +101,7 @@ class Watcher:
 
     def put_bookmark(self, event: WatchEvent) -> None:
         """A bookmark is only a favour: it is left out when there is no room for it."""
-        if len(self._live) < self._limit:
+        if len(self._live) < self._limit and self._live_bytes + event.size <= LIVE_BYTES:
             self.put(event)
 
     def drain(self) -> list[WatchEvent]:
@@ -104,7 +111,7 @@ class Watcher:
         self._early.clear()
         if self._backlog is None:
             events.extend(self._live)
-            self._live.clear()
+            self._forget_live()
         return events
 
     def close(self, error: Exception | None = None) -> None:
@@ -120,8 +127,12 @@ class Watcher:
         """Its reader is gone: frees what is still queued."""
         self._backlog = None
         self._early.clear()
-        self._live.clear()
+        self._forget_live()
         self.close()
+
+    def _forget_live(self) -> None:
+        self._live.clear()
+        self._live_bytes = 0
 
     def __aiter__(self) -> Watcher:
         return self
@@ -133,9 +144,11 @@ class Watcher:
             if self._backlog is not None:
                 await self._next_piece()
             elif self._live:
-                return self._live.popleft()
+                event = self._live.popleft()
+                self._live_bytes -= event.size
+                return event
             elif self.closed:
-                raise self._error or StopAsyncIteration
+                self._end()
             else:
                 assert self._reader is None, "a watcher has one reader"
                 self._reader = asyncio.get_running_loop().create_future()
@@ -143,6 +156,14 @@ class Watcher:
                     await self._reader
                 finally:
                     self._reader = None
+
+    def _end(self) -> NoReturn:
+        """Keeps nothing of the error, whose traceback will hold all that waited for it."""
+        error, self._error = self._error, None
+        try:
+            raise error or StopAsyncIteration
+        finally:
+            del error
 
     def _advance(self) -> None:
         """Turns the next piece of the backlog into events."""

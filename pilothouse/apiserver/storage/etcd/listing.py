@@ -11,11 +11,11 @@ _PART = 1000
 
 
 async def read_page(client: Client, keys: KeyRange, *, at: Revision, limit: int) -> Page:
-    """The first `limit` entries of the range, all if it is 0; at the current revision if `at` is 0.
+    """The first `limit` entries of the range, all unless it is greater than 0; at the current revision if `at` is 0.
     Raises CompactedRevision, RevisionToCome, Unavailable."""
     entries: list[Entry] = []
     while True:
-        part = min(limit - len(entries), _PART) if limit else _PART
+        part = min(limit - len(entries), _PART) if limit > 0 else _PART
         response: Message = await client.range(messages.page(keys, at=at, limit=part))
         at = at or response.header.revision
         entries += map(messages.entry_of, response.kvs)

@@ -39,9 +39,9 @@ class State:
         return len(positions)
 
     def page(self, keys: KeyRange, limit: int) -> Page:
-        """The first `limit` entries of the range; all of them if it is 0."""
+        """The first `limit` entries of the range; all of them unless it is greater than 0."""
         positions = self._positions(keys)
-        taken = positions[:limit] if limit else positions
+        taken = positions[:limit] if limit > 0 else positions
         return Page(self._slice(taken), self.revision, len(positions) - len(taken))
 
     def page_before(self, undo: Undo, *, keys: KeyRange, limit: int, revision: Revision) -> Page:
@@ -50,13 +50,14 @@ class State:
         restored = [entry for entry in undo.values() if entry is not None]
         total = len(positions) - sum(key in self._entries for key in undo) + len(restored)
         # Undoing hides at most len(undo) of the entries, so this many are always enough to fill the page.
-        candidates = self._slice(positions[: limit + len(undo)] if limit else positions)
+        candidates = self._slice(positions[: limit + len(undo)] if limit > 0 else positions)
         unchanged = (entry for entry in candidates if entry.key not in undo)
         entries = sorted([*unchanged, *restored], key=lambda entry: entry.key)
-        entries = entries[:limit] if limit else entries
+        entries = entries[:limit] if limit > 0 else entries
         return Page(entries, revision, total - len(entries))
 
     def _positions(self, keys: KeyRange) -> range:
+        """Where the keys are. Whatever a slice of it is made with, it never reaches beyond."""
         first: int = self._entries.bisect_left(keys.start)
         last: int = len(self._entries) if keys.end is None else self._entries.bisect_left(keys.end)
         return range(first, max(first, last))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pilothouse.apiserver.registry.long_checks import TakesLong, may_take_long
+from pilothouse.apiserver.beside_the_loop import TakesLong, may_take_long
 from pilothouse.machinery.cel.interpreter.errors import CostLimitExceeded
 from pilothouse.machinery.cel.program import PER_CALL_LIMIT, Outcome, Program
 

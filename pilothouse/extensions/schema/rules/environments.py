@@ -5,9 +5,9 @@ Only the first can refuse a rule. The second sees anything as anything, because 
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.cel.declared import Declared
 from pilothouse.machinery.cel.environment import (
     BINDINGS,
@@ -57,7 +57,7 @@ class RuleExpression:
     uses_old: bool
 
 
-@lru_cache(maxsize=4096)
+@bounded_cache(entries=512, key_bytes=256)
 def compiled_rule(expression: str) -> RuleExpression:
     """To be run on plain values, whatever their types. Raises CompilationFailed."""
     compiled = _UNTYPED.compile(expression)

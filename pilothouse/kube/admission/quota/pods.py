@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.kube.admission.quota.effective_resources import effective_spec
@@ -18,6 +17,7 @@ from pilothouse.kube.core.pods.resource_totals import (
 from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation import quota_scopes as scopes
 from pilothouse.kube.validation.resource_names import is_extended, is_huge_page, is_native, is_quota_huge_page
+from pilothouse.machinery.durations import seconds
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.resource_list import ResourceList, added
@@ -82,7 +82,7 @@ class PodEvaluator:
         if not deleted or grace is None:
             return False
         moment = parse_time(deleted)
-        return moment is not None and self._clock() > moment + timedelta(seconds=grace)
+        return moment is not None and self._clock() > moment + seconds(grace)
 
 
 def _is_vendors(name: str) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from pilothouse.kube.admission.quota.claims import ClaimEvaluator
 from pilothouse.kube.admission.quota.evaluators import CountEvaluator, Evaluator, ServiceEvaluator
 from pilothouse.kube.admission.quota.pods import PodEvaluator
+from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.names import GroupResource
 
 _IGNORED = frozenset(
@@ -36,9 +35,9 @@ def evaluator_of(resource: GroupResource) -> Evaluator | None:
     """None for resources that quotas do not count."""
     if resource in _IGNORED:
         return None
-    return _OWN.get(resource) or _counting(resource)
+    return _OWN.get(resource) or _counting(resource.group, resource.resource)
 
 
-@cache
-def _counting(resource: GroupResource) -> Evaluator:
-    return CountEvaluator(resource)
+@bounded_cache(entries=1024, key_bytes=512)
+def _counting(group: str, resource: str) -> Evaluator:
+    return CountEvaluator(GroupResource(group, resource))

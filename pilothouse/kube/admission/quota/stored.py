@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pilothouse.apiserver.registry.compiled import CompiledObjects
 from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.parsing import parse_all
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict
 from pilothouse.kube.admission.quota.check import Charge
@@ -30,7 +31,7 @@ class StoredQuotas:
     async def newest(self, namespace: str) -> list[Json]:
         with translated(self._registry.resource.group_resource):
             page = await self._registry.cacher.list(self._registry.keys.collection(namespace))
-        return [stored.parse() for stored in page.objects]
+        return await parse_all(page.objects)
 
     async def charge(self, charge: Charge) -> bool:
         name = name_of(charge.quota)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
@@ -18,6 +17,7 @@ from pilothouse.apiserver.webhook.service_resolver import ServiceUnresolved
 from pilothouse.kube.core.services.resource import SERVICES
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES, SERVICE_NAME_LABEL
 from pilothouse.kube.served import Registries
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json
@@ -25,7 +25,9 @@ from pilothouse.machinery.objects import Json
 _log = logging.getLogger(__name__)
 
 _RETRY = 0.5
-_KEPT = 1000
+_KEPT, _KEPT_BYTES = 1000, 8 << 20
+_TIMES_ITS_JSON = 6
+"""How much larger a parsed object is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +45,14 @@ class _FoundSlices:
 class ServiceLister:
     """Raises ServiceUnresolved where the caches can not answer. Nobody may change what it gives."""
 
-    _found: dict[tuple[str, str], _Found]  # by namespace and name
-    _found_slices: dict[tuple[str, str], _FoundSlices]
+    _found: BoundedCache[tuple[str, str], _Found]  # by namespace and name
+    _found_slices: BoundedCache[tuple[str, str], _FoundSlices]
 
     def __init__(self, registries: Registries) -> None:
         self._services = registries.open(SERVICES)
         self._slices = registries.open(ENDPOINT_SLICES)
-        self._found, self._found_slices = {}, {}
+        self._found = BoundedCache(entries=_KEPT, total_bytes=_KEPT_BYTES)
+        self._found_slices = BoundedCache(entries=_KEPT, total_bytes=_KEPT_BYTES)
 
     async def find(self, namespace: str, name: str) -> Json | None:
         try:
@@ -63,20 +66,21 @@ class ServiceLister:
     def _parsed(self, namespace: str, name: str, stored: StoredObject) -> Json:
         known = self._found.get((namespace, name))
         if known is None or known.stored is not stored:
-            _make_room(self._found)
-            known = self._found[namespace, name] = _Found(stored, stored.parse())
+            known = _Found(stored, stored.parse())
+            self._found.put((namespace, name), known, size=512 + _TIMES_ITS_JSON * len(stored.body))
         return known.service
 
     async def slices(self, namespace: str, service: str) -> Sequence[Json]:
         revision, known = self._slices.cacher.revision, self._found_slices.get((namespace, service))
         if known is not None and known.revision == revision and self._slices.cacher.ready:
             return known.slices
-        found = await self._list_slices(namespace, service)
-        _make_room(self._found_slices)
-        self._found_slices[namespace, service] = _FoundSlices(revision, found)
+        stored = await self._list_slices(namespace, service)
+        found = [each.parse() for each in stored]
+        size = 512 + _TIMES_ITS_JSON * sum(len(each.body) for each in stored)
+        self._found_slices.put((namespace, service), _FoundSlices(revision, found), size=size)
         return found
 
-    async def _list_slices(self, namespace: str, service: str) -> Sequence[Json]:
+    async def _list_slices(self, namespace: str, service: str) -> Sequence[StoredObject]:
         try:
             page = await self._slices.cacher.list(
                 self._slices.keys.collection(namespace),
@@ -85,7 +89,7 @@ class ServiceLister:
             )
         except StorageError as error:
             raise ServiceUnresolved(str(error)) from error
-        return [stored.parse() for stored in page.objects]
+        return page.objects
 
     async def follow(self, changed: Callable[[str, str], None], anything: Callable[[], None]) -> None:
         """For ever: tells of each Service (namespace, name) that has changed, or whose EndpointSlices have.
@@ -133,11 +137,6 @@ async def _follow(
         except StorageError as error:
             _log.warning("cannot watch %s: %s", registry.resource.names.plural, error)
         await asyncio.sleep(_RETRY)
-
-
-def _make_room(kept: dict[tuple[str, str], Any]) -> None:
-    if len(kept) >= _KEPT:
-        kept.clear()
 
 
 def _service_of(event: WatchEvent) -> tuple[str, str]:

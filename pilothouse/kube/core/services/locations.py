@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.kube.core.pods.connect.addresses import as_read
 from pilothouse.kube.core.services.traits import ports_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, NotFound, ServiceUnavailable
@@ -44,7 +45,7 @@ class ServiceLocations:
             raise ServiceUnavailable(f"no endpoints available for service {quote(asked.name)}")
         for candidate in _candidates(subsets, port_name):
             if await self._is_pod(ctx, candidate.address):
-                return Location(asked.scheme or "http", candidate.address.get("ip") or "", candidate.port)
+                return Location(asked.scheme or "http", as_read(candidate.address.get("ip") or ""), candidate.port)
         raise ServiceUnavailable(f"no endpoints available for service {quote(identity)}")
 
     async def _port_name(self, ctx: RequestContext, asked: SchemeNamePort) -> str:

@@ -1,5 +1,4 @@
-"""What one user may do in one namespace. It remembers what was asked for, so that asking again costs the same however
-many roles the user has."""
+"""What one user may do in one namespace."""
 
 from __future__ import annotations
 
@@ -12,16 +11,19 @@ from pilothouse.kube.rbac.rules import Role, Rule
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import aggregate
 
-_MOST_REMEMBERED = 1024
-"""Anybody can ask for any number of resources and paths that do not exist."""
-
 
 @dataclass(slots=True)
-class _Permits:
-    """On all objects of a resource, and on those with certain names."""
+class Permits:
+    """What is answered for one verb: for all objects of a resource or for a path, for certain names, and else."""
 
+    refusal: Answer
     all: Answer | None = None
     named: dict[str, Answer] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return 256 + 320 * len(self.named)
 
 
 class Access:
@@ -30,8 +32,6 @@ class Access:
         self.missing = missing
         self._granted = granted
         self._refusal = Answer(Decision.NO_OPINION, f"RBAC: {self.problem}" if missing else "")
-        self._resources: dict[tuple[str, str, str, str], _Permits] = {}
-        self._paths: dict[tuple[str, str], Answer] = {}
 
     @property
     def problem(self) -> str:
@@ -39,36 +39,29 @@ class Access:
         return aggregate(reference.missing for reference in self.missing) if self.missing else ""
 
     @property
+    def size(self) -> int:
+        """About how many bytes it takes, without the roles and grants, which others have too."""
+        return 256 + 128 * (len(self._granted) + len(self.missing)) + len(self._refusal.reason)
+
+    @property
     def rules(self) -> list[Rule]:
         return [rule for _, role in self._granted for rule in role.rules]
 
-    def decide(self, asked: Attributes) -> Answer:
+    def permits(self, asked: Attributes) -> Permits:
+        """For whatever object `asked` is about."""
+        found = Permits(self._refusal)
         if not asked.is_resource:
-            return self._paths.get((asked.verb, asked.path)) or self._decide_path(asked.verb, asked.path)
-        shape = (asked.verb, asked.group, asked.resource, asked.subresource)
-        permits = self._resources.get(shape) or self._permits(shape)
-        return permits.all or permits.named.get(asked.name) or self._refusal
-
-    def _permits(self, shape: tuple[str, str, str, str]) -> _Permits:
-        permits = _Permits()
+            matching = (grant for grant, role in self._granted if role.allows_path(asked.verb, asked.path))
+            grant = next(matching, None)
+            found.all = None if grant is None else _allowed_by(grant)
+            return found
         for grant, role in self._granted:
-            for rule in role.matching(*shape):
+            for rule in role.matching(asked.verb, asked.group, asked.resource, asked.subresource):
                 if not rule.names:
-                    permits.all = permits.all or _allowed_by(grant)
+                    found.all = found.all or _allowed_by(grant)
                 for name in rule.names:
-                    permits.named.setdefault(name, _allowed_by(grant))
-        if len(self._resources) >= _MOST_REMEMBERED:
-            self._resources.clear()
-        self._resources[shape] = permits
-        return permits
-
-    def _decide_path(self, verb: str, path: str) -> Answer:
-        found = next((grant for grant, role in self._granted if role.allows_path(verb, path)), None)
-        answer = _allowed_by(found) if found else self._refusal
-        if len(self._paths) >= _MOST_REMEMBERED:
-            self._paths.clear()
-        self._paths[(verb, path)] = answer
-        return answer
+                    found.named.setdefault(name, _allowed_by(grant))
+        return found
 
 
 def _allowed_by(grant: Grant) -> Answer:

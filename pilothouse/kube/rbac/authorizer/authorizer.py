@@ -17,7 +17,7 @@ class RBACAuthorizer:
     async def authorize(self, attributes: Attributes) -> Answer:
         if not self._policy.ready:
             return _NO_OPINION
-        return self._policy.access(attributes.user, attributes.namespace).decide(attributes)
+        return self._policy.decide(attributes)
 
     async def rules_for(self, user: User, namespace: str) -> Rules:
         access = self._policy.access(user, namespace)

@@ -44,9 +44,8 @@ async def serve(cluster: Cluster, *, ip: str = "10.1.1.1", port: int = 8080, tar
     address = {"ip": ip} | ({"targetRef": target} if target else {})
     ports = [{"name": "http", "port": port}]
     await store(cluster.storage.endpoints, "web", subsets=[{"addresses": [address], "ports": ports}])
-    await store(
-        cluster.storage.proxy.locations.pods, "pod", status={"podIPs": [{"ip": "10.1.1.1"}, {"ip": "127.0.0.1"}]}
-    )
+    addresses = [{"ip": ip} for ip in ("10.1.1.1", "127.0.0.1", "0177.0.0.1")]
+    await store(cluster.storage.proxy.locations.pods, "pod", status={"podIPs": addresses})
 
 
 async def locate(cluster: Cluster, identity: str) -> Location:
@@ -110,6 +109,11 @@ async def test_an_address_that_the_pod_does_not_have_is_never_used(cluster: Clus
     await serve(cluster, ip="10.1.1.2")
     with pytest.raises(ServiceUnavailable):
         await locate(cluster, "web:http")
+
+
+async def test_an_address_is_written_as_it_was_read_not_as_the_resolver_would_read_it(cluster: Cluster) -> None:
+    await serve(cluster, ip="0177.0.0.1")
+    assert (await locate(cluster, "web:http")).host == "177.0.0.1"
 
 
 async def test_a_request_reaches_the_pod_with_its_path_and_query(cluster: Cluster) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator
 
 import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.proxy.headers import CORS, HOP_BY_HOP, forwarded_for
 from pilothouse.apiserver.proxy.targets import Target, dial_problem, get_problem
+from pilothouse.apiserver.streams import whole_or_stream
 from pilothouse.kube.core.pods.connect.links import Links
+from pilothouse.kube.core.pods.connect.pages import rewritten_page
 from pilothouse.kube.core.pods.connect.refusals import MAX_MESSAGE, refusal
 from pilothouse.machinery.errors import ServiceUnavailable, StatusError
 from pilothouse.machinery.names import GroupResource
 
 MAX_BODY = 64 * 1024 * 1024
+_SMALL_PAGE = 256 * 1024  # whose length the client is told
 _NOT_ANSWERED = HOP_BY_HOP | CORS | {b"content-length"}
 _NOT_FORWARDED = HOP_BY_HOP | {b"content-length", b"authorization", b"x-forwarded-for"}
 """The client's credentials are for this server."""
@@ -43,10 +48,31 @@ async def forward(request: Request, target: Target, *, prefix: str) -> Response:
 
 def _new_session(target: Target) -> aiohttp.ClientSession:
     """One connection for one request, whose body is passed on just as it is."""
-    connector = aiohttp.TCPConnector(ssl=target.tls or False, force_close=True)
+    resolver = _Found(target.address) if target.address else None
+    connector = aiohttp.TCPConnector(ssl=target.tls or False, force_close=True, resolver=resolver)
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=target.timeout)
     skipped = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
     return aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False, skip_auto_headers=skipped)
+
+
+class _Found(AbstractResolver):
+    """Finds everything at one address."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        kind = socket.AF_INET6 if ":" in self._address else socket.AF_INET
+        return [
+            ResolveResult(
+                hostname=host, host=self._address, port=port, family=kind, proto=0, flags=socket.AI_NUMERICHOST
+            )
+        ]
+
+    async def close(self) -> None:
+        """There is nothing to close."""
 
 
 async def download(target: Target, resource: GroupResource, name: str) -> AsyncIterator[bytes]:
@@ -96,7 +122,6 @@ async def _answered(session: aiohttp.ClientSession, answer: aiohttp.ClientRespon
         place = links.rewritten(answer.headers["location"]).encode("latin-1")
         headers = [(name, place if name == b"location" else value) for name, value in headers]
     elif answer.content_type == "text/html":
-        async with session:
-            page = await answer.read()
-        return Response(answer.status, links.in_page(page, answer.headers.get("content-encoding", "")), headers)
+        page = rewritten_page(_stream(session, answer), answer.headers.get("content-encoding", ""), links)
+        return Response(answer.status, await whole_or_stream(page, _SMALL_PAGE), headers)
     return Response(answer.status, _stream(session, answer), headers)

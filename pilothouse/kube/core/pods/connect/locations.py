@@ -9,7 +9,7 @@ from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.kube.core.pods.connect.addresses import is_global_unicast, port_number
+from pilothouse.kube.core.pods.connect.addresses import port_number, proxyable_address
 from pilothouse.kube.core.pods.connect.kubelet import KubeletAddress, Kubelets
 from pilothouse.kube.core.pods.containers import all_containers
 from pilothouse.machinery.errors import BadRequest
@@ -57,9 +57,7 @@ class PodLocations:
         if asked is None:
             raise BadRequest(f"invalid pod request {quote(identity)}")
         pod = await self.pod(ctx, asked.name)
-        address = first_address(pod)
-        if not is_global_unicast(address):
-            raise BadRequest("address not allowed")
+        address = proxyable_address(first_address(pod))
         number = port_number(asked.port) if asked.port else _first_port(pod)
         tls = self._kubelets.config.unverified_tls if asked.scheme == "https" else None
         return Target(address, number, "", tls=tls)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.proxy.targets import Target
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.kube.core.pods.connect.addresses import check_host, port_number
+from pilothouse.kube.core.pods.connect.addresses import port_number, proxyable_address_of
 from pilothouse.kube.core.pods.connect.kubelet import Kubelets
 from pilothouse.kube.core.pods.connect.storages import PROXIED_METHODS, proxied
 from pilothouse.machinery.dataclass import dataclass
@@ -27,10 +27,11 @@ class NodeProxy:
         if asked is None:
             raise BadRequest(f"invalid node request {quote(name)}")
         kubelet = await self.kubelets.locate(asked.name)
-        await check_host(kubelet.host)
+        address = await proxyable_address_of(kubelet.host)
         port = port_number(asked.port) if asked.port else kubelet.port
         config = self.kubelets.config
         if port == kubelet.port:
-            return await proxied(request, Target(kubelet.host, port, "", tls=config.tls, timeout=config.timeout))
+            target = Target(kubelet.host, port, "", tls=config.tls, timeout=config.timeout, address=address)
+            return await proxied(request, target)
         tls = config.unverified_tls if asked.scheme == "https" else None
-        return await proxied(request, Target(kubelet.host, port, "", tls=tls))
+        return await proxied(request, Target(kubelet.host, port, "", tls=tls, address=address))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pilothouse.apiserver.authz.interface import Authorizer, Decision, attributes_of
 from pilothouse.apiserver.endpoints.query import boolean
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.proxy.targets import Target
+from pilothouse.apiserver.proxy.targets import Target, escaped_path
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade, is_upgrade
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.core.pods.connect.locations import PodLocations
@@ -75,14 +75,18 @@ async def proxied(request: Request, target: Target) -> Response:
     """Passes the request on to `target`, with what follows the subresource in its path."""
     prefix, path = split_path(request)
     if is_upgrade(request):
-        return await forward_upgrade(request, replace(target, path=path or "/", query=request.query_string))
+        return await forward_upgrade(request, _at(target, path, request))
     if not path and request.method in ("GET", "HEAD"):
         query = f"?{request.query_string}" if request.query_string else ""
         return Response(301, headers=[(b"location", f"{request.path}/{query}".encode())])
     # The HTTP client costs too much to be there before somebody needs it.
     from pilothouse.kube.core.pods.connect.forwarding import forward
 
-    return await forward(request, replace(target, path=path or "/", query=request.query_string), prefix=prefix)
+    return await forward(request, _at(target, path, request), prefix=prefix)
+
+
+def _at(target: Target, path: str, request: Request) -> Target:
+    return replace(target, path=escaped_path(path) or "/", query=request.query_string)
 
 
 def split_path(request: Request) -> tuple[str, str]:

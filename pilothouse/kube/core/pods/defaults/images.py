@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
-CACHED_IMAGES = 4096
+from pilothouse.machinery.bounded_cache import bounded_cache
 
 _DIGEST_LENGTHS = {"sha256": 64, "sha384": 96, "sha512": 128}
 _MAX_NAME_LENGTH = 255
@@ -23,7 +22,7 @@ _IDENTIFIER = re.compile("[a-f0-9]{64}")
 _LOWER_HEX = re.compile("[a-f0-9]+")
 
 
-@lru_cache(maxsize=CACHED_IMAGES)
+@bounded_cache(entries=4096, key_bytes=256)
 def image_tag(image: str) -> str:
     """Empty for a reference by digest alone, and for what is no reference at all."""
     if _IDENTIFIER.fullmatch(image):

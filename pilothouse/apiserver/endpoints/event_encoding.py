@@ -1,0 +1,114 @@
+"""Watch events on the wire: with whole objects, as tables, or with metadata only.
+
+The bytes of an event are made once and shared by every watcher that wants the same form of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Protocol
+
+from pilothouse.apiserver.endpoints import transform
+from pilothouse.apiserver.endpoints.negotiation import Output
+from pilothouse.apiserver.endpoints.scope import RequestScope
+from pilothouse.apiserver.endpoints.serializers.interface import Serializer, View
+from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import NotAcceptable
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import metadata
+
+
+class EventEncoder(Protocol):
+    def __call__(self, event: WatchEvent) -> bytes:
+        """The event on the wire."""
+
+    def work(self, event: WatchEvent) -> int:
+        """How many stored bytes have to be encoded before the event is."""
+
+
+def event_encoder(request: Request, scope: RequestScope, output: Output) -> EventEncoder:
+    if output.convert is None:
+        return _Whole(scope.view, output.serializer)
+    if output.convert.kind == "Table":
+        return _Tables(request, scope, output.convert, output.serializer)
+    return _Metadata(request, scope, output.convert, output.serializer)
+
+
+class _Whole:
+    """Events with their objects as they are."""
+
+    __slots__ = ("_form", "_lists", "_serializer", "_view")
+
+    def __init__(self, view: View, serializer: Serializer) -> None:
+        self._view = view
+        self._serializer = serializer
+        self._form = (serializer.media_type, view.kind)
+        self._lists = serializer.lists()
+
+    def work(self, event: WatchEvent) -> int:
+        return 0 if event.has_encoded(self._form) else self._lists.fresh((event.object,), self._view)
+
+    def __call__(self, event: WatchEvent) -> bytes:
+        return event.encoded(self._form, self._make)
+
+    def _make(self, event: WatchEvent) -> bytes:
+        piece = self._serializer.piece(event.object, self._view)
+        return self._serializer.event(event.type, self._serializer.whole(piece, self._view))
+
+
+@dataclass(slots=True)
+class _Metadata:
+    """Events with the metadata of their objects only.
+
+    Where a list was asked for, which no event is, with whole objects.
+    """
+
+    request: Request
+    scope: RequestScope
+    target: GroupVersionKind
+    serializer: Serializer
+
+    def work(self, event: WatchEvent) -> int:
+        return 0 if event.has_encoded(self._form) else event.size
+
+    def __call__(self, event: WatchEvent) -> bytes:
+        return event.encoded(self._form, self._make)
+
+    @property
+    def _form(self) -> Hashable:
+        return (self.serializer.media_type, self.scope.view.kind, self.target)
+
+    def _make(self, event: WatchEvent) -> bytes:
+        try:
+            obj = transform.single(self.request, self.scope, self.target, event.object)
+        except NotAcceptable:
+            obj = self.scope.view.object(event.object)
+        return self.serializer.event(event.type, self.serializer.encode(obj))
+
+
+@dataclass(slots=True)
+class _Tables:
+    """Events as tables. The first has the column definitions, the others need them not."""
+
+    request: Request
+    scope: RequestScope
+    target: GroupVersionKind
+    serializer: Serializer
+    headers: bool = True
+
+    def __post_init__(self) -> None:
+        transform.include_object(self.request)
+
+    def work(self, event: WatchEvent) -> int:
+        return event.size
+
+    def __call__(self, event: WatchEvent) -> bytes:
+        obj = self.scope.view.object(event.object)
+        revision = {"resourceVersion": metadata(obj)["resourceVersion"]}
+        headers, self.headers = self.headers, False
+        table = transform.table(self.scope, self.target, revision, headers=headers)
+        if event.type is not EventType.BOOKMARK:
+            table["rows"].append(transform.row(self.scope, self.target, obj, transform.include_object(self.request)))
+        return self.serializer.event(event.type, self.serializer.encode(table))

@@ -1,0 +1,111 @@
+"""What a list shows of its objects: the objects themselves, their metadata alone, or a table's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeAlias
+
+from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.apiserver.endpoints import transform
+from pilothouse.apiserver.endpoints.scope import RequestScope
+from pilothouse.apiserver.endpoints.serializers.interface import ListFrame, ListWriter, View
+from pilothouse.apiserver.http import Request
+from pilothouse.apiserver.registry.interface import ListResult
+from pilothouse.apiserver.registry.table import partial_metadata
+from pilothouse.apiserver.storage.object import StoredObject
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import NotAcceptable
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObjects:
+    """The objects themselves, whose pieces are kept with them."""
+
+    frame: ListFrame
+    objects: Sequence[StoredObject]
+    view: View
+
+    def fresh(self, writer: ListWriter, objects: Sequence[StoredObject]) -> int:
+        """As ListWriter.fresh."""
+        return writer.fresh(objects, self.view)
+
+    def pieces(self, writer: ListWriter, objects: Sequence[StoredObject]) -> list[bytes]:
+        view, piece = self.view, writer.piece
+        return [piece(stored, view) for stored in objects]
+
+
+@dataclass(frozen=True, slots=True)
+class MadeItems:
+    """Something that is made from each object, and kept only where it is needed twice: for its size and for itself."""
+
+    frame: ListFrame
+    objects: Sequence[StoredObject]
+    make: Callable[[StoredObject], Json]
+
+    @property
+    def _form(self) -> Hashable:
+        return ("made", self.frame.fields["apiVersion"], self.frame.fields["kind"])
+
+    def fresh(self, writer: ListWriter, objects: Sequence[StoredObject]) -> int:
+        form = self._form
+        return sum(stored.size for stored in objects if not (writer.needs_sizes and stored.has_encoded(form)))
+
+    def pieces(self, writer: ListWriter, objects: Sequence[StoredObject]) -> list[bytes]:
+        def piece(stored: StoredObject) -> bytes:
+            return writer.made_piece(self.make(stored))
+
+        if writer.needs_sizes:
+            form = self._form
+            return [stored.encoded(form, piece) for stored in objects]
+        return [piece(stored) for stored in objects]
+
+
+ListView: TypeAlias = StoredObjects | MadeItems
+
+
+async def list_view(
+    request: Request, scope: RequestScope, target: GroupVersionKind | None, result: ListResult
+) -> ListView:
+    """Raises NotAcceptable when a single object's view is asked of a list, BadRequest for a table nobody can make."""
+    if target is None:
+        view = scope.view
+        fields = _fields(view.list_kind, view.kind.api_version, list_metadata(result, typed_items=view.typed_items))
+        return StoredObjects(ListFrame(fields, view.item_prefix), result.objects, view)
+    if target.kind == "Table":
+        include = transform.include_object(request)
+        frame = ListFrame(transform.table(scope, target, list_metadata(result)))
+        objects = await _in_row_order(scope, result.objects)
+        return MadeItems(
+            frame, objects, lambda stored: transform.row(scope, target, scope.view.object(stored), include)
+        )
+    if target.kind != "PartialObjectMetadataList":
+        what = f"the requested object is a list (*{scope.view.go_type}List)"
+        raise NotAcceptable(f"you requested PartialObjectMetadata, but {what}")
+    frame = ListFrame(_fields(target.kind, target.api_version, list_metadata(result)))
+    return MadeItems(
+        frame, result.objects, lambda stored: partial_metadata(scope.view.object(stored), target.api_version)
+    )
+
+
+def _fields(kind: str, api_version: str, metadata: Json) -> Json:
+    return {"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": []}
+
+
+async def _in_row_order(scope: RequestScope, objects: Sequence[StoredObject]) -> Sequence[StoredObject]:
+    order = scope.row_order
+    if order is None:
+        return objects
+    size = sum(stored.size for stored in objects)
+    return await by_size(size, sorted, objects, key=lambda stored: order(scope.view.object(stored)))
+
+
+def list_metadata(result: ListResult, *, typed_items: bool = False) -> Json:
+    """A list that comes from no store has no revision. One of custom resources always says how to continue."""
+    meta: Json = {"resourceVersion": str(result.revision)} if result.revision else {}
+    if result.continue_token or typed_items:
+        meta["continue"] = result.continue_token
+    if result.remaining:
+        meta["remainingItemCount"] = result.remaining
+    return meta

@@ -1,0 +1,52 @@
+"""Loopback names: a port on which everybody is the superuser answers only to whoever means this machine.
+
+A browser reaches the port for any page that it shows. A page whose own name was made to point here (DNS rebinding)
+gives itself away by the Host, any other by its Origin.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from ipaddress import IPv4Address
+
+from pilothouse.apiserver.filters.cors import origin_matcher
+from pilothouse.apiserver.http import Filter, Handler, Request, Response
+from pilothouse.machinery.errors import Forbidden
+from pilothouse.machinery.gofmt import quote
+
+_AUTHORITY = re.compile(r"(\[::1\]|localhost|127\.[0-9.]+)(?::[0-9]*)?", re.ASCII | re.IGNORECASE)
+
+
+def with_loopback_names(origins: Sequence[str]) -> Filter:
+    """`origins` are those of pages elsewhere that may call: --cors-allowed-origins."""
+    is_allowed_origin = origin_matcher(origins)
+
+    def wrap(handler: Handler) -> Handler:
+        async def insist(request: Request) -> Response:
+            host, origin = request.header(b"host"), request.header(b"origin")
+            if not names_loopback(host):
+                raise _refusal("Host", host)
+            if origin and not (names_loopback(origin.partition("://")[2]) or is_allowed_origin(origin)):
+                raise _refusal("Origin", origin)
+            return await handler(request)
+
+        return insist
+
+    return wrap
+
+
+def names_loopback(authority: str) -> bool:
+    """Whether it is localhost, an address in 127.0.0.0/8 or [::1], with a port or without."""
+    match = _AUTHORITY.fullmatch(authority)
+    if match is None or not match[1].startswith("127."):
+        return match is not None
+    try:
+        return IPv4Address(match[1]).is_loopback
+    except ValueError:
+        return False
+
+
+def _refusal(header: str, found: str) -> Forbidden:
+    why = "the insecure port answers only to localhost, 127.0.0.0/8 and [::1]"
+    return Forbidden(f"forbidden: {why}, not to the {header} {quote(found)}", details={})

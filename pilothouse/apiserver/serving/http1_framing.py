@@ -1,0 +1,87 @@
+"""Where a request ends in what its client sent.
+
+The parser is never given bytes beyond that end: what comes after may be a head that is too long for it, or no HTTP at
+all, and must not be lost. Heads and chunked bodies end with an empty line, other bodies when they are as long as was
+declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import zttp
+
+HEAD_END: Final = b"\r\n\r\n"
+_OVERHEAD: Final = 19
+"""Bytes that a byte of a body may take when it comes in chunks of one byte; net/http allows as many."""
+_SPARE: Final = 16 << 10
+
+
+class BadHead(ValueError):
+    """The head is malformed, and answered with this status."""
+
+    status = 400
+
+
+class UnsupportedTransferEncoding(BadHead):
+    """The body is coded otherwise than in chunks. Who reads on may take its end for another's."""
+
+    status = 501
+
+
+class TooManyFields(BadHead):
+    """The head is not too long, but reading it would take too long."""
+
+    status = 431
+
+
+class Framing:
+    __slots__ = ("_left", "_tail", "_taken")
+
+    def __init__(self, length: int | None = None) -> None:
+        """Of a body of this length; without one, of a head or of a chunked body."""
+        self._left = length
+        self._tail = b""  # the last bytes before what comes next: an end may be cut in two
+        self._taken = 0  # of what ends with an empty line
+
+    def next_end(self, data: bytes, at: int) -> int:
+        """Where the message may end, or where the data does. What stands before is taken."""
+        left = self._left
+        if left is None:
+            end = self._empty_line(data, at)
+            self._taken += end - at
+            return end
+        size = min(left, len(data) - at)
+        self._left = left - size
+        return at + size
+
+    def is_mostly_overhead(self, body_size: int) -> bool:
+        """Whether what was taken is far more than the body that it holds, as with long chunk extensions."""
+        return self._taken - _OVERHEAD * body_size > _SPARE
+
+    def _empty_line(self, data: bytes, at: int) -> int:
+        tail, self._tail = self._tail, b""
+        if tail and (found := (tail + data[at : at + 3]).find(HEAD_END)) >= 0:
+            return at + found + len(HEAD_END) - len(tail)
+        if (found := data.find(HEAD_END, at)) >= 0:
+            return found + len(HEAD_END)
+        self._tail = (tail + data[max(at, len(data) - 3) :])[-3:]
+        return len(data)
+
+
+def body_framing(request: zttp.Request) -> Framing:
+    """The framing of the body that follows the head. Raises BadHead."""
+    headers: zttp.HeaderBlock = request.headers  # type: ignore[assignment]  # it is one in HTTP/1.1
+    if headers.get(b"transfer-encoding") is None:
+        return Framing(int(headers.get(b"content-length", b"0")))
+    check_codings(headers.getall(b"transfer-encoding"), request.http_version)
+    return Framing()
+
+
+def check_codings(values: Sequence[bytes], http_version: bytes) -> None:
+    """As net/http does: there is one Transfer-Encoding, and it is chunked. Raises BadHead."""
+    if http_version == b"1.0":
+        raise BadHead("HTTP/1.0 knows no Transfer-Encoding")
+    if len(values) != 1 or values[0].lower() != b"chunked":
+        raise UnsupportedTransferEncoding("unsupported transfer encoding")

@@ -1,0 +1,156 @@
+"""What of some rules their writer does not hold, without going through every right: a rule of a few hundred words can
+stand for millions of them.
+
+A rule is a box: its verbs × groups × resources × names. Words that the same own rules cover are of one class, and what
+holds for one word of a class holds for all. So boxes are cut along classes, and only what is shown is taken apart:
+
+    held     get pods, get secrets          wanted   {get, list} × {pods, secrets, nodes}
+    classes  {pods} {secrets} {nodes}       missing  {list} × {pods}, {list} × {secrets}, {get, list} × {nodes}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from pilothouse.kube.rbac.covering import compacted
+from pilothouse.kube.rbac.rules import ALL, Rule
+from pilothouse.machinery.dataclass import dataclass
+
+_BLOCK = 2048
+"""Own rules that are looked at together, so that the sets of them, which are the bits of an integer, stay small."""
+_MOST_TEXT = 1 << 18
+"""Characters of the words in the rules that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRights:
+    """Each rule has one group, one resource, at most one name and its missing verbs, or one path and one verb."""
+
+    rules: list[Rule]
+    is_all: bool = True
+    """False if there are more than anybody would read."""
+
+
+def missing_rights(owned: Sequence[Rule], wanted: Iterable[Rule]) -> MissingRights:
+    """What of `wanted` no rule of `owned` allows; at least one rule if there is anything."""
+    boxes: Iterable[Rule] = wanted
+    for start in range(0, len(owned), _BLOCK):
+        boxes = _cut(_Held(owned[start : start + _BLOCK]), boxes)
+    parts = (part for box in boxes for part in _parts(box) if part.verbs)
+    shown = list(_as_many_as_fit(parts))
+    return MissingRights(compacted(shown), is_all=next(parts, None) is None)
+
+
+def _cut(held: _Held, boxes: Iterable[Rule]) -> Iterator[Rule]:
+    for box in boxes:
+        yield from held.missing(box)
+
+
+def _parts(box: Rule) -> Iterator[Rule]:
+    for group in box.groups:
+        for resource in box.resources:
+            if not box.names:
+                yield Rule(box.verbs, (group,), (resource,))
+            for name in box.names:
+                yield Rule(box.verbs, (group,), (resource,), (name,))
+    for path in box.paths:
+        for verb in box.verbs:
+            yield Rule((verb,), paths=(path,))
+
+
+def _as_many_as_fit(rules: Iterable[Rule]) -> Iterator[Rule]:
+    room = _MOST_TEXT
+    for rule in rules:
+        yield rule
+        room -= sum(map(len, (*rule.verbs, *rule.groups, *rule.resources, *rule.names, *rule.paths)))
+        if room < 0:
+            return
+
+
+class _Words:
+    """Which of the own rules have a word in one of their lists."""
+
+    def __init__(self, lists: Iterable[tuple[str, ...]]) -> None:
+        self._having: dict[str, int] = {}
+        for at, words in enumerate(lists):
+            for word in words:
+                self._having[word] = self._having.get(word, 0) | 1 << at
+
+    def having(self, word: str) -> int:
+        return self._having.get(word, 0)
+
+    def covering(self, word: str) -> int:
+        return self.having(word) | self.having(ALL)
+
+    def covering_resource(self, resource: str) -> int:
+        _, slash, subresource = resource.partition("/")
+        return self.covering(resource) | (self.having(f"*/{subresource}") if slash else 0)
+
+
+class _Paths(_Words):
+    def __init__(self, lists: list[tuple[str, ...]]) -> None:
+        super().__init__(lists)
+        starred = [tuple(path.rstrip(ALL) for path in paths if path.endswith(ALL)) for paths in lists]
+        self._beginning = _Words(starred)
+        self._lengths = sorted({len(beginning) for paths in starred for beginning in paths})
+
+    def covering(self, word: str) -> int:
+        """A path that ends with a star stands for all that begin as it does."""
+        covering = self.having(word)
+        for length in self._lengths:
+            if length > len(word):
+                break
+            covering |= self._beginning.having(word[:length])
+        return covering
+
+
+class _Held:
+    """Some own rules, found by their words. A set of rules is an integer with a bit for each."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._verbs = _Words(rule.verbs for rule in rules)
+        self._groups = _Words(rule.groups for rule in rules)
+        self._resources = _Words(rule.resources for rule in rules)
+        self._names = _Words(rule.names for rule in rules)
+        self._paths = _Paths([rule.paths for rule in rules])
+        self._for_all_names = sum(1 << at for at, rule in enumerate(rules) if not rule.names)
+
+    def missing(self, box: Rule) -> Iterator[Rule]:
+        """The parts of the box that none of the rules allows, as boxes again."""
+        verbs = _Verbs(box.verbs, self._verbs)
+        resources = _classes(box.resources, self._resources.covering_resource)
+        names = _classes(box.names, self._covering_name) if box.names else {self._for_all_names: ()}
+        for group_rules, groups in _classes(box.groups, self._groups.covering).items():
+            for resource_rules, some in resources.items():
+                for name_rules, named in names.items():
+                    if lacking := verbs.outside(group_rules & resource_rules & name_rules):
+                        yield Rule(lacking, groups, some, named)
+        for rules, paths in _classes(box.paths, self._paths.covering).items():
+            if lacking := verbs.outside(rules & self._for_all_names):
+                yield Rule(lacking, paths=paths)
+
+    def _covering_name(self, name: str) -> int:
+        return self._names.having(name) | self._for_all_names
+
+
+class _Verbs:
+    """The verbs of a box."""
+
+    def __init__(self, verbs: tuple[str, ...], held: _Words) -> None:
+        self._verbs = [(verb, held.covering(verb)) for verb in verbs]
+        self._outside: dict[int, tuple[str, ...]] = {}
+
+    def outside(self, rules: int) -> tuple[str, ...]:
+        """Those that none of the rules has."""
+        found = self._outside.get(rules)
+        if found is None:
+            found = self._outside[rules] = tuple(verb for verb, having in self._verbs if not having & rules)
+        return found
+
+
+def _classes(words: Iterable[str], covering: Callable[[str], int]) -> dict[int, tuple[str, ...]]:
+    """The words by the rules that cover them."""
+    classes: dict[int, list[str]] = {}
+    for word in words:
+        classes.setdefault(covering(word), []).append(word)
+    return {rules: tuple(some) for rules, some in classes.items()}

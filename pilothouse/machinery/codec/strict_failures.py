@@ -1,0 +1,52 @@
+"""Unknown and duplicate fields as Go's strict decoding reports them: in the order of the text, each once, at most 100.
+
+A place links to the place around it, so that going down costs nothing: a path is only written for what is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pilothouse.machinery.gofmt import quote
+
+_MOST_FAILURES = 100
+_MOST_TEXT = 1 << 20
+"""Characters. Paths are as long as the keys in them, so that a hundred could be a hundred times as long as the body."""
+
+
+class Place:
+    """A value's place in a document: `piece` is the key or the index by which it is reached from `outer`."""
+
+    __slots__ = ("outer", "piece")
+
+    def __init__(self, outer: Place | None = None, piece: str | int = "") -> None:
+        self.outer = outer
+        self.piece = piece
+
+    @property
+    def path(self) -> str:
+        """`spec.containers[0].name`; empty for the whole document."""
+        pieces, place = [], self
+        while place.outer is not None:
+            pieces.append(f".{place.piece}" if isinstance(place.piece, str) else f"[{place.piece}]")
+            place = place.outer
+        return "".join(reversed(pieces)).removeprefix(".")
+
+
+class StrictFailures:
+    def __init__(self) -> None:
+        self._found: dict[str, None] = {}
+        self._room = _MOST_TEXT
+
+    def note(self, failure: str, place: Place) -> None:
+        if not self.full:
+            message = f"{failure} field {quote(place.path)}"
+            self._room -= len(message)
+            self._found[message] = None
+
+    @property
+    def full(self) -> bool:
+        return len(self._found) >= _MOST_FAILURES or self._room < 0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)

@@ -1,0 +1,221 @@
+"""A request that is over is freed at once, by counting references: nothing waits for the garbage collector.
+
+What a request holds can be large. Between two runs of the collector a server would keep all that came and went.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from in_process import CONFIG_MAPS, TOKEN, in_process_server
+from serving_harness import Http1Client, Http2Client, client_context, secure_options, serving
+
+from pilothouse.apiserver.audit.policy import AuditPolicy
+from pilothouse.apiserver.authn.bearer import BearerAuthenticator
+from pilothouse.apiserver.authn.tokens import StaticTokens
+from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
+from pilothouse.apiserver.authz.always import AlwaysAllow
+from pilothouse.apiserver.filters.audit import Auditing
+from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain
+from pilothouse.apiserver.http import Handler, Request, Response, StreamBroken
+from pilothouse.apiserver.serving.upgrade import raw_connection
+from pilothouse.controlplane.certificates.paths import CertificatePaths
+from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.objects import Json
+
+ALPN = ("http/1.1", "h2")
+AUTHORIZATION = f"Bearer {TOKEN}"
+
+
+@pytest.fixture(autouse=True)
+def without_the_collector() -> Iterator[None]:
+    """Errors that are logged would be kept by pytest, with their tracebacks."""
+    logging.disable(logging.CRITICAL)
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+    logging.disable(logging.NOTSET)
+
+
+def requests() -> list[Request]:
+    return [found for found in gc.get_objects() if type(found) is Request]
+
+
+async def all_are_freed() -> None:
+    """A few turns of the loop may be left of a request when its client has the answer."""
+    for _ in range(200):
+        if not requests():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError(f"{len(requests())} requests are left")
+
+
+class Client:
+    """Asks in either protocol, on one connection that stays open."""
+
+    def __init__(self, http1: Http1Client | None, http2: Http2Client | None) -> None:
+        self._http1, self._http2 = http1, http2
+
+    @classmethod
+    async def connect(cls, pki: CertificatePaths, port: int, alpn: str) -> Client:
+        context = client_context(pki, alpn=alpn)
+        if alpn == "h2":
+            return cls(None, await Http2Client.connect(port, context))
+        return cls(await Http1Client.connect(port, context), None)
+
+    async def ask(self, path: str, method: str = "GET", body: bytes | None = None) -> int:
+        """The status; the answer is read to its end."""
+        if self._http1 is not None:
+            self._http1.ask(path, method, f"Authorization: {AUTHORIZATION}\r\n", body or b"")
+            return (await self._http1.answer()).status
+        assert self._http2 is not None
+        stream = self._http2.ask(path, method, body=body, headers=[("authorization", AUTHORIZATION)])
+        return (await self._http2.answer(stream)).status
+
+    async def begin(self, path: str) -> None:
+        """Asks and reads the head of the answer."""
+        if self._http1 is not None:
+            self._http1.ask(path, headers=f"Authorization: {AUTHORIZATION}\r\n")
+            await self._http1.head()
+        else:
+            assert self._http2 is not None
+            log = self._http2.streams[self._http2.ask(path, headers=[("authorization", AUTHORIZATION)])]
+            await self._http2.until(lambda: log.headers)
+
+    def close(self) -> None:
+        for client in (self._http1, self._http2):
+            if client is not None:
+                client.close()
+
+
+async def answers(request: Request) -> Response:
+    kind = request.path.strip("/")
+    if kind == "body":
+        return Response(200, await request.read_body(1 << 20))
+    if kind == "streamed-body" and request.stream_body is not None:
+        return Response(200, request.stream_body())
+    if kind == "refused":
+        raise BadRequest("no")
+    if kind == "panic":
+        raise ValueError(kind)
+    if kind in ("stream", "endless", "broken"):
+        return Response(200, _stream(kind))
+    large = 20_000 if request.http_version == "2" else 200_000  # than is written at once, but not than a window
+    return Response(200, bytes(2048 if kind == "whole" else large))
+
+
+async def _stream(kind: str) -> AsyncIterator[bytes]:
+    yield b"first"
+    if kind == "broken":
+        raise StreamBroken
+    if kind == "endless":
+        await asyncio.Event().wait()
+    yield b"second"
+
+
+@pytest.mark.parametrize("alpn", ALPN)
+@pytest.mark.parametrize("kind", ["whole", "large", "stream", "body", "streamed-body", "panic", "refused"])
+async def test_an_answered_request_is_freed(pki: CertificatePaths, alpn: str, kind: str) -> None:
+    async with serving(answers, secure_options(pki)) as server:
+        client = await Client.connect(pki, server.port, alpn)
+        sends = "body" in kind
+        for _ in range(3):
+            status = await client.ask(f"/{kind}", "POST" if sends else "GET", b"x" * 100 if sends else None)
+            assert status == (500 if kind in ("panic", "refused") else 200)
+        await all_are_freed()
+        client.close()
+
+
+@pytest.mark.parametrize("alpn", ALPN)
+@pytest.mark.parametrize("kind", ["endless", "broken"])
+async def test_a_stream_that_is_cut_off_is_freed(pki: CertificatePaths, alpn: str, kind: str) -> None:
+    async with serving(answers, secure_options(pki)) as server:
+        client = await Client.connect(pki, server.port, alpn)
+        await client.begin(f"/{kind}")
+        client.close()
+        await all_are_freed()
+
+
+async def test_a_connection_that_was_taken_over_is_freed(pki: CertificatePaths) -> None:
+    async def echo(transport: asyncio.Transport, received: bytes) -> None:
+        raw = raw_connection(transport, received)
+        raw.writer.write(await raw.reader.readexactly(5))
+
+    async def upgraded(request: Request) -> Response:
+        return Response(101, headers=[(b"connection", b"Upgrade"), (b"upgrade", b"echo")], upgrade=echo)
+
+    async with serving(upgraded, secure_options(pki)) as server:
+        client = await Http1Client.connect(server.port, client_context(pki, alpn="http/1.1"))
+        client.ask("/", headers="Connection: Upgrade\r\nUpgrade: echo\r\n")
+        await client.head()
+        client.send(b"hello")
+        assert await client.end() == b"hello"
+        client.close()
+        await all_are_freed()
+
+
+@pytest.mark.parametrize("alpn", ALPN)
+async def test_requests_to_a_whole_server_are_freed(pki: CertificatePaths, alpn: str, tmp_path: Path) -> None:
+    async with in_process_server(tmp_path) as api:
+        await api.create("one", data={"a": "b" * 10_000})
+        async with serving(_chain(api.generic), secure_options(pki)) as server:
+            client = await Client.connect(pki, server.port, alpn)
+            for path, status in {
+                f"{CONFIG_MAPS}/one": 200,
+                f"{CONFIG_MAPS}/none": 404,
+                CONFIG_MAPS: 200,
+                f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1": 200,
+                f"{CONFIG_MAPS}?labelSelector=a=b=c": 400,
+                f"{CONFIG_MAPS}?watch=1&resourceVersion=1&timeoutSeconds=1": 200,
+            }.items():
+                assert await client.ask(path) == status
+                await all_are_freed()
+            await client.begin(f"{CONFIG_MAPS}?watch=1")
+            client.close()
+            await all_are_freed()
+
+
+@pytest.mark.parametrize("alpn", ALPN)
+async def test_a_request_that_took_too_long_is_freed(pki: CertificatePaths, alpn: str) -> None:
+    async def never(request: Request) -> Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with serving(_chain(never, request_timeout=0.05), secure_options(pki)) as server:
+        client = await Client.connect(pki, server.port, alpn)
+        assert await client.ask("/apis") == 504
+        await all_are_freed()
+        client.close()
+
+
+def _chain(api: Handler, request_timeout: float = 60.0) -> Handler:
+    """With everything that may hold on to a request, such as auditing."""
+    users = BearerAuthenticator(StaticTokens({TOKEN: User("tester", groups=(SYSTEM_PRIVILEGED_GROUP,))}))
+    auditing = Auditing(AuditPolicy({"rules": [{"level": "RequestResponse"}]}), Nowhere())
+    config = ChainConfig(users, AlwaysAllow(), request_timeout=request_timeout, auditing=auditing)
+    return handler_chain(api, config)
+
+
+class Nowhere:
+    def process(self, event: Json) -> bool:
+        return True
+
+
+async def _no_body(limit: int) -> bytes:
+    return b""
+
+
+async def test_the_collector_would_find_what_is_not_freed() -> None:
+    """So that the tests above can fail."""
+    held = Request("GET", "/", "", [], _no_body)
+    held.warnings.append(held)  # type: ignore[arg-type]
+    del held
+    assert len(requests()) == 1
+    gc.collect()
+    assert not requests()

@@ -1,0 +1,165 @@
+"""Long work beside the loop: who takes turns, what a cancelled request leaves, and that collections come back."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+
+import pytest
+
+from pilothouse.apiserver import beside_the_loop as subject
+from pilothouse.apiserver.beside_the_loop import (
+    WORTH_A_THREAD,
+    TakesLong,
+    Weight,
+    beside_the_loop,
+    by_size,
+    may_take_long,
+)
+from pilothouse.apiserver.fair_thread import FairThread, Job
+from pilothouse.machinery.errors import TooManyRequests
+
+HEAVY, LARGE = WORTH_A_THREAD + 1, 3 << 20
+
+
+async def test_light_work_stays_where_it_is_and_heavy_work_leaves_the_loop() -> None:
+    here = threading.get_ident()
+    assert await by_size(WORTH_A_THREAD, threading.get_ident) == here
+    assert await by_size(HEAVY, threading.get_ident) != here
+    assert await Weight("a", 1).carry(threading.get_ident) == here
+    assert await Weight("a", HEAVY).carry(threading.get_ident) != here
+
+
+async def test_what_work_raises_is_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        await beside_the_loop(lambda: 1 // 0)
+
+
+async def test_work_that_proves_long_begins_again_beside_the_loop() -> None:
+    begun = []
+
+    def work() -> str:
+        begun.append(may_take_long())
+        if not may_take_long():
+            raise TakesLong
+        return "done"
+
+    assert await Weight("a").begin(work) == "done"
+    assert begun == [False, True]
+
+
+async def test_what_is_of_ordinary_size_does_not_wait_for_what_is_large() -> None:
+    go = threading.Event()
+    large = asyncio.create_task(Weight("a", LARGE).carry(go.wait, 30))
+    await asyncio.sleep(0)
+    assert await Weight("b", HEAVY).carry(lambda: "served") == "served"
+    assert not large.done()
+    go.set()
+    assert await large
+
+
+def test_flows_take_turns_and_what_continues_goes_first() -> None:
+    thread, done = FairThread("turns"), threading.Event()
+    held, begun = threading.Event(), threading.Event()
+    order: list[str] = []
+
+    def job(name: str, flow: str, *, continues: bool = False) -> Job:
+        return Job(flow, 1, lambda: order.append(name), lambda *_: None, continues=continues)
+
+    thread.submit(Job("a", 1, lambda: (begun.set(), held.wait(30)), lambda *_: None))
+    assert begun.wait(30)
+    for number in range(3):
+        thread.submit(job(f"a{number}", "a"))
+    thread.submit(job("a goes on", "a", continues=True))
+    thread.submit(job("b", "b"))
+    thread.submit(Job("c", 1, done.set, lambda *_: None))
+    held.set()
+    assert done.wait(30)
+    assert order[:2] == ["a goes on", "b"]
+
+
+async def test_work_of_a_cancelled_request_that_has_begun_is_waited_for() -> None:
+    begun, go, over = threading.Event(), threading.Event(), []
+
+    def work() -> None:
+        begun.set()
+        go.wait(30)
+        over.append(True)
+
+    task = asyncio.create_task(Weight("a", HEAVY).carry(work))
+    while not begun.is_set():  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+    for _ in range(2):
+        task.cancel()
+        await asyncio.sleep(0)
+        assert not task.done()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert over == [True]
+
+
+async def test_work_of_a_cancelled_request_that_has_not_begun_never_begins() -> None:
+    go, ran = threading.Event(), []
+    first = asyncio.create_task(Weight("a", HEAVY).carry(go.wait, 30))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(Weight("a", HEAVY).carry(ran.append, "second"))
+    await asyncio.sleep(0)
+    second.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    go.set()
+    await first
+    await beside_the_loop(lambda: None)
+    assert ran == []
+
+
+async def test_a_flow_for_which_too_much_waits_is_turned_away_and_others_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    go = threading.Event()
+    waiting = [asyncio.create_task(Weight("hostile", HEAVY).carry(go.wait, 30)) for _ in range(3)]
+    while Weight("hostile", HEAVY).thread.waiting_bytes("hostile") < 2 * HEAVY:  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+    monkeypatch.setattr(subject, "_MOST_WAITING", HEAVY)
+    with pytest.raises(TooManyRequests):
+        await Weight("hostile", HEAVY).carry(go.wait, 30)
+    other = asyncio.create_task(Weight("other", HEAVY).carry(lambda: "served"))
+    go.set()
+    assert await other == "served"
+    await asyncio.gather(*waiting)
+
+
+async def test_no_garbage_is_collected_while_a_large_object_is_in_work_and_then_it_is_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pilothouse.apiserver.collector_pause._GRACE", 0.0)
+    monkeypatch.setattr("pilothouse.apiserver.collector_pause._LOOK_EVERY", 0.001)
+    await _until_collected()
+    assert await Weight("a", LARGE).carry(gc.isenabled) is False
+    await _until_collected()
+
+
+async def test_memory_that_grows_meanwhile_is_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pilothouse.apiserver.collector_pause._GRACE", 0.0)
+    monkeypatch.setattr("pilothouse.apiserver.collector_pause._LOOK_EVERY", 0.001)
+    monkeypatch.setattr("pilothouse.apiserver.collector_pause._MOST_GROWTH", -1)
+    await _until_collected()
+    collected = threading.Event()
+
+    def notice(phase: str, info: dict[str, int]) -> None:
+        collected.set()
+
+    gc.callbacks.append(notice)
+    try:
+        assert await Weight("a", LARGE).carry(collected.wait, 10)
+    finally:
+        gc.callbacks.remove(notice)
+
+
+async def _until_collected() -> None:
+    """Returns when the collector is on, which it is soon after the last work."""
+    async with asyncio.timeout(10):
+        while not gc.isenabled():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)

@@ -1,0 +1,46 @@
+"""Whatever hostile clients send, others are served meanwhile: one event loop serves everybody, and nothing may hold it.
+
+The other client asks `/livez` from a process of its own while the attacks are played one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attacks import Attack, Victim, attacks
+from livez_client import LivezClient, livez_client
+from serving_process import ServeProcess
+
+LONGEST_WAIT = 0.25
+ADMIN_TOKEN, TOKEN = "admin-token", "nobodys-token"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
+    folder: Path = tmp_path_factory.mktemp("frozen")
+    tokens = folder / "tokens.csv"
+    tokens.write_text(f'{ADMIN_TOKEN},admin,1,"system:masters"\n{TOKEN},nobody,2\n')
+    server = ServeProcess(folder / "data", f"--token-auth-file={tokens}", "--authorization-mode=RBAC")
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def victim(server: ServeProcess) -> Victim:
+    return Victim("127.0.0.1", server.port, str(server.data_dir / "pki/ca.crt"), ADMIN_TOKEN, TOKEN)
+
+
+@pytest.fixture(scope="module")
+def other(server: ServeProcess, victim: Victim) -> Iterator[LivezClient]:
+    pid = server.process.pid
+    with livez_client(victim.host, victim.port, ca_file=victim.ca_file, token=TOKEN, pid=pid) as client:
+        yield client
+
+
+@pytest.mark.parametrize("attack", [*attacks()], ids=lambda attack: attack.name)
+def test_others_are_served_while_a_client_attacks(victim: Victim, other: LivezClient, attack: Attack) -> None:
+    other.longest_wait()
+    attack.play(victim)
+    assert other.longest_wait() <= LONGEST_WAIT

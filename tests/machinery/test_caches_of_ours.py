@@ -1,0 +1,299 @@
+"""Memory that stays: every cache is bounded in bytes, or its keys are none that clients choose.
+
+The source is read: `functools.cache` and `lru_cache` on functions with arguments, and dictionaries in which something
+is looked up and then put (memos), stand only where the tables below say why no client can fill them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pilothouse
+
+PACKAGE = Path(pilothouse.__file__).parent
+
+CACHES = {
+    "names of our own types, messages and tables": (
+        "apiserver/openapi/defaults:_is_struct",
+        "apiserver/openapi/definitions:PackagedDefinitions.v2",
+        "apiserver/openapi/definitions:PackagedDefinitions.v3",
+        "apiserver/openapi/parameters:parameters_of",
+        "apiserver/storage/encryption/kms/messages:message",
+        "kube/core/pods/internal_form:_fields",
+        "machinery/cel/syntax:_class",
+        "machinery/schema/types:definition",
+    ),
+    "what is not known raises, and what raises is not kept": (
+        "machinery/protobuf/messages:message_type",
+        "machinery/wire_facts/facts:_package",
+        "machinery/wire_facts/facts:facts_of",
+    ),
+    "a few numbers": (
+        "apiserver/flowcontrol/shuffle_sharding:deal",
+        "apiserver/storage/sqlite/commit:_statement",
+        "kube/admission/podsecurity/evaluator:_checks",
+    ),
+    "parts of paths that are installed, which are short": ("apiserver/openapi/operation_id:identifier",),
+    "one registry of metrics": ("controllers/garbagecollector/controller:sync_errors",),
+    "a function without arguments": ("extensions/openapi/publishing:_container",),
+    "the bound itself": ("machinery/bounded_cache:bounded_cache.decorate",),
+}
+"""Where results are kept by arguments, by why clients do not choose these."""
+
+MEMOS = {
+    "ends with its request, event or evaluation": (
+        "apiserver/admission/policy/validating/audit:CollectedAnnotations._values",
+        "apiserver/admission/reinvocation:ReinvocationContext._values",
+        "apiserver/audit/annotations:Annotations._annotations",
+        "apiserver/cel/authorization:Authorizations._answers",
+        "apiserver/cel/evaluation:Activation",
+        "apiserver/cel/evaluation:Activation._failed",
+        "apiserver/storage/cacher/events:Views._made",
+        "apiserver/storage/cacher/events:WatchEvent._encoded",
+        "client/rest/asgi_transport:AsgiResponse.headers",
+        "extensions/schema/correlation:Link._children",
+        "machinery/cel/cost/estimate:_Estimation._entries",
+        "machinery/cel/cost/estimate:_Estimation._locals",
+        "machinery/cel/cost/estimate:_Estimation._paths",
+        "machinery/cel/cost/estimate:_Estimation._sizes",
+        "machinery/codec/yaml_nodes:_Composer._anchors",
+    ),
+    "our own types, resources, media types and registries": (
+        "apiserver/discovery/handlers:AggregatedDocument._forms",
+        "apiserver/endpoints/abilities:_KNOWN",
+        "apiserver/storage/object:StoredObject._encoded",
+        "client/cache/informer_factory:SharedInformerFactory._informers",
+        "client/cache/informer_factory:SharedInformerFactory._tasks",
+        "client/workqueue/metrics:_collectors",
+        "controllers/context:ControllerContext._informers",
+        "controllers/metrics:_made",
+        "kube/rbac/bootstrap/tables:BootstrapObjects.by_kind",
+        "kube/served:Registries._by_resource",
+        "machinery/apply/schema_atoms:_ATOMS",
+        "machinery/cel/interpreter/dispatch:Function._found",
+        "machinery/schema/compiler:_compiled",
+        "machinery/schema/tree:_SHARED",
+        "machinery/schema/tree:_STRUCTS",
+    ),
+    "what is installed, as long as it is": (
+        "aggregator/discovery/manager:DiscoveryManager._services",
+        "apiserver/admission/equivalents:EquivalentResources._keys",
+        "apiserver/endpoints/routes:VersionRoutes._routes",
+        "apiserver/openapi/v2:SharedParameters._references",
+        "controllers/garbagecollector/resources:Mappings._found",
+        "extensions/customresources/model:Schemas._compiled",
+        "extensions/customresources/serving:Serving._routes",
+        "extensions/customresources/serving:Serving._views",
+        "extensions/customresources/serving:SharedRegistries._registries",
+    ),
+    "what there is: others take it out": (
+        "apiserver/serving/http2/connection:Http2Connection.streams",
+        "kube/admission/quota/plugin:ResourceQuota._locks",
+    ),
+    "numbers of at most three digits, or bytes": (
+        "apiserver/filters/request_metrics:_Series._by_code",
+        "apiserver/serving/http1_exchange:_StatusLines",
+        "apiserver/serving/http2/huffman:_Steps",
+    ),
+    "bounded where it stands, in entries and in what each may take": (
+        "apiserver/serving/http2/hpack:_Names",
+        "apiserver/storage/encryption/kms/envelope:EnvelopeTransformer._keys",
+        "apiserver/tallies:CounterTally._rows",
+        "apiserver/tallies:HistogramTally._rows",
+        "machinery/apply/whole:shapes",
+    ),
+    "bounded in entries, of events that we write ourselves": ("client/events/lru:LRU._entries",),
+}
+"""Dictionaries that grow with what is asked of them, by why clients cannot fill the memory with them."""
+
+
+def test_no_cache_has_keys_that_clients_choose_unless_it_is_bounded() -> None:
+    assert set(_in_package(caches_in)) == {place for places in CACHES.values() for place in places}
+
+
+def test_no_dictionary_remembers_what_clients_choose() -> None:
+    assert set(_in_package(memos_in)) == {place for places in MEMOS.values() for place in places}
+
+
+PLANTED = """
+from functools import cache, lru_cache
+import functools
+
+@lru_cache(maxsize=16)
+def parse(text: str): ...
+
+@functools.cache
+def pool(): ...
+
+short = lru_cache(16)(parse)
+
+class Kept:
+    def __init__(self):
+        self.found, self.now, self.log = {}, {}, {}
+        self.read = lru_cache(16)(self._read)
+
+    @functools.lru_cache
+    def method(self, text): ...
+
+    def get(self, key):
+        return self.found.get(key) or self._find(key)
+
+    def _find(self, key):
+        self.found[key] = key
+
+    def follow(self, key):
+        if key not in self.now:
+            self.now[key] = key
+
+    def forget(self, key):
+        del self.now[key]
+
+    def write(self, key):
+        self.log["key"] = self.log.get("key") or key
+
+class Names(dict):
+    def __missing__(self, key):
+        self[key] = key
+
+_NAMES = {}
+
+def name(key):
+    return _NAMES.setdefault(key, key)
+
+def walker():
+    shapes = {}
+
+    def walk(value):
+        if value not in shapes:
+            shapes[value] = value
+        seen = {}
+        seen[value] = seen.get(value)
+
+    return walk
+"""
+
+
+def test_a_planted_cache_is_found() -> None:
+    assert set(caches_in(PLANTED, "planted")) == {
+        "planted:parse",
+        "planted:short",
+        "planted:Kept.__init__",
+        "planted:Kept.method",
+    }
+    assert set(memos_in(PLANTED, "planted")) == {
+        "planted:Kept.found",
+        "planted:Names",
+        "planted:_NAMES",
+        "planted:shapes",
+    }
+
+
+def _in_package(find: Callable[[str, str], Iterator[str]]) -> Iterator[str]:
+    for path in PACKAGE.rglob("*.py"):
+        yield from find(path.read_text(), str(path.relative_to(PACKAGE).with_suffix("")))
+
+
+def caches_in(source: str, module: str) -> Iterator[str]:
+    """The functions with arguments that are cached without a bound in bytes, and those in which something is."""
+    for function, name in _functions(ast.parse(source)):
+        cached = [each for each in function.decorator_list if _is_cache(each)]
+        if cached and _has_arguments(function):
+            yield f"{module}:{name}"
+        own = [node for statement in function.body for node in _own(statement)]
+        if any(isinstance(node, ast.Call) and _is_cache(node.func) for node in own):
+            yield f"{module}:{name}"
+    for statement in ast.parse(source).body:
+        is_assignment = isinstance(statement, ast.Assign | ast.AnnAssign)
+        called = [node.func for node in ast.walk(statement) if isinstance(node, ast.Call)]
+        if is_assignment and any(map(_is_cache, called)):
+            yield f"{module}:{ast.unparse(statement).split()[0].rstrip(':')}"
+
+
+def memos_in(source: str, module: str) -> Iterator[str]:
+    """The dictionaries that outlive a call in which something is looked up, put where it is missing, and left.
+
+    One from which entries are taken by their keys is no memo: it follows what there is.
+    """
+    tree = ast.parse(source)
+    taken = {each for node in ast.walk(tree) for each in _taken(node)}
+    looked_up = {each for node in ast.walk(tree) for each in _looked_up(node)}
+    for function, name in _functions(tree):
+        if function.name in ("__init__", "__post_init__"):
+            continue
+        own = [node for statement in function.body for node in _own(statement)]
+        outliving = {each for node in own for each in _put(node)} - _bound_in(function, own) - taken
+        of, _, _ = name.rpartition(".")
+        if function.name == "__missing__" and "self" in outliving:
+            yield f"{module}:{of}"
+        for each in outliving & looked_up:
+            yield f"{module}:{each.replace('self', of)}"
+
+
+def _functions(tree: ast.AST, within: str = "") -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str]]:
+    for node in ast.iter_child_nodes(tree):
+        name = f"{within}.{node.name}".lstrip(".") if hasattr(node, "name") and isinstance(node.name, str) else within
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node, name
+        yield from _functions(node, name)
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function, without those of the functions in it."""
+    yield node
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _own(child)
+
+
+def _is_cache(node: ast.AST) -> bool:
+    called = node.func if isinstance(node, ast.Call) else node
+    return ast.unparse(called) in ("cache", "lru_cache", "functools.cache", "functools.lru_cache")
+
+
+def _has_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    taken = function.args
+    return bool(taken.posonlyargs or taken.args or taken.kwonlyargs or taken.vararg or taken.kwarg)
+
+
+def _bound_in(function: ast.FunctionDef | ast.AsyncFunctionDef, own: list[ast.AST]) -> set[str]:
+    """The names that are the function's own."""
+    arguments = function.args
+    named = {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)} - {"self"}
+    return named | {node.id for node in own if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def _looked_up(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+        yield ast.unparse(node.comparators[0])
+    if (called := _method(node)) and called.attr in ("get", "setdefault"):
+        yield ast.unparse(called.value)
+
+
+def _put(node: ast.AST) -> Iterator[str]:
+    """Of names and of attributes of the object itself."""
+    is_put = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and not _is_constant(node.slice)
+    place = node.value if isinstance(node, ast.Subscript) and is_put else None
+    if (called := _method(node)) and called.attr == "setdefault":
+        place = called.value
+    if isinstance(place, ast.Name) or (isinstance(place, ast.Attribute) and isinstance(place.value, ast.Name)):
+        shown = ast.unparse(place)
+        if shown.startswith("self.") or isinstance(place, ast.Name):
+            yield shown
+
+
+def _taken(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Del):
+        yield ast.unparse(node.value)
+    if (called := _method(node)) and called.attr == "pop":
+        yield ast.unparse(called.value)
+
+
+def _method(node: ast.AST) -> ast.Attribute | None:
+    return node.func if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+
+
+def _is_constant(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant)
