@@ -176,9 +176,7 @@ async def test_a_condition_is_written_only_when_it_says_something_new(cluster: C
                     await asyncio.sleep(0.005)
         assert status_writes() == written
         cluster.services.port = None
-        await cluster.server.request(
-            "PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": "b"}}}, media=MERGE
-        )
+        await cluster.server.request("PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)
         await cluster.condition("FailedDiscoveryCheck")
 
 

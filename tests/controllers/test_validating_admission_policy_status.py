@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest_asyncio
 from admission_policies import policy
-from controllers_on_a_server import client_of, running
+from controllers_on_a_server import running
 from prometheus_client import CollectorRegistry
 from whole_server import whole_server
 

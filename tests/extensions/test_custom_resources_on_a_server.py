@@ -89,9 +89,7 @@ async def test_the_generation_counts_what_is_neither_metadata_nor_status(server:
     await server.request("POST", WIDGETS, widget(status={"ready": True}))
     labelled = await server.request("PATCH", f"{WIDGETS}/a", {"metadata": {"labels": {"x": "y"}}}, media=MERGE)
     assert (labelled.json["metadata"]["generation"], "status" in labelled.json) == (1, False)
-    assert (await server.request("PATCH", f"{WIDGETS}/a/status", {"status": {}}, media=MERGE)).json[
-        "status"
-    ] == {}
+    assert (await server.request("PATCH", f"{WIDGETS}/a/status", {"status": {}}, media=MERGE)).json["status"] == {}
     resized = await server.request("PATCH", f"{WIDGETS}/a", {"spec": {"size": 2}, "status": None}, media=MERGE)
     assert (resized.json["metadata"]["generation"], resized.json["status"]) == (2, {})
 
@@ -126,9 +124,7 @@ async def test_a_new_default_shows_in_objects_that_were_stored_before_it(server:
     watch = events(server, f"{WIDGETS}?watch=true&timeoutSeconds=10")
     assert (await anext(watch))["object"]["spec"] == {"size": 1}
     change = {"spec": {"versions": [version(schema=schema)]}}
-    assert (
-        await server.request("PATCH", f"{DEFINITIONS}/widgets.example.com", change, media=MERGE)
-    ).status == 200
+    assert (await server.request("PATCH", f"{DEFINITIONS}/widgets.example.com", change, media=MERGE)).status == 200
     # The watch ends when the new schema is in force.
     assert [event async for event in watch] == []
     assert (await server.request("GET", f"{WIDGETS}/a")).json["spec"] == {"depth": 7}

@@ -165,9 +165,7 @@ async def test_certificates_keep_their_rules_and_are_selected_by_their_fields(se
         "PATCH", f"{CERTIFICATES.path()}/bare", {"spec": {"issuerRef": {"name": "other"}}}, media=MERGE
     )
     assert (await anext(watch))["type"] == "DELETED"
-    kept = await server.request(
-        "PATCH", f"{CERTIFICATES.path()}/bare", {"spec": {"secretName": "t"}}, media=MERGE
-    )
+    kept = await server.request("PATCH", f"{CERTIFICATES.path()}/bare", {"spec": {"secretName": "t"}}, media=MERGE)
     assert (kept.status, "secretName is immutable" in kept.json["message"]) == (422, True)
     for spec, why in (
         ({"renewBefore": "3000h"}, "renewed too early"),

@@ -50,9 +50,7 @@ async def test_a_request_that_was_begun_under_the_old_definition_is_answered(ser
     changed = with_numbers(rules)
     changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["default"] = {"color": "new"}
     path = f"{DEFINITIONS}/{changed['metadata']['name']}"
-    patched = await server.request(
-        "PATCH", path, {"spec": {"versions": changed["spec"]["versions"]}}, media=MERGE
-    )
+    patched = await server.request("PATCH", path, {"spec": {"versions": changed["spec"]["versions"]}}, media=MERGE)
     assert patched.status == 200, patched.body
     assert not dear.done()
     assert (await dear).status == 201
@@ -71,9 +69,7 @@ async def test_what_a_rule_lets_pass_is_warned_of(server: API) -> None:
     stricter = with_numbers({"rule": "self.all(x, x < 5)", "message": "too large"})
     name = stricter["metadata"]["name"]
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
-    patched = await server.request(
-        "PATCH", path, {"spec": {"versions": stricter["spec"]["versions"]}}, media=MERGE
-    )
+    patched = await server.request("PATCH", path, {"spec": {"versions": stricter["spec"]["versions"]}}, media=MERGE)
     assert patched.status == 200, patched.body
     for number in range(1000):  # Until the new definition is served.
         answer = await server.request("PATCH", f"{WIDGETS}/a", {"spec": {"color": f"red{number}"}}, media=MERGE)

@@ -44,9 +44,7 @@ async def test_neither_tokens_nor_secrets_are_logged_at_any_level(api: API, capl
     with caplog.at_level(logging.DEBUG):
         await api.request("POST", "/api/v1/namespaces/default/secrets", secret)
         await api.request("PUT", "/api/v1/namespaces/default/secrets/s", {**secret, "data": {"a": HIDDEN, "b": 5}})
-        await api.request(
-            "PATCH", "/api/v1/namespaces/default/secrets/s", secret, media="application/merge-patch+json"
-        )
+        await api.request("PATCH", "/api/v1/namespaces/default/secrets/s", secret, media="application/merge-patch+json")
         await api.request(
             "GET", "/api/v1/namespaces/default/secrets", accept="application/json;as=Table;v=v1;g=meta.k8s.io"
         )

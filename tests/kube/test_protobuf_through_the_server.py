@@ -91,9 +91,7 @@ async def test_a_server_takes_every_kind_as_protobuf_and_answers_in_it(api: API)
             continue
         obj = orjson.loads(_vector(kind, ".json"))
         obj["metadata"] = {"name": "name"} | ({"namespace": "default"} if "/namespaces/" in endpoint.path else {})
-        answer = await api.request(
-            "POST", f"{endpoint.path}?dryRun=All", codec.encode(obj), media=MEDIA, accept=MEDIA
-        )
+        answer = await api.request("POST", f"{endpoint.path}?dryRun=All", codec.encode(obj), media=MEDIA, accept=MEDIA)
         said = codec.decode(answer.body, default=kind)
         # With every field set few are valid; but all must have been understood to be refused for that.
         assert (answer.status, said["kind"]) in ((201, kind.kind), (422, "Status"), (403, "Status")), endpoint.path

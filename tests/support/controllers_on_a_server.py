@@ -12,11 +12,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from whole_server import whole_server
 
-from pilothouse.apiserver.http import Handler
-from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.client.clock import cancelled
 from pilothouse.client.rest.client import Client
-from pilothouse.client.rest.connect import loopback
 from pilothouse.client.rest.options import DeleteOptions, ListOptions
 from pilothouse.controllers.context import ControllerConfig
 from pilothouse.controllers.descriptors import enabled

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from in_process import CONFIG_MAPS, TOKEN, in_process_server
 from serving_harness import Http1Client, Http2Client, client_context, secure_options, serving
+from whole_server import CONFIG_MAPS, create_config_map, whole_server
 
 from pilothouse.apiserver.audit.policy import AuditPolicy
 from pilothouse.apiserver.authn.bearer import BearerAuthenticator
@@ -162,8 +162,8 @@ async def test_a_connection_that_was_taken_over_is_freed(pki: CertificatePaths) 
 
 @pytest.mark.parametrize("alpn", ALPN)
 async def test_requests_to_a_whole_server_are_freed(pki: CertificatePaths, alpn: str, tmp_path: Path) -> None:
-    async with in_process_server(tmp_path) as api:
-        await api.create("one", data={"a": "b" * 10_000})
+    async with whole_server(tmp_path) as api:
+        await create_config_map(api, "one", data={"a": "b" * 10_000})
         async with serving(_chain(api.generic), secure_options(pki)) as server:
             client = await Client.connect(pki, server.port, alpn)
             for path, status in {

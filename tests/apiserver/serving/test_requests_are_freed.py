@@ -13,7 +13,7 @@ from serving_harness import Http1Client, Http2Client, client_context, eventually
 
 from pilothouse.apiserver.http import Request
 from pilothouse.controlplane.certificates.paths import CertificatePaths
-from tests.support.in_process import CONFIG_MAPS, TOKEN, in_process_server
+from tests.support.in_process import CONFIG_MAPS, TOKEN
 
 ASKED = [
     # method, target, headers, body                                        answered
@@ -47,7 +47,7 @@ def alive() -> list[str]:
 @pytest.mark.usefixtures("no_collector")
 async def test_a_request_is_freed_when_it_is_answered(pki: CertificatePaths, tmp_path: Path) -> None:
     async with (
-        in_process_server(tmp_path / "data", aggregator=True) as api,
+        whole_server(tmp_path / "data") as api,
         serving(api.handler, secure_options(pki)) as server,
     ):
         client = await Http1Client.connect(server.port, client_context(pki, alpn="http/1.1"))
@@ -66,7 +66,7 @@ async def test_a_request_is_freed_when_it_is_answered(pki: CertificatePaths, tmp
 
 @pytest.mark.usefixtures("no_collector")
 async def test_a_request_of_http_2_is_freed_when_it_is_answered(pki: CertificatePaths, tmp_path: Path) -> None:
-    async with in_process_server(tmp_path / "data") as api, serving(api.handler, secure_options(pki)) as server:
+    async with whole_server(tmp_path / "data") as api, serving(api.handler, secure_options(pki)) as server:
         client = await Http2Client.connect(server.port, client_context(pki, alpn="h2"))
         for target in (CONFIG_MAPS, "/version", "/api/v1" + "/marked" * 200):
             await client.get(target)

@@ -85,9 +85,7 @@ async def test_an_update_is_charged_for_what_it_uses_more(server: API) -> None:
     assert (await server.request("POST", services, {"metadata": {"name": "s"}, "spec": spec})).status == 201
     assert await used(server, "q") == {"services.nodeports": "0"}
     patch: Json = {"spec": {"type": "NodePort"}}
-    assert (
-        await server.request("PATCH", f"{services}/s", patch, media="application/merge-patch+json")
-    ).status == 200
+    assert (await server.request("PATCH", f"{services}/s", patch, media="application/merge-patch+json")).status == 200
     assert await used(server, "q") == {"services.nodeports": "2"}
     more = await server.request("POST", services, {"metadata": {"name": "t"}, "spec": spec | {"type": "NodePort"}})
     assert more.status == 403

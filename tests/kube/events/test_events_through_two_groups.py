@@ -41,9 +41,7 @@ async def test_each_group_shows_what_the_other_wrote(server: API) -> None:
     core = (await server.request("GET", f"{CORE}/e")).json
     assert (core["apiVersion"], core["message"], core["involvedObject"]["name"]) == ("v1", "assigned", "p")
     patch: Json = {"message": "moved"}
-    assert (
-        await server.request("PATCH", f"{CORE}/e", patch, media="application/merge-patch+json")
-    ).status == 200
+    assert (await server.request("PATCH", f"{CORE}/e", patch, media="application/merge-patch+json")).status == 200
     assert (await server.request("GET", f"{EVENTS}/e")).json["note"] == "moved"
 
 
