@@ -8,9 +8,8 @@ from pathlib import Path
 
 import orjson
 from custom_resources import DEFINITIONS, WIDGETS, definition, events, install, until_condition, version, widget
-from whole_server import whole_server
+from whole_server import store_of, whole_server
 
-from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.machinery.objects import Json
 from pilothouse.testing import API
 
@@ -42,9 +41,8 @@ def from_long_ago() -> Json:
 
 
 async def test_a_definition_from_long_ago_says_what_is_wrong_with_it_and_goes_on(tmp_path: Path) -> None:
-    store = await SqliteStore.open(tmp_path)
-    await store.create(KEY, orjson.dumps(from_long_ago()))
-    await store.close()
+    async with store_of(tmp_path) as store:
+        await store.create(KEY, orjson.dumps(from_long_ago()))
     async with whole_server(tmp_path) as server:
         faulty = await until_condition(server, NAME, "NonStructuralSchema")
         condition = faulty["status"]["conditions"][-1]
@@ -61,9 +59,8 @@ async def test_a_definition_from_long_ago_says_what_is_wrong_with_it_and_goes_on
 
 
 async def test_a_definition_that_is_mended_has_nothing_to_say(tmp_path: Path) -> None:
-    store = await SqliteStore.open(tmp_path)
-    await store.create(KEY, orjson.dumps(from_long_ago()))
-    await store.close()
+    async with store_of(tmp_path) as store:
+        await store.create(KEY, orjson.dumps(from_long_ago()))
     async with whole_server(tmp_path) as server:
         await until_condition(server, NAME, "NonStructuralSchema")
         change = {"spec": {"preserveUnknownFields": False, "versions": [version()]}}

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.client import Json
 from pilothouse.testing import API, server
 
@@ -19,6 +20,16 @@ QUIET = {"controllers": "-*", "disable_admission_plugins": "ServiceAccount"}
 async def whole_server(data_dir: Path | None = None, **flags: Any) -> AsyncIterator[API]:
     async with server(data_dir=data_dir, **{**QUIET, **flags}) as api:
         yield api
+
+
+@asynccontextmanager
+async def store_of(data_dir: Path) -> AsyncIterator[SqliteStore]:
+    """What a server that is not running has stored, or will find."""
+    store = await SqliteStore.open(data_dir / "store")
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 async def create_config_map(api: API, name: str, namespace: str = "default", **fields: Any) -> Json:

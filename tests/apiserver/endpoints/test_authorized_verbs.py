@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +13,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from whole_server import whole_server
 
-from pilothouse.apiserver.authn.bearer import BearerAuthenticator
-from pilothouse.apiserver.authn.tokens import StaticTokens
-from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
-from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.testing import API
@@ -53,7 +49,8 @@ class Record:
     done: list[tuple[str, RequestContext, str]] = field(default_factory=list)
 
     async def authorize(self, attributes: Attributes) -> Answer:
-        self.authorized.append(attributes)
+        if attributes.user.name == "tester":
+            self.authorized.append(attributes)
         return Answer(Decision.ALLOW)
 
     def of(self, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,19 +75,20 @@ def record() -> Iterator[Record]:
     with pytest.MonkeyPatch.context() as patch:
         for verb in set(VERBS.values()):
             patch.setattr(RegistryStore, verb, record.of(getattr(RegistryStore, verb)))
+        patch.setattr(AlwaysAllow, "authorize", lambda _, attributes: record.authorize(attributes))
         yield record
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def api(record: Record, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[API]:
-    folder: Path = tmp_path_factory.mktemp("verbs") / "data"
-    users = BearerAuthenticator(StaticTokens({TOKEN: User("tester")}))
-    async with whole_server(folder) as server:
+    tokens = tmp_path_factory.mktemp("verbs") / "tokens.csv"
+    tokens.write_text("known,tester,tester\n")
+    async with whole_server(authorization_mode="AlwaysAllow", token_auth_file=tokens) as server:
         for namespace in ("ateam", "zteam"):
             await server.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
             await server.request("POST", f"/api/v1/namespaces/{namespace}/secrets", {"metadata": {"name": "a"}})
         record.take()
-        yield API(handler_chain(server.generic, ChainConfig(users, record)), server.generic)
+        yield replace(server, token="known")
 
 
 def check(record: Record) -> None:

@@ -6,14 +6,12 @@ from __future__ import annotations
 import gc
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from serving_harness import Http1Client, Http2Client, client_context, eventually, secure_options, serving
+from serving_harness import Http1Client, Http2Client, eventually, port_and_context
+from whole_server import CONFIG_MAPS, whole_server
 
 from pilothouse.apiserver.http import Request
-from pilothouse.controlplane.certificates.paths import CertificatePaths
-from tests.support.in_process import CONFIG_MAPS, TOKEN
 
 ASKED = [
     # method, target, headers, body                                        answered
@@ -45,19 +43,16 @@ def alive() -> list[str]:
 
 
 @pytest.mark.usefixtures("no_collector")
-async def test_a_request_is_freed_when_it_is_answered(pki: CertificatePaths, tmp_path: Path) -> None:
-    async with (
-        whole_server(tmp_path / "data") as api,
-        serving(api.handler, secure_options(pki)) as server,
-    ):
-        client = await Http1Client.connect(server.port, client_context(pki, alpn="http/1.1"))
+async def test_a_request_is_freed_when_it_is_answered() -> None:
+    async with whole_server() as api:
+        client = await Http1Client.connect(*port_and_context(api, alpn="http/1.1"))
+        known = f"Authorization: Bearer {api.token}\r\n"
         for method, target, headers, body, status in ASKED:
-            authorized = headers if "Authorization" in headers else f"{headers}Authorization: Bearer {TOKEN}\r\n"
-            client.ask(target, method, authorized, body)
+            client.ask(target, method, headers if "Authorization" in headers else headers + known, body)
             answer = await client.answer()
             assert answer.status == status, answer.body
             await eventually(lambda: not alive())
-        client.ask(f"{CONFIG_MAPS}?watch=1", headers=f"Authorization: Bearer {TOKEN}\r\n")
+        client.ask(f"{CONFIG_MAPS}?watch=1", headers=known)
         await client.head()
         assert alive()
         client.close()
@@ -65,9 +60,9 @@ async def test_a_request_is_freed_when_it_is_answered(pki: CertificatePaths, tmp
 
 
 @pytest.mark.usefixtures("no_collector")
-async def test_a_request_of_http_2_is_freed_when_it_is_answered(pki: CertificatePaths, tmp_path: Path) -> None:
-    async with whole_server(tmp_path / "data") as api, serving(api.handler, secure_options(pki)) as server:
-        client = await Http2Client.connect(server.port, client_context(pki, alpn="h2"))
+async def test_a_request_of_http_2_is_freed_when_it_is_answered() -> None:
+    async with whole_server() as api:
+        client = await Http2Client.connect(*port_and_context(api, alpn="h2"))
         for target in (CONFIG_MAPS, "/version", "/api/v1" + "/marked" * 200):
             await client.get(target)
             await eventually(lambda: not alive())

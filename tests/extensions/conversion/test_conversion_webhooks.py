@@ -11,12 +11,14 @@ import pytest
 from admission_webhooks import admission_webhooks, patching
 from conversion_webhook import Converter, widgets
 from custom_resources import DEFINITIONS, WIDGETS, events, eventually, install, until_gone, widget
-from webhook_server import FixedResolver, WebhookServer, webhook_server
+from tls_backends import external_service
+from webhook_server import WebhookServer, webhook_server
 from whole_server import whole_server
 
 from pilothouse.testing import API
 
 V2 = WIDGETS.replace("/v1/", "/v2/")
+SERVICES = "/api/v1/namespaces/default/services"
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
@@ -38,9 +40,8 @@ async def hook(converter: Converter) -> AsyncIterator[WebhookServer]:
 
 @pytest.fixture
 async def server(tmp_path: Path, hook: WebhookServer) -> AsyncIterator[API]:
-    services = FixedResolver()
-    services.add("hook", hook.port)
-    async with whole_server(tmp_path, services=services) as running:
+    async with whole_server(tmp_path) as running:
+        assert (await running.request("POST", SERVICES, external_service("hook"))).status == 201
         yield running
 
 
@@ -56,7 +57,7 @@ def v2(name: str = "a", **spec: Any) -> dict[str, Any]:
 async def test_an_object_is_written_and_read_in_any_version(
     server: API, hook: WebhookServer, converter: Converter, reviews: tuple[str, ...]
 ) -> None:
-    await install(server, widgets(hook.by_service(), reviews=reviews))
+    await install(server, widgets(hook.by_service(port=hook.port), reviews=reviews))
     made = await server.request("POST", V2, v2(address="h:81", count=2, note="lost"))
     assert (made.status, made.json["apiVersion"]) == (201, "example.com/v2")
     assert made.json["spec"] == {"address": "h:81", "count": 2}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import orjson
-from whole_server import whole_server
+from whole_server import store_of, whole_server
 
-from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.machinery.objects import Json
 
 BINDINGS = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"
@@ -27,9 +26,8 @@ async def test_a_binding_reads_back_as_it_was_written(tmp_path: Path) -> None:
         read = (await api.request("GET", f"{BINDINGS}/b")).json
         patch = {"spec": {"policyName": "q"}}
         patched = (await api.request("PATCH", f"{BINDINGS}/b", patch, media="application/merge-patch+json")).json
-    store = await SqliteStore.open(tmp_path)
-    stored = await store.get(KEY)
-    await store.close()
+    async with store_of(tmp_path) as store:
+        stored = await store.get(KEY)
     assert read["apiVersion"] == patched["apiVersion"] == sent["apiVersion"]
     assert read["spec"]["matchResources"] == {
         "matchPolicy": "Equivalent",

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kubelet_double import Backend, listening, own_address
+from kubelet_double import Backend, listening
 from sample_pods import container, pod
+from tls_backends import own_address
 from whole_server import whole_server
 
 from pilothouse.apiserver.authn.user import User

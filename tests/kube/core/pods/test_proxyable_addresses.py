@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kubelet_double import listening, own_address
+from kubelet_double import listening
 from sample_pods import container, pod
+from tls_backends import own_address
 from whole_server import whole_server
 
 from pilothouse.kube.core.pods.connect.addresses import proxyable_address
