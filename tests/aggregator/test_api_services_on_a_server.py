@@ -151,12 +151,12 @@ async def test_nobody_can_take_the_aggregators_own_group(server: API) -> None:
 
 async def test_the_table_shows_who_serves_and_whether_it_is_available(server: API) -> None:
     remote = api_service(service={"namespace": "default", "name": "ext"}, insecureSkipTLSVerify=True)
-    await server.request("POST", API_SERVICES, remote)
+    (new,) = (await server.request("POST", f"{API_SERVICES}?dryRun=All", remote, accept=TABLE)).json["rows"]
+    assert new["cells"][:3] == ["v1.remote.example.com", "default/ext", "Unknown"]
     table = (await server.request("GET", API_SERVICES, accept=TABLE)).json
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Service", "Available", "Age"]
     cells = {row["cells"][0]: row["cells"][1:3] for row in table["rows"]}
     assert cells["v1.apps"] == ["Local", "True"]
-    assert cells["v1.remote.example.com"] == ["default/ext", "Unknown"]
 
 
 async def test_documents_of_groups_are_given_whatever_the_method_and_those_of_versions_are_not(

@@ -17,17 +17,6 @@ from pilothouse.testing import API
 FACTS = recorded("facts") / "discovery.json"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-MISSING = frozenset(
-    {
-        # Served by the other two servers of the chain.
-        "apiextensions.k8s.io/v1/customresourcedefinitions",
-        "apiextensions.k8s.io/v1/customresourcedefinitions/status",
-        "apiregistration.k8s.io/v1/apiservices",
-        "apiregistration.k8s.io/v1/apiservices/status",
-    }
-)
-"""What this server does not serve."""
-
 
 @pytest.fixture
 async def api(tmp_path: Path) -> AsyncIterator[API]:
@@ -62,10 +51,8 @@ def _wanted() -> dict[str, Json]:
     return dict(_resources(json.loads(FACTS.read_text())))
 
 
-async def test_every_resource_is_there_but_those_known_to_be_missing(api: API) -> None:
-    found, wanted = await _found(api), _wanted()
-    assert wanted.keys() - found.keys() == MISSING
-    assert found.keys() - wanted.keys() == set()
+async def test_every_resource_is_there_and_no_other(api: API) -> None:
+    assert (await _found(api)).keys() == _wanted().keys()
 
 
 async def test_every_resource_is_described_as_kube_apiserver_does(api: API) -> None:

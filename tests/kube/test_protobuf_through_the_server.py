@@ -21,6 +21,8 @@ from pilothouse.testing import API
 VECTORS = recorded("protobuf-vectors")
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 MEDIA = PROTOBUF.media_type
+NOT_RECORDED = {"apiextensions.k8s.io", "apiregistration.k8s.io"}
+"""Kinds of the other two servers of the chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ def _kind(resource: Json, own: GroupVersion) -> GroupVersionKind:
 
 def _is_created(endpoint: Endpoint) -> bool:
     """Streams are connected to with POST, too, but their options are no body."""
-    return "create" in endpoint.verbs and not endpoint.kind.kind.endswith("Options")
+    kind = endpoint.kind
+    return "create" in endpoint.verbs and not kind.kind.endswith("Options") and kind.group not in NOT_RECORDED
 
 
 def _vector(kind: GroupVersionKind, suffix: str) -> bytes:
@@ -102,8 +105,10 @@ async def test_every_list_reads_the_same_in_protobuf(api: API) -> None:
         if "list" not in endpoint.verbs:
             continue
         for shape in ("", ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"):
-            wire = await api.request("GET", endpoint.path, accept=MEDIA + shape)
             text = await api.request("GET", endpoint.path, accept=JSON.media_type + shape)
+            seen = text.json["metadata"].get("resourceVersion")  # ComponentStatuses have none
+            at = f"?resourceVersion={seen}&resourceVersionMatch=Exact" if seen else ""
+            wire = await api.request("GET", f"{endpoint.path}{at}", accept=MEDIA + shape)
             assert wire.status == text.status == 200, endpoint.path
             assert wire.headers["content-type"].startswith(MEDIA)
             assert codec.decode(wire.body, default=endpoint.kind) == _untyped_items(text.json), endpoint.path + shape

@@ -33,7 +33,11 @@ async def test_a_webhook_is_told_what_is_asked_by_whom(hooks: AdmissionWebhooks)
         "name": "one",
         "namespace": "default",
         "operation": "CREATE",
-        "userInfo": {"username": "tester", "groups": ["system:masters"]},
+        "userInfo": {
+            "username": "pilothouse-testing",
+            "uid": "pilothouse-testing",
+            "groups": ["system:masters", "system:authenticated"],
+        },
         "oldObject": None,
         "dryRun": True,
         "options": {
@@ -128,7 +132,10 @@ async def test_warnings_reach_the_client(hooks: AdmissionWebhooks) -> None:
     assert answer.headers["warning"] == '299 - "mind the gap"'
 
 
-CONDITION = {"name": "only-b", "expression": "object.data.a == 'b' && request.userInfo.username == 'tester'"}
+CONDITION = {
+    "name": "only-b",
+    "expression": "object.data.a == 'b' && request.userInfo.username == 'pilothouse-testing'",
+}
 
 
 async def test_match_conditions_decide_whether_a_webhook_is_called(hooks: AdmissionWebhooks) -> None:

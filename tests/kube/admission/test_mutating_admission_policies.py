@@ -70,7 +70,7 @@ async def test_a_configuration_is_merged_by_the_keys_of_lists(server: API) -> No
     answer = await changed(server, PODS, pod())
     assert answer.status == 201, answer.body
     spec = answer.json["spec"]
-    assert answer.json["metadata"]["labels"] == {"by": "tester"}
+    assert answer.json["metadata"]["labels"] == {"by": "pilothouse-testing"}
     assert [(each["name"], each["image"], each["env"]) for each in spec["containers"]] == [
         ("web", "web:1", [{"name": "A", "value": "b"}])
     ]

@@ -73,7 +73,7 @@ async def test_variables_messages_conditions_and_the_request_are_seen(server: AP
     )
     answer = await refused(server, config_map(data={"a": "1", "b": "2"}))
     assert (answer.status, answer.json["reason"]) == (422, "Invalid")
-    assert answer.json["message"].endswith("denied request: 2 of tester")
+    assert answer.json["message"].endswith("denied request: 2 of pilothouse-testing")
     assert (await server.request("POST", DRY, config_map(data={"a": "1"}))).status == 201
     assert (await server.request("POST", DRY, config_map("mine"))).status == 201
     failed = await server.request("POST", DRY, config_map())

@@ -17,7 +17,7 @@ async def test_a_request_is_asked_approved_and_signed(tmp_path: Path) -> None:
     spec: Json = {"request": new_request("dev"), "signerName": "example.com/s", "usages": ["client auth"]}
     async with whole_server(tmp_path) as server:
         created = await server.request("POST", PATH, {"metadata": {"name": "c"}, "spec": spec | {"username": "forged"}})
-        assert created.json["spec"]["username"] == "tester"
+        assert created.json["spec"]["username"] == "pilothouse-testing"
         approved: Json = {"status": {"conditions": [{"type": "Approved", "status": "True"}]}}
         assert (await server.request("PATCH", f"{PATH}/c/status", approved, media=PATCH)).status == 422
         assert (await server.request("PATCH", f"{PATH}/c/approval", approved, media=PATCH)).status == 200

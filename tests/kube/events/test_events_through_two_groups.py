@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import aclosing
 from pathlib import Path
 
 import orjson
@@ -64,7 +63,6 @@ async def test_both_groups_show_the_same_table(server: API) -> None:
 async def test_a_watch_shows_events_in_the_form_of_its_group(server: API) -> None:
     await server.request("POST", EVENTS, NEW)
     watch = await server.open("GET", f"{EVENTS}?watch=true")
-    assert not isinstance(watch.body, bytes)
-    async with aclosing(watch.body) as frames:  # type: ignore[type-var]
-        event = orjson.loads(await anext(frames))
+    event = orjson.loads(await anext(watch.chunks()))
+    await watch.close()
     assert (event["type"], event["object"]["note"]) == ("ADDED", "assigned")
