@@ -23,9 +23,10 @@ import uvloop
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
 from decode import CONFIG_MAP, POD
-from in_process import InProcessServer, in_process_server
+from whole_server import whole_server
 
 from pilothouse.apiserver.endpoints.fieldmanager.manager import FieldManager
+from pilothouse.testing import API
 
 ROUNDS, COUNT = 16, 100
 
@@ -35,7 +36,7 @@ Load = Callable[[], Awaitable[None]]
 class Writes:
     """Creates, updates and applies of one kind; every one of them changes something."""
 
-    def __init__(self, server: InProcessServer, obj: Any, resource: str) -> None:
+    def __init__(self, server: API, obj: Any, resource: str) -> None:
         self._server = server
         self._obj = deepcopy(obj)
         self._obj["metadata"].pop("generateName", None)
@@ -73,7 +74,7 @@ class Writes:
 
 async def main(*, profiled: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        async with in_process_server(Path(folder)) as server:
+        async with whole_server(Path(folder)) as server:
             pods = Writes(server, POD, "pods")
             if profiled:
                 await profile(pods.create)

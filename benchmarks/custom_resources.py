@@ -27,9 +27,10 @@ from servers.target import Target
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
 from custom_resources import WIDGETS, definition, install, version
-from in_process import CONFIG_MAPS, InProcessServer, in_process_server
+from whole_server import CONFIG_MAPS, whole_server
 
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PARALLEL = 16
@@ -176,7 +177,7 @@ def measure_scale(count: int) -> None:
 class Loads:
     """The same loads on a built-in kind and on a custom resource."""
 
-    def __init__(self, server: InProcessServer, path: str, body: str) -> None:
+    def __init__(self, server: API, path: str, body: str) -> None:
         self._server = server
         self._path = path
         self._body = body
@@ -188,7 +189,7 @@ class Loads:
 
     async def list(self, count: int) -> None:
         for _ in range(count):
-            await self._server("GET", f"{self._path}?labelSelector=listed")
+            await self._server.request("GET", f"{self._path}?labelSelector=listed")
 
     async def create(self, count: int) -> None:
         await asyncio.gather(*(self._several(count // PARALLEL) for _ in range(PARALLEL)))
@@ -199,7 +200,7 @@ class Loads:
             await self.add(f"c{self._created}")
 
     async def add(self, name: str, labels: str = "") -> None:
-        answer = await self._server("POST", self._path, self._body % (name, labels))
+        answer = await self._server.request("POST", self._path, self._body % (name, labels))
         assert answer.status == 201, answer.body
 
 
@@ -211,7 +212,7 @@ COUNTS = {"get": 2000, "list": 20, "create": 960}
 
 async def measure_speed(profiled: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        async with in_process_server(Path(folder), extensions=True) as server:
+        async with whole_server(Path(folder)) as server:
             await install(server, definition(version(schema=schema())))
             built_in, custom = Loads(server, CONFIG_MAPS, _CONFIG_MAP), Loads(server, WIDGETS, _WIDGET)
             for loads in (built_in, custom):

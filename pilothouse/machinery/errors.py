@@ -245,7 +245,7 @@ class UnsupportedMediaType(StatusError):
     """The server does not read bodies of that media type (415).
 
     >>> from pilothouse.errors import UnsupportedMediaType
-    >>> (await api.request("POST", "/api/v1/namespaces", "a", content_type="text/plain")).status
+    >>> (await api.request("POST", "/api/v1/namespaces", "a", media="text/plain")).status
     415
     """
 

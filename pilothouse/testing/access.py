@@ -62,10 +62,10 @@ class Access:
 
 
 def http_request(
-    method: str, target: str, body: Any, content_type: str, accept: str, headers: Mapping[str, str]
+    method: str, target: str, body: Any, media: str, accept: str, headers: Mapping[str, str]
 ) -> HttpRequest:
     """Return the request; a body that is neither bytes nor text is sent as JSON."""
-    sent = {"accept": accept, "content-type": content_type, **headers}
+    sent = {"accept": accept, "content-type": media, **headers}
     return HttpRequest(method, target, sent, _data(body))
 
 

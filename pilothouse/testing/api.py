@@ -58,12 +58,12 @@ class API(Access):
         target: str,
         body: Any = None,
         *,
-        content_type: str = _JSON,
+        media: str = _JSON,
         accept: str = _JSON,
         **headers: str,
     ) -> Answer:
         """Send one request and return its answer, whatever its status. Further headers are keywords: `if_match="1"`."""
-        response = await self.open(method, target, body, content_type=content_type, accept=accept, **headers)
+        response = await self.open(method, target, body, media=media, accept=accept, **headers)
         try:
             return Answer(response.status, dict(response.headers), await response.read())
         finally:
@@ -75,7 +75,7 @@ class API(Access):
         target: str,
         body: Any = None,
         *,
-        content_type: str = _JSON,
+        media: str = _JSON,
         accept: str = _JSON,
         **headers: str,
     ) -> HttpResponse:
@@ -83,7 +83,7 @@ class API(Access):
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         if self._transport is None:
             self._transport = self._call_transport() if self._is_at_hand else self._http_transport()
-        return await self._transport.send(http_request(method, target, body, content_type, accept, named))
+        return await self._transport.send(http_request(method, target, body, media, accept, named))
 
     @property
     def _is_at_hand(self) -> bool:
@@ -130,9 +130,9 @@ class BlockingAPI(Access):
         target: str,
         body: Any = None,
         *,
-        content_type: str = _JSON,
+        media: str = _JSON,
         accept: str = _JSON,
         **headers: str,
     ) -> Answer:
         """Send one request and return its answer, whatever its status. Further headers are keywords: `if_match="1"`."""
-        return self.send(self, method, target, body, content_type=content_type, accept=accept, **headers)
+        return self.send(self, method, target, body, media=media, accept=accept, **headers)

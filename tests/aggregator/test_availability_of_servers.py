@@ -6,18 +6,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
 from custom_resources import eventually
-from in_process import InProcessServer, in_process_server
 from prometheus_client import generate_latest
-from tls_backends import FixedServices, Pki, api_service, backend
+from tls_backends import Pki, api_service, backend, external_service, own_address
+from whole_server import whole_server
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API
 
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 NAME = "v1.example.com"
@@ -28,40 +28,47 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 async def discovery(request: Request) -> Response:
-    known = request.header(b"x-remote-user") in ("system:kube-aggregator", "tester")
+    known = request.header(b"x-remote-user") in ("system:kube-aggregator", "pilothouse-testing")
     return Response(200 if known else 401, orjson.dumps({"path": request.path}))
 
 
 @dataclass
 class Cluster:
-    server: InProcessServer
-    services: FixedServices
+    server: API
     pki: Pki
 
-    async def register(self, **spec: Any) -> None:
-        made = api_service(**{"caBundle": self.pki.ca_bundle, **spec})
+    async def register(self, port: int = 443) -> None:
+        service = {"namespace": "default", "name": "web", "port": port}
+        made = api_service(service=service, caBundle=self.pki.ca_bundle)
         obj = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", **made}
-        assert (await self.server("POST", API_SERVICES, obj)).status == 201
+        assert (await self.server.request("POST", API_SERVICES, obj)).status == 201
 
-    async def add_service(self, **spec: Any) -> None:
+    async def add_service(self) -> None:
         ports = [{"name": "https", "port": 443, "targetPort": 8443}]
-        obj = {"metadata": {"name": "web"}, "spec": {"ports": ports, **spec}}
-        assert (await self.server("POST", SERVICES, obj)).status == 201
+        obj = {"metadata": {"name": "web"}, "spec": {"ports": ports}}
+        assert (await self.server.request("POST", SERVICES, obj)).status == 201
 
-    async def add_endpoints(self, name: str = "web-1", port: str = "https", *, ready: bool = True) -> None:
+    async def add_service_to_this_machine(self) -> None:
+        assert (await self.server.request("POST", SERVICES, external_service("web"))).status == 201
+
+    async def add_endpoints(
+        self, name: str, port_name: str = "https", *, address: str = "192.0.2.7", port: int = 8443, ready: bool = True
+    ) -> None:
         obj: Json = {
             "metadata": {"name": name, "labels": {"kubernetes.io/service-name": "web"}},
             "addressType": "IPv4",
-            "ports": [{"name": port, "port": 8443}],
-            "endpoints": [{"addresses": ["192.0.2.7"], "conditions": {"ready": ready}}],
+            "ports": [{"name": port_name, "port": port}],
+            "endpoints": [{"addresses": [address], "conditions": {"ready": ready}}],
         }
-        assert (await self.server("POST", SLICES, obj)).status == 201
+        assert (await self.server.request("POST", SLICES, obj)).status == 201
 
     async def condition(self, reason: str, name: str = NAME) -> Json:
         """As soon as it has this reason."""
         async with asyncio.timeout(15):
             while True:
-                found = (await self.server("GET", f"{API_SERVICES}/{name}")).json["status"].get("conditions") or [{}]
+                found = (await self.server.request("GET", f"{API_SERVICES}/{name}")).json["status"].get(
+                    "conditions"
+                ) or [{}]
                 if found[0].get("reason") == reason:
                     first: Json = found[0]
                     return first
@@ -71,7 +78,7 @@ class Cluster:
         """As soon as it does: the proxy hears of a condition a moment after it has been written."""
         async with asyncio.timeout(15):
             while True:
-                if (await self.server("GET", path)).body == wanted:
+                if (await self.server.request("GET", path)).body == wanted:
                     return
                 await asyncio.sleep(0.005)
 
@@ -99,12 +106,19 @@ def status_writes() -> float:
 
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    services = FixedServices(None)
-    async with in_process_server(tmp_path / "data", aggregator=True, services=services) as server:
-        yield Cluster(server, services, Pki.make(tmp_path / "pki"))
+    async with whole_server() as server:
+        yield Cluster(server, Pki.make(tmp_path / "pki"))
 
 
-async def test_the_condition_says_what_is_missing_until_nothing_is(cluster: Cluster) -> None:
+@pytest.fixture
+def address() -> str:
+    """Endpoints may have any but loopback addresses."""
+    return own_address() or pytest.skip("this machine has only a loopback address")
+
+
+async def test_the_condition_says_what_is_missing_until_nothing_is(
+    cluster: Cluster, address: str, unused_tcp_port: int
+) -> None:
     await cluster.register()
     assert await cluster.becomes("ServiceNotFound") == 'False: service/web in "default" is not present'
     await cluster.add_service()
@@ -112,13 +126,12 @@ async def test_the_condition_says_what_is_missing_until_nothing_is(cluster: Clus
         await cluster.becomes("EndpointsNotFound") == 'False: cannot find endpointslices for service/web in "default"'
     )
     await cluster.add_endpoints("unready", ready=False)
-    await cluster.add_endpoints("other", port="other")
+    await cluster.add_endpoints("other", "other")
     missing = 'False: endpointslices for service/web in "default" have no addresses with port name "https"'
     assert await cluster.becomes("MissingEndpoints") == missing
-    await cluster.add_endpoints()
-    assert await cluster.becomes("FailedDiscoveryCheck") == 'False: service "web" not found'
-    async with backend(discovery, cluster.pki) as behind:
-        cluster.services.port = behind.port
+    await cluster.add_endpoints("web-1", address=address, port=unused_tcp_port)
+    assert "connection refused" in await cluster.becomes("FailedDiscoveryCheck")
+    async with backend(discovery, cluster.pki, host=address, port=unused_tcp_port):
         assert await cluster.becomes("Passed") == "True: all checks passed"
         answer = await eventually(cluster.server, 200, "GET", "/apis/example.com/v1")
         assert answer.json == {"path": "/apis/example.com/v1"}
@@ -126,24 +139,25 @@ async def test_the_condition_says_what_is_missing_until_nothing_is(cluster: Clus
 
 async def test_a_port_that_the_service_does_not_have_is_named(cluster: Cluster) -> None:
     await cluster.add_service()
-    await cluster.register(service={"namespace": "default", "name": "web", "port": 444})
+    await cluster.register(port=444)
     assert await cluster.becomes("ServicePortError") == 'False: service/web in "default" is not listening on port 444'
 
 
-async def test_a_server_that_stops_answering_is_taken_out_and_put_back(cluster: Cluster) -> None:
-    await cluster.add_service(type="ExternalName", externalName="localhost")
-    async with backend(discovery, cluster.pki) as behind:
-        cluster.services.port = port = behind.port
+async def test_a_server_that_stops_answering_is_taken_out_and_put_back(cluster: Cluster, address: str) -> None:
+    await cluster.add_service()
+    async with backend(discovery, cluster.pki, host=address) as behind:
+        port = behind.port
+        await cluster.add_endpoints("web-1", address=address, port=port)
         await cluster.register()
         await cluster.condition("Passed")
-    await cluster.server("PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)
-    url = f"https://127.0.0.1:{port}/apis/example.com/v1"
-    refused = f'Get "{url}": dial tcp 127.0.0.1:{port}: connect: connection refused'
+    await cluster.server.request("PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)
+    url = f"https://{address}:{port}/apis/example.com/v1"
+    refused = f'Get "{url}": dial tcp {address}:{port}: connect: connection refused'
     assert await cluster.becomes("FailedDiscoveryCheck") == f"False: failing or missing response from {url}: {refused}"
     await cluster.answers("/apis/example.com/v1/things", b"service unavailable\n")
     await shown('aggregator_unavailable_apiservice{name="v1.example.com"} 1.0')
     await shown('aggregator_unavailable_apiservice_total{name="v1.example.com",reason="FailedDiscoveryCheck"}')
-    async with backend(discovery, cluster.pki, port=port):
+    async with backend(discovery, cluster.pki, host=address, port=port):
         await cluster.condition("Passed")
         await eventually(cluster.server, 200, "GET", "/apis/example.com/v1/things")
 
@@ -156,54 +170,52 @@ async def test_a_condition_is_written_only_when_it_says_something_new(cluster: C
         checks += 1
         return await discovery(request)
 
-    await cluster.add_service(type="ExternalName", externalName="localhost")
+    await cluster.add_service_to_this_machine()
     async with backend(counted, cluster.pki) as behind:
-        cluster.services.port = behind.port
-        await cluster.register()
+        await cluster.register(behind.port)
         await cluster.condition("Passed")
         await cluster.answers("/apis/example.com/v1", orjson.dumps({"path": "/apis/example.com/v1"}))
         written = status_writes()
         for label in "xyz":
             before = checks
-            await cluster.server("PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": label}}}, media=MERGE)
+            await cluster.server.request(
+                "PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": label}}}, media=MERGE
+            )
             async with asyncio.timeout(15):
                 while checks == before:  # noqa: ASYNC110 (nobody tells when a check has been made)
                     await asyncio.sleep(0.005)
         assert status_writes() == written
-        cluster.services.port = None
-        await cluster.server("PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)
-        await cluster.condition("FailedDiscoveryCheck")
+    await cluster.server.request("PATCH", f"{SERVICES}/web", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)
+    await cluster.condition("FailedDiscoveryCheck")
 
 
 async def test_a_server_that_refuses_the_aggregator_is_not_available(cluster: Cluster) -> None:
     async def refuse(request: Request) -> Response:
         return Response(403, b"no")
 
-    await cluster.add_service(type="ExternalName", externalName="localhost")
+    await cluster.add_service_to_this_machine()
     async with backend(refuse, cluster.pki) as behind:
-        cluster.services.port = behind.port
-        await cluster.register()
-        url = f"https://127.0.0.1:{behind.port}/apis/example.com/v1"
+        await cluster.register(behind.port)
+        url = f"https://localhost:{behind.port}/apis/example.com/v1"
         said = await cluster.becomes("FailedDiscoveryCheck")
     assert said == f"False: failing or missing response from {url}: bad status from {url}: 403"
 
 
 async def test_custom_metrics_for_horizontal_autoscaling_are_registered_behind_a_headless_service(
-    cluster: Cluster,
+    cluster: Cluster, address: str
 ) -> None:
     server = cluster.server
     ports = [{"name": "https-hpa-dont-edit-it", "port": 9997, "targetPort": 9997}]
     service = {"metadata": {"name": "kube-hpa"}, "spec": {"clusterIP": "None", "ports": ports, "selector": {"a": "b"}}}
-    await server("POST", "/api/v1/namespaces/kube-system/services", service)
-    endpoints = {
-        "metadata": {"name": "kube-hpa-1", "labels": {"kubernetes.io/service-name": "kube-hpa"}},
-        "addressType": "IPv4",
-        "ports": [{"name": "https-hpa-dont-edit-it", "port": 9997}],
-        "endpoints": [{"addresses": ["192.0.2.7"]}],
-    }
-    await server("POST", "/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices", endpoints)
-    async with backend(discovery, cluster.pki) as behind:
-        cluster.services.port = behind.port
+    await server.request("POST", "/api/v1/namespaces/kube-system/services", service)
+    async with backend(discovery, cluster.pki, host=address) as behind:
+        endpoints = {
+            "metadata": {"name": "kube-hpa-1", "labels": {"kubernetes.io/service-name": "kube-hpa"}},
+            "addressType": "IPv4",
+            "ports": [{"name": "https-hpa-dont-edit-it", "port": behind.port}],
+            "endpoints": [{"addresses": [address]}],
+        }
+        await server.request("POST", "/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices", endpoints)
         registered = {
             "metadata": {"name": "v1beta1.custom.metrics.k8s.io"},
             "spec": {
@@ -215,10 +227,10 @@ async def test_custom_metrics_for_horizontal_autoscaling_are_registered_behind_a
                 "versionPriority": 100,
             },
         }
-        assert (await server("POST", API_SERVICES, registered)).status == 201
+        assert (await server.request("POST", API_SERVICES, registered)).status == 201
         condition = await cluster.condition("Passed", "v1beta1.custom.metrics.k8s.io")
         assert condition["message"] == "all checks passed"
-        table = (await server("GET", f"{API_SERVICES}/v1beta1.custom.metrics.k8s.io", accept=TABLE)).json
+        table = (await server.request("GET", f"{API_SERVICES}/v1beta1.custom.metrics.k8s.io", accept=TABLE)).json
         assert table["rows"][0]["cells"][:3] == ["v1beta1.custom.metrics.k8s.io", "kube-system/kube-hpa", "True"]
         metric = "/apis/custom.metrics.k8s.io/v1beta1/namespaces/default/pods/web/qps"
         assert (await eventually(server, 200, "GET", metric)).json == {"path": metric}

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from custom_resources import definition, events, eventually, install, version
-from in_process import InProcessServer, in_process_server
 from serving_process import refused
+from whole_server import store_of, whole_server
 
 from pilothouse.aggregator.api_services_to_register import make_api_service
 from pilothouse.aggregator.autoregister import AutoRegisterController
@@ -17,15 +17,15 @@ from pilothouse.aggregator.crd_registration import PRIORITY, CRDRegistrationCont
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.apiserver.storage.interface import Batch, Watch
-from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.client.rest.connect import loopback
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, name_of
+from pilothouse.testing import API
 
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 
 
-async def until_registered(server: InProcessServer, *names: str) -> None:
+async def until_registered(server: API, *names: str) -> None:
     missing = {*names}
     async for event in events(server, f"{API_SERVICES}?watch=true&timeoutSeconds=10"):
         missing.discard(name_of(event["object"]))
@@ -42,51 +42,46 @@ def late_definition() -> Json:
 
 async def test_the_history_of_a_restart_has_no_write_to_an_api_service_that_was_there(tmp_path: Path) -> None:
     prefix = "/registry/apiregistration.k8s.io/apiservices/"
-    async with in_process_server(tmp_path, aggregator=True) as server:
+    async with whole_server(tmp_path) as server:
         await install(server, definition(version(), version("v2", storage=False)))
         await until_registered(server, "v1.example.com", "v2.example.com")
-    store = await SqliteStore.open(tmp_path)
-    before = await store.current_revision()
-    await store.close()
-    async with in_process_server(tmp_path, aggregator=True) as server:
+    async with store_of(tmp_path) as store:
+        before = await store.current_revision()
+    async with whole_server(tmp_path) as server:
         # its APIService comes after the controller has been through what there was at the start
         await install(server, late_definition())
         await until_registered(server, "v1.late.example.com")
-    store = await SqliteStore.open(tmp_path)
-    watch = store.watch(prefix, after=before)
-    written = [
-        event.key async for batch in watch_until(watch, await store.current_revision()) for event in batch.events
-    ]
-    await watch.aclose()
-    await store.close()
+    async with store_of(tmp_path) as store:
+        watch, end = store.watch(prefix, after=before), await store.current_revision()
+        written = [event.key async for batch in watch_until(watch, end) for event in batch.events]
+        await watch.aclose()
     assert written == [f"{prefix}v1.late.example.com"]
 
 
 async def test_a_built_in_version_that_is_no_longer_served_loses_its_api_service_when_the_server_starts(
     tmp_path: Path,
 ) -> None:
-    async with in_process_server(tmp_path, aggregator=True) as server:
-        assert (await server("GET", f"{API_SERVICES}/v1.policy")).status == 200
-    async with in_process_server(tmp_path, aggregator=True, runtime_config={"policy/v1": "false"}) as server:
+    async with whole_server(tmp_path) as server:
+        assert (await server.request("GET", f"{API_SERVICES}/v1.policy")).status == 200
+    async with whole_server(tmp_path, runtime_config="policy/v1=false") as server:
         await eventually(server, 404, "GET", f"{API_SERVICES}/v1.policy")
-        assert (await server("GET", "/apis/policy/v1")).status == 404
-    async with in_process_server(tmp_path, aggregator=True) as server:
-        assert (await server("GET", f"{API_SERVICES}/v1.policy")).status == 200
+        assert (await server.request("GET", "/apis/policy/v1")).status == 404
+    async with whole_server(tmp_path) as server:
+        assert (await server.request("GET", f"{API_SERVICES}/v1.policy")).status == 200
 
 
 async def test_where_definitions_are_turned_off_their_api_services_go_and_the_server_starts_all_the_same(
     tmp_path: Path,
 ) -> None:
-    async with in_process_server(tmp_path, aggregator=True) as server:
+    async with whole_server(tmp_path) as server:
         await install(server, definition())
         await until_registered(server, "v1.example.com")
-    off = {"apiextensions.k8s.io/v1": "false"}
-    async with in_process_server(tmp_path, aggregator=True, runtime_config=off) as server:
+    async with whole_server(tmp_path, runtime_config="apiextensions.k8s.io/v1=false") as server:
         await eventually(server, 404, "GET", f"{API_SERVICES}/v1.example.com")
         await eventually(server, 404, "GET", f"{API_SERVICES}/v1.apiextensions.k8s.io")
-        assert (await server("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")).status == 404
-        assert (await server("GET", "/apis/example.com/v1/widgets")).status == 404
-    async with in_process_server(tmp_path, aggregator=True) as server:
+        assert (await server.request("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")).status == 404
+        assert (await server.request("GET", "/apis/example.com/v1/widgets")).status == 404
+    async with whole_server(tmp_path) as server:
         await until_registered(server, "v1.example.com", "v1.apiextensions.k8s.io")
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest_asyncio
 from admission_policies import policy
-from controllers_on_a_server import client_of, running
-from in_process import in_process_server
+from controllers_on_a_server import running
 from prometheus_client import CollectorRegistry
+from whole_server import whole_server
 
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions
@@ -23,9 +23,8 @@ DEPLOYMENTS = [{"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["*"
 
 @pytest_asyncio.fixture
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
-    async with in_process_server(tmp_path) as server:
-        server.generic.prepare_run()
-        yield client_of(server.handler)
+    async with whole_server(tmp_path) as server:
+        yield server.client(in_process=True)
 
 
 async def until_observed(client: Client, generation: int) -> Json:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import orjson
 from custom_resources import DEFINITIONS, WIDGETS, definition, events, install, until_condition, version, widget
-from in_process import InProcessServer, in_process_server
+from whole_server import store_of, whole_server
 
-from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API
 
 MERGE = "application/merge-patch+json"
 NAME = "widgets.example.com"
@@ -19,7 +19,7 @@ KEY = f"/registry/apiextensions.k8s.io/customresourcedefinitions/{NAME}"
 RUBBISH = base64.b64encode(b"rubbish").decode()
 
 
-async def until(server: InProcessServer, is_wanted: Callable[[dict[str, str]], bool]) -> Json:
+async def until(server: API, is_wanted: Callable[[dict[str, str]], bool]) -> Json:
     """The definition as soon as the reasons of its conditions are as wanted."""
     async for event in events(server, f"{DEFINITIONS}?watch=true&timeoutSeconds=10"):
         obj: Json = event["object"]
@@ -41,30 +41,30 @@ def from_long_ago() -> Json:
 
 
 async def test_a_definition_from_long_ago_says_what_is_wrong_with_it_and_goes_on(tmp_path: Path) -> None:
-    store = await SqliteStore.open(tmp_path)
-    await store.create(KEY, orjson.dumps(from_long_ago()))
-    await store.close()
-    async with in_process_server(tmp_path, extensions=True) as server:
+    async with store_of(tmp_path) as store:
+        await store.create(KEY, orjson.dumps(from_long_ago()))
+    async with whole_server(tmp_path) as server:
         faulty = await until_condition(server, NAME, "NonStructuralSchema")
         condition = faulty["status"]["conditions"][-1]
         assert condition["reason"] == "Violations"
         assert "spec.preserveUnknownFields: Invalid value: true: must be false" in condition["message"]
-        created = await server("POST", WIDGETS, widget(spec={"size": 1, "unheard": {"of": True}}))
+        created = await server.request("POST", WIDGETS, widget(spec={"size": 1, "unheard": {"of": True}}))
         assert (created.status, created.json["spec"]) == (201, {"size": 1, "unheard": {"of": True}})
-        refused = await server("POST", WIDGETS, widget("b", spec={"size": "large"}))
+        refused = await server.request("POST", WIDGETS, widget("b", spec={"size": "large"}))
         assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, "spec.size")
-        labelled = await server("PATCH", f"{DEFINITIONS}/{NAME}", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)
+        labelled = await server.request(
+            "PATCH", f"{DEFINITIONS}/{NAME}", {"metadata": {"labels": {"a": "b"}}}, media=MERGE
+        )
         assert labelled.status == 200, labelled.body
 
 
 async def test_a_definition_that_is_mended_has_nothing_to_say(tmp_path: Path) -> None:
-    store = await SqliteStore.open(tmp_path)
-    await store.create(KEY, orjson.dumps(from_long_ago()))
-    await store.close()
-    async with in_process_server(tmp_path, extensions=True) as server:
+    async with store_of(tmp_path) as store:
+        await store.create(KEY, orjson.dumps(from_long_ago()))
+    async with whole_server(tmp_path) as server:
         await until_condition(server, NAME, "NonStructuralSchema")
         change = {"spec": {"preserveUnknownFields": False, "versions": [version()]}}
-        assert (await server("PATCH", f"{DEFINITIONS}/{NAME}", change, media=MERGE)).status == 200
+        assert (await server.request("PATCH", f"{DEFINITIONS}/{NAME}", change, media=MERGE)).status == 200
         mended = await until(server, lambda told: "NonStructuralSchema" not in told)
         assert [each["type"] for each in mended["status"]["conditions"]] == ["NamesAccepted", "Established"]
 
@@ -72,19 +72,19 @@ async def test_a_definition_that_is_mended_has_nothing_to_say(tmp_path: Path) ->
 async def test_a_definition_whose_webhook_cannot_be_trusted_is_not_established(tmp_path: Path) -> None:
     client = {"url": "https://example.com/convert", "caBundle": RUBBISH}
     webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
-    async with in_process_server(tmp_path, extensions=True) as server:
+    async with whole_server(tmp_path) as server:
         faulty = definition(conversion={"strategy": "Webhook", "webhook": webhook})
-        assert (await server("POST", DEFINITIONS, faulty)).status == 201
+        assert (await server.request("POST", DEFINITIONS, faulty)).status == 201
         path = f"{DEFINITIONS}/{NAME}"
         found = await until(server, lambda told: told.get("Established") not in (None, "Installing"))
         condition = {each["type"]: each for each in found["status"]["conditions"]}["Established"]
         assert (condition["status"], condition["reason"]) == ("False", "InvalidCABundle")
         assert condition["message"] == "The conversion webhook CABundle is invalid"
         change = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": None}}}}}
-        assert (await server("PATCH", path, change, media=MERGE)).status == 200
+        assert (await server.request("PATCH", path, change, media=MERGE)).status == 200
         await until_condition(server, NAME, "Established")
         change = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": RUBBISH}}}}}
-        refused = await server("PATCH", path, change, media=MERGE)
+        refused = await server.request("PATCH", path, change, media=MERGE)
         assert (refused.status, refused.json["details"]["causes"]) == (
             422,
             [
@@ -99,12 +99,14 @@ async def test_a_definition_whose_webhook_cannot_be_trusted_is_not_established(t
 
 
 async def test_definitions_that_come_at_once_do_not_get_the_same_names(tmp_path: Path) -> None:
-    async with in_process_server(tmp_path, extensions=True) as server:
+    async with whole_server(tmp_path) as server:
         for number in range(20):
             obj = definition(plural=f"things{number}", kind=f"Thing{number}")
             obj["spec"]["names"]["shortNames"] = ["th"]
-            assert (await server("POST", DEFINITIONS, obj)).status == 201
+            assert (await server.request("POST", DEFINITIONS, obj)).status == 201
         await install(server, definition())
-        found = (await server("GET", DEFINITIONS)).json["items"]  # The last one in was the last to get its names.
+        found = (await server.request("GET", DEFINITIONS)).json[
+            "items"
+        ]  # The last one in was the last to get its names.
         holders = [each for each in found if each["status"]["acceptedNames"].get("shortNames") == ["th"]]
         assert len(holders) == 1

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from custom_resources import DEFINITIONS, SCHEMA, WIDGETS, definition, install, version, widget
-from in_process import InProcessServer, in_process_server
+from whole_server import whole_server
+
+from pilothouse.testing import API
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 MERGE = "application/merge-patch+json"
@@ -29,13 +31,13 @@ SPEC = {
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[InProcessServer]:
-    async with in_process_server(tmp_path, extensions=True) as running:
+async def server(tmp_path: Path) -> AsyncIterator[API]:
+    async with whole_server(tmp_path) as running:
         await install(running, definition(version(schema={"type": "object", "properties": {"spec": SPEC}})))
         yield running
 
 
-async def test_what_nobody_serves_falls_off_the_end_of_the_chain(server: InProcessServer) -> None:
+async def test_what_nobody_serves_falls_off_the_end_of_the_chain(server: API) -> None:
     for method, path in (
         ("GET", "/apis/nosuch.io"),
         ("GET", "/apis/nosuch.io/v1"),
@@ -47,75 +49,77 @@ async def test_what_nobody_serves_falls_off_the_end_of_the_chain(server: InProce
         ("PATCH", "/apis/example.com/v1/widgets/a"),
         ("GET", "/apis/example.com/v1/widgets/a"),
     ):
-        answer = await server(method, path, None if method == "GET" else {})
+        answer = await server.request(method, path, None if method == "GET" else {})
         assert (answer.status, answer.body) == (404, b"404 page not found\n"), (method, path)
         assert answer.headers["content-type"] == "text/plain; charset=utf-8"
 
 
 async def test_what_stands_below_an_object_but_is_no_subresource_is_not_found_as_a_status(
-    server: InProcessServer,
+    server: API,
 ) -> None:
     for path in (f"{WIDGETS}/a/status", f"{WIDGETS}/a/b", f"{WIDGETS}/a/status/x"):
-        answer = await server("GET", path)
+        answer = await server.request("GET", path)
         assert (answer.status, answer.json["message"]) == (404, 'widgets.example.com "a" not found')
 
 
-async def test_the_verb_proxy_reads_nothing(server: InProcessServer) -> None:
+async def test_the_verb_proxy_reads_nothing(server: API) -> None:
     for path in ("namespaces/default/widgets", "namespaces/default/widgets/a"):
-        answer = await server("GET", f"/apis/example.com/v1/proxy/{path}?timeoutSeconds=-1")
+        answer = await server.request("GET", f"/apis/example.com/v1/proxy/{path}?timeoutSeconds=-1")
         assert answer.status == 405
         assert answer.json["message"] == 'proxy is not supported on resources of kind "widgets.example.com"'
 
 
-async def test_an_update_must_name_its_object_in_the_path(server: InProcessServer) -> None:
-    put = await server("PUT", WIDGETS, widget(spec={"size": 1}))
-    patch = await server("PATCH", WIDGETS, {}, media=MERGE)
+async def test_an_update_must_name_its_object_in_the_path(server: API) -> None:
+    put = await server.request("PUT", WIDGETS, widget(spec={"size": 1}))
+    patch = await server.request("PATCH", WIDGETS, {}, media=MERGE)
     for answer in (put, patch):
         assert (answer.status, answer.json["message"]) == (400, "name must be provided")
-    assert (await server("PATCH", WIDGETS, {}, media="text/plain")).status == 415
+    assert (await server.request("PATCH", WIDGETS, {}, media="text/plain")).status == 415
 
 
-async def test_a_create_goes_by_the_name_in_the_body(server: InProcessServer) -> None:
-    answer = await server("POST", f"{WIDGETS}/other", widget("a", spec={"size": 1}))
+async def test_a_create_goes_by_the_name_in_the_body(server: API) -> None:
+    answer = await server.request("POST", f"{WIDGETS}/other", widget("a", spec={"size": 1}))
     assert (answer.status, answer.json["metadata"]["name"]) == (201, "a")
 
 
-async def test_custom_resources_speak_json_and_yaml_only(server: InProcessServer) -> None:
-    assert (await server("GET", WIDGETS, accept="application/yaml")).body.startswith(b"apiVersion: example.com/v1\n")
+async def test_custom_resources_speak_json_and_yaml_only(server: API) -> None:
+    assert (await server.request("GET", WIDGETS, accept="application/yaml")).body.startswith(
+        b"apiVersion: example.com/v1\n"
+    )
     yaml = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: from-yaml}\nspec: {size: 2}\n"
-    assert (await server("POST", WIDGETS, yaml, media="application/yaml")).status == 201
-    read = await server("GET", WIDGETS, accept=PROTOBUF)
+    assert (await server.request("POST", WIDGETS, yaml, media="application/yaml")).status == 201
+    read = await server.request("GET", WIDGETS, accept=PROTOBUF)
     assert (read.status, read.headers["content-type"]) == (406, PROTOBUF)
     assert b"object *unstructured.UnstructuredList does not implement the protobuf marshalling interface" in read.body
-    other = await server("GET", WIDGETS, accept="text/html")
+    other = await server.request("GET", WIDGETS, accept="text/html")
     assert (other.status, other.json["message"]) == (406, f"only the following media types are accepted: {ACCEPTED}")
-    refused = await server("POST", WIDGETS, b"k8s\0", media=PROTOBUF)
+    refused = await server.request("POST", WIDGETS, b"k8s\0", media=PROTOBUF)
     assert (refused.status, "cannot be handled as a Widget" in refused.json["message"]) == (400, True)
-    unknown = await server("POST", WIDGETS, widget(), media="text/plain")
+    unknown = await server.request("POST", WIDGETS, widget(), media="text/plain")
     why = f"the body of the request was in an unknown format - accepted media types include: {ACCEPTED}"
     assert (unknown.status, unknown.json["message"]) == (415, why)
 
 
-async def test_the_metadata_of_custom_resources_travels_as_protobuf(server: InProcessServer) -> None:
+async def test_the_metadata_of_custom_resources_travels_as_protobuf(server: API) -> None:
     form = f"{PROTOBUF};as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-    answer = await server("GET", WIDGETS, accept=form)
+    answer = await server.request("GET", WIDGETS, accept=form)
     assert (answer.status, answer.headers["content-type"]) == (200, PROTOBUF)
 
 
-async def test_a_definition_travels_as_protobuf_and_loses_nothing(server: InProcessServer) -> None:
+async def test_a_definition_travels_as_protobuf_and_loses_nothing(server: API) -> None:
     path = f"{DEFINITIONS}/widgets.example.com"
-    before = (await server("GET", path)).json
-    sent = await server("GET", path, accept=PROTOBUF)
+    before = (await server.request("GET", path)).json
+    sent = await server.request("GET", path, accept=PROTOBUF)
     assert sent.body.startswith(b"k8s\0")
-    written = await server("PUT", path, sent.body, media=PROTOBUF)
+    written = await server.request("PUT", path, sent.body, media=PROTOBUF)
     assert (written.status, written.json["spec"]) == (200, before["spec"])
     assert written.json["metadata"]["generation"] == 1
     assert written.json["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] == SPEC
 
 
-async def test_a_definition_is_created_by_protobuf(server: InProcessServer) -> None:
+async def test_a_definition_is_created_by_protobuf(server: API) -> None:
     from pilothouse.machinery.protobuf.codec import encode
 
     gadgets = definition(version(schema=SCHEMA), plural="gadgets", kind="Gadget")
-    answer = await server("POST", DEFINITIONS, encode(gadgets), media=PROTOBUF, accept=PROTOBUF)
+    answer = await server.request("POST", DEFINITIONS, encode(gadgets), media=PROTOBUF, accept=PROTOBUF)
     assert (answer.status, answer.body[:4]) == (201, b"k8s\0")

@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from in_process import InProcessServer, in_process_server
+from whole_server import whole_server
+
+from pilothouse.testing import API
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcessServer]:
+async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[API]:
     """One server for a module: what one example leaves behind must not harm the next."""
-    async with in_process_server(tmp_path_factory.mktemp("data"), aggregator=True) as server:
-        server.generic.prepare_run()
+    async with whole_server(tmp_path_factory.mktemp("data")) as server:
         yield server

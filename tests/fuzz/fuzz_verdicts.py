@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import orjson
-from in_process import Answer
+
+from pilothouse.testing import Answer
 
 _UPSTREAM_S_OWN = (
     "strconv.ParseUint: ",

@@ -13,12 +13,13 @@ from fuzz_objects import Generator
 from fuzz_verdicts import bounded, check
 from hypothesis import given
 from hypothesis import strategies as st
-from in_process import CONFIG_MAPS, InProcessServer
+from whole_server import CONFIG_MAPS
 
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.protobuf import codec
 from pilothouse.machinery.schema import types
+from pilothouse.testing import API
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -36,19 +37,19 @@ KINDS = [
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-async def test_a_body_that_is_an_attack_is_refused_at_little_cost(api: InProcessServer, name: str) -> None:
+async def test_a_body_that_is_an_attack_is_refused_at_little_cost(api: API, name: str) -> None:
     body, media = ATTACKS[name]
     with bounded(3):
-        answer = await api("POST", f"{CONFIG_MAPS}?dryRun=All&fieldValidation=Strict", body, media=media)
+        answer = await api.request("POST", f"{CONFIG_MAPS}?dryRun=All&fieldValidation=Strict", body, media=media)
     check(answer)
     assert answer.status >= 400
 
 
 @pytest.mark.parametrize("media", PATCHES)
 @pytest.mark.parametrize("name", [name for name, (_, media) in ATTACKS.items() if media != PROTOBUF])
-async def test_a_patch_that_is_an_attack_is_refused_at_little_cost(api: InProcessServer, name: str, media: str) -> None:
+async def test_a_patch_that_is_an_attack_is_refused_at_little_cost(api: API, name: str, media: str) -> None:
     with bounded(3):
-        answer = await api("PATCH", f"{CONFIG_MAPS}/none?fieldManager=m", ATTACKS[name][0], media=media)
+        answer = await api.request("PATCH", f"{CONFIG_MAPS}/none?fieldManager=m", ATTACKS[name][0], media=media)
     check(answer)
     assert answer.status >= 400
 
@@ -69,10 +70,10 @@ GROWING: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("name", GROWING)
-async def test_a_json_patch_cannot_make_an_object_grow_without_bounds(api: InProcessServer, name: str) -> None:
-    await api("POST", CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "grown"}})
+async def test_a_json_patch_cannot_make_an_object_grow_without_bounds(api: API, name: str) -> None:
+    await api.request("POST", CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "grown"}})
     with bounded(3):
-        answer = await api("PATCH", f"{CONFIG_MAPS}/grown?dryRun=All", GROWING[name], media=JSON_PATCH)
+        answer = await api.request("PATCH", f"{CONFIG_MAPS}/grown?dryRun=All", GROWING[name], media=JSON_PATCH)
     check(answer)
     assert answer.status >= 400 or len(answer.body) < 1_000_000
 
@@ -91,15 +92,15 @@ WIDE: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("name", WIDE)
-async def test_the_cost_of_an_object_grows_with_its_size_and_no_faster(api: InProcessServer, name: str) -> None:
+async def test_the_cost_of_an_object_grows_with_its_size_and_no_faster(api: API, name: str) -> None:
     with bounded(3):
-        check(await api("POST", f"{CONFIG_MAPS}?dryRun=All", WIDE[name]))
+        check(await api.request("POST", f"{CONFIG_MAPS}?dryRun=All", WIDE[name]))
 
 
-async def test_a_quantity_of_many_zeros_is_read_at_once(api: InProcessServer) -> None:
+async def test_a_quantity_of_many_zeros_is_read_at_once(api: API) -> None:
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}}
     with bounded(2):
-        answer = await api(
+        answer = await api.request(
             "POST",
             "/api/v1/namespaces/default/resourcequotas",
             {**quota, "spec": {"hard": {"cpu": "0" * 200_000 + "!"}}},
@@ -131,15 +132,15 @@ def _encoded(obj: Json, kind: GroupVersionKind) -> bytes:
 
 @budget(250)
 @given(sent=broken())
-async def test_broken_bodies_are_refused(api: InProcessServer, sent: tuple[str, bytes, str]) -> None:
+async def test_broken_bodies_are_refused(api: API, sent: tuple[str, bytes, str]) -> None:
     path, body, media = sent
     with bounded(3):
-        check(await api("POST", f"{path}?dryRun=All", body, media=media))
+        check(await api.request("POST", f"{path}?dryRun=All", body, media=media))
 
 
 @budget(150)
 @given(body=st.binary(max_size=60), media=st.sampled_from([JSON, YAML, PROTOBUF, *PATCHES, "text/plain", ""]))
-async def test_any_bytes_are_refused(api: InProcessServer, body: bytes, media: str) -> None:
+async def test_any_bytes_are_refused(api: API, body: bytes, media: str) -> None:
     for method, target in (("POST", CONFIG_MAPS), ("PUT", f"{CONFIG_MAPS}/a"), ("PATCH", f"{CONFIG_MAPS}/a")):
-        check(await api(method, f"{target}?fieldManager=m", body, media=media))
-    check(await api("DELETE", f"{CONFIG_MAPS}/none", body, media=media))
+        check(await api.request(method, f"{target}?fieldManager=m", body, media=media))
+    check(await api.request("DELETE", f"{CONFIG_MAPS}/none", body, media=media))

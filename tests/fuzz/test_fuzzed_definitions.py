@@ -11,9 +11,9 @@ from fuzz_budget import budget
 from fuzz_verdicts import bounded, check
 from hypothesis import given
 from hypothesis import strategies as st
-from in_process import InProcessServer
 
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -48,37 +48,37 @@ ATTACKS: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-async def test_a_definition_that_is_an_attack_is_refused_at_little_cost(api: InProcessServer, name: str) -> None:
+async def test_a_definition_that_is_an_attack_is_refused_at_little_cost(api: API, name: str) -> None:
     with bounded(10):
-        answer = await api("POST", f"{DEFINITIONS}?dryRun=All", definition(ATTACKS[name]))
+        answer = await api.request("POST", f"{DEFINITIONS}?dryRun=All", definition(ATTACKS[name]))
     check(answer)
     assert answer.status in (400, 422)
 
 
 @pytest.mark.parametrize("depth", [50, 500, 3000])
-async def test_a_deep_schema_is_taken_or_refused(api: InProcessServer, depth: int) -> None:
+async def test_a_deep_schema_is_taken_or_refused(api: API, depth: int) -> None:
     schema = b'{"type":"object","properties":{"a":' * depth + b'{"type":"string"}' + b"}}" * depth
     body = orjson.dumps(definition({"here": 1})).replace(b'{"here":1}', schema)
     with bounded(10):
-        check(await api("POST", f"{DEFINITIONS}?dryRun=All", body))
+        check(await api.request("POST", f"{DEFINITIONS}?dryRun=All", body))
 
 
 PATTERNS = ["^(a|aa)*c$", "^(a+)+$", "^(a*)*$", "(x+x+)+y", "^(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)(a|a)*c$"]
 
 
-async def test_no_pattern_of_a_definition_loses_its_way(api: InProcessServer) -> None:
+async def test_no_pattern_of_a_definition_loses_its_way(api: API) -> None:
     properties = {f"p{n}": {"type": "string", "pattern": pattern} for n, pattern in enumerate(PATTERNS)}
     properties |= {"s": {"type": "string", "maxLength": 100}, "q": {"type": "string", "maxLength": 50}}
     schema = ruled("!self.s.matches(self.q)", **properties)
-    assert (await api("POST", DEFINITIONS, definition(schema, "patterns"))).status == 201
+    assert (await api.request("POST", DEFINITIONS, definition(schema, "patterns"))).status == 201
     path = "/apis/fuzz.example/v1/patterns"
     async with asyncio.timeout(20):
-        while (await api("GET", path)).status != 200:  # noqa: ASYNC110  # the server serves it when it is established
+        while (await api.request("GET", path)).status != 200:  # noqa: ASYNC110  # the server serves it when it is established
             await asyncio.sleep(0.005)
     texts: dict[str, Any] = dict.fromkeys(properties, "a" * 60 + "!") | {"q": "(a|aa)*(a|aa)*(a|aa)*[^a!]$"}
     obj = {"apiVersion": "fuzz.example/v1", "kind": "Patterns", "metadata": {"name": "a"}, **texts}
     with bounded(3):
-        answer = await api("POST", path, obj)
+        answer = await api.request("POST", path, obj)
     assert answer.status == 422
     assert len(answer.json["details"]["causes"]) >= 4
 
@@ -102,9 +102,11 @@ RULES = st.recursive(
 
 @budget(60)
 @given(rule=st.one_of(RULES, st.text(max_size=20)))
-async def test_any_rule_is_taken_or_refused(api: InProcessServer, rule: str) -> None:
+async def test_any_rule_is_taken_or_refused(api: API, rule: str) -> None:
     bounded_list = {**LIST, "maxItems": 5}
     with bounded(5):
-        answer = await api("POST", f"{DEFINITIONS}?dryRun=All", definition(ruled(rule, s=TEXTS, l=bounded_list)))
+        answer = await api.request(
+            "POST", f"{DEFINITIONS}?dryRun=All", definition(ruled(rule, s=TEXTS, l=bounded_list))
+        )
     check(answer)
     assert answer.status in (201, 400, 422)

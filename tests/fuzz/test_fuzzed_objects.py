@@ -12,10 +12,10 @@ from fuzz_objects import Generator
 from fuzz_verdicts import bounded, check
 from hypothesis import given
 from hypothesis import strategies as st
-from in_process import Answer, InProcessServer
 
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API, Answer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -34,10 +34,10 @@ class Endpoint:
     """Those that can be updated."""
 
 
-async def endpoints(api: InProcessServer) -> list[Endpoint]:
+async def endpoints(api: API) -> list[Endpoint]:
     found = []
     for root in ("/api", "/apis"):
-        for group in (await api("GET", root, accept=AGGREGATED)).json["items"]:
+        for group in (await api.request("GET", root, accept=AGGREGATED)).json["items"]:
             for version in group["versions"]:
                 own = GroupVersion(group["metadata"].get("name", ""), version["version"])
                 found += [_endpoint(root, own, each) for each in version["resources"] if "create" in each["verbs"]]
@@ -60,7 +60,7 @@ def _kind(resource: Json, own: GroupVersion) -> GroupVersionKind:
 class Session:
     """What one client does to one resource."""
 
-    api: InProcessServer
+    api: API
     make: Generator
     endpoint: Endpoint
 
@@ -104,19 +104,19 @@ class Session:
     async def ask(self, method: str, target: str, body: Any = None, **more: str) -> Answer:
         before = await self._stored(target)
         with bounded(5):
-            answer = await self.api(method, target, body, **more)
+            answer = await self.api.request(method, target, body, **more)
         check(answer)
         if answer.status >= 400:
             assert await self._stored(target) == before, "a refused write has left something behind"
         return answer
 
     async def _stored(self, target: str) -> bytes:
-        return (await self.api("GET", target.partition("?")[0])).body if target != self.endpoint.path else b""
+        return (await self.api.request("GET", target.partition("?")[0])).body if target != self.endpoint.path else b""
 
 
 @budget(120)
 @given(seed=st.integers(0, 1 << 32))
-async def test_every_object_is_taken_or_refused_and_nothing_is_half_written(api: InProcessServer, seed: int) -> None:
+async def test_every_object_is_taken_or_refused_and_nothing_is_half_written(api: API, seed: int) -> None:
     random = Random(seed)
     endpoint = random.choice(await endpoints(api))
     await Session(api, Generator(random), endpoint).run(f"o{seed}")

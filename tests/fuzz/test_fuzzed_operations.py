@@ -13,8 +13,9 @@ from fuzz_budget import budget
 from fuzz_verdicts import bounded, check
 from hypothesis import given
 from hypothesis import strategies as st
-from in_process import InProcessServer
 from schemathesis.generation import GenerationMode
+
+from pilothouse.testing import API
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -24,11 +25,11 @@ MODES = [GenerationMode.POSITIVE, GenerationMode.NEGATIVE]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def operations(api: InProcessServer) -> list[Any]:
+async def operations(api: API) -> list[Any]:
     """Of some resources, without watches, which would take their time."""
     found = []
     for url in DOCUMENTS:
-        document = (await api("GET", url)).json
+        document = (await api.request("GET", url)).json
         schema = schemathesis.openapi.from_dict(document)
         for path, item in document["paths"].items():
             if path.split("/{name}")[0].rsplit("/", 1)[-1] in RESOURCES and "/watch/" not in path:
@@ -38,20 +39,18 @@ async def operations(api: InProcessServer) -> list[Any]:
     return found
 
 
-async def _ask(api: InProcessServer, case: Any) -> None:
+async def _ask(api: API, case: Any) -> None:
     query = {name: value for name, value in (case.query or {}).items() if name not in ("watch", "resourceVersion")}
     target = f"{case.formatted_path}?{urlencode(query, doseq=True, errors='replace')}"
     has_body = isinstance(case.body, dict | list | str | int | float | bool | None)
     body = json.dumps(case.body) if has_body else None
     with bounded(3):
-        check(await api(case.method, target, body, media=case.media_type or "application/json"))
+        check(await api.request(case.method, target, body, media=case.media_type or "application/json"))
 
 
 @budget(40)
 @given(data=st.data())
-async def test_every_operation_answers_as_documented(
-    api: InProcessServer, operations: list[Any], data: st.DataObject
-) -> None:
+async def test_every_operation_answers_as_documented(api: API, operations: list[Any], data: st.DataObject) -> None:
     operation = data.draw(st.sampled_from(operations))
     case = data.draw(operation.as_strategy(generation_mode=data.draw(st.sampled_from(MODES))))
     await _ask(api, case)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 
 import pytest
-from in_process import TOKEN, InProcessServer
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.storage.interface import Entry, Event
 from pilothouse.client.config.model import Credentials
 from pilothouse.controllers.bootstrap.tokens import BootstrapToken
 from pilothouse.kube.serviceaccount.claims import Binding
+from pilothouse.testing import API
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -39,16 +39,16 @@ async def test_what_is_secret_is_not_shown(value: object) -> None:
     assert HIDDEN not in str(value)
 
 
-async def test_neither_tokens_nor_secrets_are_logged_at_any_level(
-    api: InProcessServer, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_neither_tokens_nor_secrets_are_logged_at_any_level(api: API, caplog: pytest.LogCaptureFixture) -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": HIDDEN}}
     with caplog.at_level(logging.DEBUG):
-        await api("POST", "/api/v1/namespaces/default/secrets", secret)
-        await api("PUT", "/api/v1/namespaces/default/secrets/s", {**secret, "data": {"a": HIDDEN, "b": 5}})
-        await api("PATCH", "/api/v1/namespaces/default/secrets/s", secret, media="application/merge-patch+json")
-        await api("GET", "/api/v1/namespaces/default/secrets", accept="application/json;as=Table;v=v1;g=meta.k8s.io")
-        await api("GET", "/api/v1/nodes/none/proxy/x", authorization=f"Bearer {HIDDEN}")
-        await api("DELETE", "/api/v1/namespaces/default/secrets/s")
+        await api.request("POST", "/api/v1/namespaces/default/secrets", secret)
+        await api.request("PUT", "/api/v1/namespaces/default/secrets/s", {**secret, "data": {"a": HIDDEN, "b": 5}})
+        await api.request("PATCH", "/api/v1/namespaces/default/secrets/s", secret, media="application/merge-patch+json")
+        await api.request(
+            "GET", "/api/v1/namespaces/default/secrets", accept="application/json;as=Table;v=v1;g=meta.k8s.io"
+        )
+        await api.request("GET", "/api/v1/nodes/none/proxy/x", authorization=f"Bearer {HIDDEN}")
+        await api.request("DELETE", "/api/v1/namespaces/default/secrets/s")
     assert HIDDEN not in caplog.text
-    assert TOKEN not in caplog.text.replace("in_process", "")
+    assert api.token not in caplog.text

@@ -8,29 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_process import InProcessServer, in_process_server
 from recorded import recorded
+from whole_server import whole_server
 
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API
 
 FACTS = recorded("facts") / "discovery.json"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-MISSING = frozenset(
-    {
-        # Served by the other two servers of the chain.
-        "apiextensions.k8s.io/v1/customresourcedefinitions",
-        "apiextensions.k8s.io/v1/customresourcedefinitions/status",
-        "apiregistration.k8s.io/v1/apiservices",
-        "apiregistration.k8s.io/v1/apiservices/status",
-    }
-)
-"""What this server does not serve."""
-
 
 @pytest.fixture
-async def api(tmp_path: Path) -> AsyncIterator[InProcessServer]:
-    async with in_process_server(tmp_path) as server:
+async def api(tmp_path: Path) -> AsyncIterator[API]:
+    async with whole_server(tmp_path) as server:
         yield server
 
 
@@ -52,8 +42,8 @@ def _comparable(resource: Json) -> Json:
     return {key: value for key, value in resource.items() if key not in ("subresources", *lists)} | lists
 
 
-async def _found(api: InProcessServer) -> dict[str, Json]:
-    documents = {path: (await api("GET", path, accept=AGGREGATED)).json for path in ("/api", "/apis")}
+async def _found(api: API) -> dict[str, Json]:
+    documents = {path: (await api.request("GET", path, accept=AGGREGATED)).json for path in ("/api", "/apis")}
     return dict(_resources(documents))
 
 
@@ -61,20 +51,18 @@ def _wanted() -> dict[str, Json]:
     return dict(_resources(json.loads(FACTS.read_text())))
 
 
-async def test_every_resource_is_there_but_those_known_to_be_missing(api: InProcessServer) -> None:
-    found, wanted = await _found(api), _wanted()
-    assert wanted.keys() - found.keys() == MISSING
-    assert found.keys() - wanted.keys() == set()
+async def test_every_resource_is_there_and_no_other(api: API) -> None:
+    assert (await _found(api)).keys() == _wanted().keys()
 
 
-async def test_every_resource_is_described_as_kube_apiserver_does(api: InProcessServer) -> None:
+async def test_every_resource_is_described_as_kube_apiserver_does(api: API) -> None:
     found, wanted = await _found(api), _wanted()
     differing = {name: (found[name], wanted[name]) for name in found.keys() & wanted.keys()}
     assert {name: pair for name, pair in differing.items() if pair[0] != pair[1]} == {}
 
 
-async def test_versions_are_listed_in_the_order_in_which_they_are_preferred(api: InProcessServer) -> None:
-    groups = (await api("GET", "/apis", accept=AGGREGATED)).json["items"]
+async def test_versions_are_listed_in_the_order_in_which_they_are_preferred(api: API) -> None:
+    groups = (await api.request("GET", "/apis", accept=AGGREGATED)).json["items"]
     found = {group["metadata"]["name"]: [each["version"] for each in group["versions"]] for group in groups}
     recorded = json.loads(FACTS.read_text())["/apis"]["items"]
     wanted = {group["metadata"]["name"]: [each["version"] for each in group["versions"]] for group in recorded}

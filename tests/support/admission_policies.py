@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from in_process import Answer, InProcessServer
-
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API, Answer
 
 _GROUP = "admissionregistration.k8s.io/v1"
 _CONFIG_MAPS = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}]
@@ -37,11 +36,11 @@ def binding(name: str, *, how: str = "Validating", **spec: Any) -> Json:
     }
 
 
-async def apply(server: InProcessServer, *objects: Json) -> None:
+async def apply(server: API, *objects: Json) -> None:
     for obj in objects:
         plural = obj["kind"].lower().replace("policy", "policies" if obj["kind"].endswith("Policy") else "policy")
         plural = plural if plural.endswith("s") else f"{plural}s"
-        answer = await server("POST", f"/apis/{_GROUP}/{plural}", obj)
+        answer = await server.request("POST", f"/apis/{_GROUP}/{plural}", obj)
         assert answer.status == 201, answer.body
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import orjson
 from aiohttp import web
-from in_process import CONFIG_MAPS, Answer, InProcessServer
 from webhook_server import WebhookServer, webhook_server
+from whole_server import CONFIG_MAPS
 
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API, Answer
 
 Respond = Callable[[Json], Json | web.StreamResponse | Awaitable[web.StreamResponse]]
 """From the request in the review to the response in its answer, or to an answer of any kind."""
@@ -35,13 +36,13 @@ def config_map(name: str = "one", **metadata: Any) -> Json:
 
 
 async def create(hooks: AdmissionWebhooks, obj: Json | None = None, query: str = "?dryRun=All") -> Answer:
-    return await hooks.api("POST", CONFIG_MAPS + query, obj or config_map())
+    return await hooks.api.request("POST", CONFIG_MAPS + query, obj or config_map())
 
 
 class AdmissionWebhooks:
     """`calls` are the paths and the requests in the order in which they came."""
 
-    def __init__(self, api: InProcessServer, server: WebhookServer) -> None:
+    def __init__(self, api: API, server: WebhookServer) -> None:
         self.api = api
         self.server = server
         self.calls: list[tuple[str, Json]] = []
@@ -87,17 +88,17 @@ class AdmissionWebhooks:
 async def _configured(hooks: AdmissionWebhooks, type: str, webhooks: tuple[Json, ...], name: str) -> Any:
     kind, path = f"{type.capitalize()}WebhookConfiguration", CONFIGURATIONS.format(type)
     body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name}}
-    created = await hooks.api("POST", path, {**body, "webhooks": list(webhooks)})
+    created = await hooks.api.request("POST", path, {**body, "webhooks": list(webhooks)})
     assert created.status == 201, created.body
     hooks.calls.clear()
     try:
         yield hooks.calls
     finally:
-        await hooks.api("DELETE", f"{path}/{name}")
+        await hooks.api.request("DELETE", f"{path}/{name}")
 
 
 @asynccontextmanager
-async def admission_webhooks(api: InProcessServer) -> Any:
+async def admission_webhooks(api: API) -> Any:
     async def unset(_: web.Request) -> web.StreamResponse:
         raise AssertionError("set below")
 

@@ -9,14 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from in_process import in_process_server
 from prometheus_client import CollectorRegistry
+from whole_server import whole_server
 
-from pilothouse.apiserver.http import Handler
-from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.client.clock import cancelled
 from pilothouse.client.rest.client import Client
-from pilothouse.client.rest.connect import loopback
 from pilothouse.client.rest.options import DeleteOptions, ListOptions
 from pilothouse.controllers.context import ControllerConfig
 from pilothouse.controllers.descriptors import enabled
@@ -67,12 +64,8 @@ class ControlledServer:
 @asynccontextmanager
 async def controlled_server(folder: Path) -> AsyncIterator[ControlledServer]:
     """No controller runs yet."""
-    async with in_process_server(folder, extensions=True) as server:
-        yield ControlledServer(client_of(server.handler))
-
-
-def client_of(handler: Handler) -> Client:
-    return loopback(AsgiApp(handler), headers={"authorization": "Bearer in-process"})
+    async with whole_server(folder) as server:
+        yield ControlledServer(server.client(in_process=True))
 
 
 @asynccontextmanager

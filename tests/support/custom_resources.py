@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import orjson
-from in_process import Answer, InProcessServer
 
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API, Answer
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
@@ -48,17 +48,16 @@ def widget(name: str = "a", *, api_version: str = "v1", **fields: Any) -> Json:
     return {"apiVersion": f"example.com/{api_version}", "kind": "Widget", "metadata": {"name": name}, **fields}
 
 
-async def events(server: InProcessServer, target: str) -> AsyncIterator[Json]:
+async def events(server: API, target: str) -> AsyncIterator[Json]:
     """Of a watch, as they come."""
     response = await server.open("GET", target)
     assert response.status == 200
-    assert not isinstance(response.body, bytes)
-    async for chunk in response.body:
+    async for chunk in response.chunks():
         for line in chunk.splitlines():
             yield orjson.loads(line)
 
 
-async def until_condition(server: InProcessServer, name: str, kind: str, status: str = "True") -> Json:
+async def until_condition(server: API, name: str, kind: str, status: str = "True") -> Json:
     """The definition as soon as the condition has this status."""
     target = f"{DEFINITIONS}?watch=true&timeoutSeconds=10&fieldSelector=metadata.name%3D{name}"
     async for event in events(server, target):
@@ -69,20 +68,18 @@ async def until_condition(server: InProcessServer, name: str, kind: str, status:
     raise AssertionError(f"{name} never had {kind}={status}")
 
 
-async def eventually(
-    server: InProcessServer, wanted: int, method: str, target: str, body: Json | None = None
-) -> Answer:
+async def eventually(server: API, wanted: int, method: str, target: str, body: Json | None = None) -> Answer:
     """The answer as soon as it has the wanted status: what watches a definition acts a moment after it has changed."""
     give_up = time.monotonic() + _PATIENCE
     while time.monotonic() < give_up:
-        answer = await server(method, target, body)
+        answer = await server.request(method, target, body)
         if answer.status == wanted:
             return answer
         await asyncio.sleep(0)
     raise AssertionError(f"{method} {target} answers {answer.status}")
 
 
-async def until_gone(server: InProcessServer, name: str) -> None:
+async def until_gone(server: API, name: str) -> None:
     target = f"{DEFINITIONS}?watch=true&timeoutSeconds=10&fieldSelector=metadata.name%3D{name}"
     async for event in events(server, target):
         if event["type"] == "DELETED":
@@ -90,7 +87,7 @@ async def until_gone(server: InProcessServer, name: str) -> None:
     raise AssertionError(f"{name} never went")
 
 
-async def install(server: InProcessServer, wanted: Json) -> Json:
-    answer = await server("POST", DEFINITIONS, wanted)
+async def install(server: API, wanted: Json) -> Json:
+    answer = await server.request("POST", DEFINITIONS, wanted)
     assert answer.status == 201, answer.body
     return await until_condition(server, wanted["metadata"]["name"], "Established")

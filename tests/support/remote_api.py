@@ -10,10 +10,11 @@ from pathlib import Path
 from types import TracebackType
 
 from custom_resources import definition, install, version
-from in_process import TOKEN, InProcessServer, in_process_server
 from tls_backends import Pki, backend
+from whole_server import whole_server
 
 from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.testing import API
 
 GROUP, SERVICE, NAMESPACE = "remote.example.com", "remote", "default"
 
@@ -78,9 +79,8 @@ class RemoteAPI:
 
     async def _serve(self) -> None:
         names = (f"{SERVICE}.{NAMESPACE}.svc",)
-        async with in_process_server(self._folder / "data", extensions=True) as server:
+        async with whole_server(self._folder / "data") as server:
             await install(server, _gadgets())
-            server.generic.prepare_run()
             async with backend(_trusting(server), self.pki, names=names) as listening:
                 self.port = listening.port
                 self._started.set()
@@ -92,9 +92,10 @@ def _gadgets() -> dict[str, object]:
     return {**made, "metadata": {"name": f"gadgets.{GROUP}"}}
 
 
-def _trusting(server: InProcessServer) -> Handler:
+def _trusting(server: API) -> Handler:
     async def serve(request: Request) -> Response:
-        token = (b"authorization", f"Bearer {TOKEN}".encode())
+        token = (b"authorization", f"Bearer {server.token}".encode())
+        assert server.handler is not None
         return await server.handler(replace(request, headers=[*request.headers, token]))
 
     return serve

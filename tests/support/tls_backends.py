@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import socket
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -60,6 +61,7 @@ async def backend(
     *,
     names: Sequence[str] = (SERVER_NAME,),
     client_ca: Path | None = None,
+    host: str = "127.0.0.1",
     port: int = 0,
     protocols: Sequence[str] = ("h2", "http/1.1"),
 ) -> AsyncIterator[Server]:
@@ -70,12 +72,28 @@ async def backend(
     if client_ca is not None:
         context.verify_mode = ssl.CERT_OPTIONAL
         context.load_verify_locations(client_ca)
-    server = Server(handler, [Endpoint("127.0.0.1", port, tls=lambda _: context)])
+    server = Server(handler, [Endpoint(host, port, tls=lambda _: context)])
     await server.start()
     try:
         yield server
     finally:
         await server.abort()
+
+
+def own_address() -> str:
+    """An address of this machine that is not a loopback one; empty where there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+            address = str(probe.getsockname()[0])
+        except OSError:
+            return ""
+    return "" if address.startswith(("127.", "0.")) else address
+
+
+def external_service(name: str) -> dict[str, Any]:
+    """A Service that leads to this machine, to whatever port it is asked for."""
+    return {"metadata": {"name": name}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
 
 
 class FixedServices:

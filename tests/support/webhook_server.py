@@ -36,8 +36,8 @@ class WebhookServer:
     def by_url(self, path: str = "/convert") -> dict[str, Any]:
         return {"url": f"https://127.0.0.1:{self.port}{path}", "caBundle": self.ca_bundle}
 
-    def by_service(self, name: str = "hook", path: str = "/convert") -> dict[str, Any]:
-        service = {"namespace": "default", "name": name, "path": path, "port": 443}
+    def by_service(self, name: str = "hook", path: str = "/convert", port: int = 443) -> dict[str, Any]:
+        service = {"namespace": "default", "name": name, "path": path, "port": port}
         return {"service": service, "caBundle": self.ca_bundle}
 
     async def handle(self, request: web.Request) -> web.StreamResponse:

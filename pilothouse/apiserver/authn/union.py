@@ -28,5 +28,8 @@ class UnionAuthenticator:
             if user is not None:
                 return user
         if refused is not None:
-            raise refused
+            try:
+                raise refused
+            finally:
+                del refused  # or the error, by its traceback, and this frame would keep each other and the request
         return None

@@ -8,13 +8,14 @@ from pathlib import Path
 import orjson
 from api_services import AGGREGATED, RemoteServer, api_service, group
 from custom_resources import eventually
-from in_process import InProcessServer, in_process_server
+from whole_server import whole_server
 
 from pilothouse.aggregator.discovery.manager import DiscoveryManager
 from pilothouse.apiserver.discovery.manager import GroupManager
 from pilothouse.apiserver.endpoints.serializers.registry import JSON
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API
 
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 MANY = 200
@@ -26,7 +27,7 @@ async def _hangs(request: Request) -> Response:
 
 
 async def test_the_lists_of_groups_show_servers_that_never_answer(tmp_path: Path) -> None:
-    async with in_process_server(tmp_path, aggregator=True) as server:
+    async with whole_server(tmp_path) as server:
         for number in range(MANY):
             await _create(server, number)
         for number in range(MANY):
@@ -35,15 +36,15 @@ async def test_the_lists_of_groups_show_servers_that_never_answer(tmp_path: Path
             assert await _shows_all(server, accept)
 
 
-async def _shows_all(server: InProcessServer, accept: str) -> bool:
-    answer = await server("GET", "/apis", accept=accept)
+async def _shows_all(server: API, accept: str) -> bool:
+    answer = await server.request("GET", "/apis", accept=accept)
     return all(b'"g%d.io"' % number in answer.body for number in range(MANY))
 
 
-async def _create(server: InProcessServer, number: int) -> None:
+async def _create(server: API, number: int) -> None:
     obj: Json = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", **api_service(f"g{number}.io")}
     obj["spec"]["insecureSkipTLSVerify"] = True
-    answer = await server("POST", API_SERVICES, obj)
+    answer = await server.request("POST", API_SERVICES, obj)
     assert answer.status == 201, answer.body
 
 

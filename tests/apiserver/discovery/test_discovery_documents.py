@@ -6,27 +6,28 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from in_process import InProcessServer, in_process_server
+from whole_server import whole_server
 
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.testing import API
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 
 @pytest.fixture
-async def api(tmp_path: Path) -> AsyncIterator[InProcessServer]:
-    async with in_process_server(tmp_path) as server:
+async def api(tmp_path: Path) -> AsyncIterator[API]:
+    async with whole_server(tmp_path) as server:
         yield server
 
 
-async def test_the_legacy_group_names_its_versions_and_the_servers_address(api: InProcessServer) -> None:
-    found = (await api("GET", "/api")).json
+async def test_the_legacy_group_names_its_versions_and_the_servers_address(api: API) -> None:
+    found = (await api.request("GET", "/api")).json
     assert (found["kind"], found["versions"]) == ("APIVersions", ["v1"])
     assert found["serverAddressByClientCIDRs"][0]["clientCIDR"] == "0.0.0.0/0"
 
 
-async def test_a_version_lists_its_resources_with_their_verbs(api: InProcessServer) -> None:
-    resources = {r["name"]: r for r in (await api("GET", "/api/v1")).json["resources"]}
+async def test_a_version_lists_its_resources_with_their_verbs(api: API) -> None:
+    resources = {r["name"]: r for r in (await api.request("GET", "/api/v1")).json["resources"]}
     assert resources["configmaps"]["verbs"] == [
         "create",
         "delete",
@@ -43,26 +44,26 @@ async def test_a_version_lists_its_resources_with_their_verbs(api: InProcessServ
     assert resources["namespaces/status"]["verbs"] == ["get", "patch", "update"]
 
 
-async def test_aggregated_discovery_is_one_document_with_an_etag(api: InProcessServer) -> None:
-    answer = await api("GET", "/api", accept=AGGREGATED)
+async def test_aggregated_discovery_is_one_document_with_an_etag(api: API) -> None:
+    answer = await api.request("GET", "/api", accept=AGGREGATED)
     assert answer.json["kind"] == "APIGroupDiscoveryList"
     version = answer.json["items"][0]["versions"][0]
     namespaces = next(r for r in version["resources"] if r["resource"] == "namespaces")
     assert [s["subresource"] for s in namespaces["subresources"]] == ["finalize", "status"]
-    again = await api("GET", "/api", accept=AGGREGATED, if_none_match=answer.headers["etag"])
+    again = await api.request("GET", "/api", accept=AGGREGATED, if_none_match=answer.headers["etag"])
     assert (again.status, again.body) == (304, b"")
 
 
 async def test_an_unknown_version_of_a_known_group_is_a_status_and_an_unknown_group_is_not(
-    api: InProcessServer,
+    api: API,
 ) -> None:
-    assert (await api("GET", "/api/v9")).json["message"] == "the server could not find the requested resource"
-    assert (await api("GET", "/apis/nosuch.example.com")).body == b"404 page not found\n"
+    assert (await api.request("GET", "/api/v9")).json["message"] == "the server could not find the requested resource"
+    assert (await api.request("GET", "/apis/nosuch.example.com")).body == b"404 page not found\n"
 
 
-async def test_all_forms_of_the_aggregated_document_have_the_same_etag(api: InProcessServer) -> None:
+async def test_all_forms_of_the_aggregated_document_have_the_same_etag(api: API) -> None:
     forms = [AGGREGATED.replace("json", form) for form in ("json", "yaml", "vnd.kubernetes.protobuf")]
-    answers = [await api("GET", "/apis", accept=form) for form in forms]
+    answers = [await api.request("GET", "/apis", accept=form) for form in forms]
     assert len({answer.headers["etag"] for answer in answers}) == 1
     assert [answer.headers["content-type"].partition(";")[0] for answer in answers] == [
         "application/json",
@@ -72,10 +73,10 @@ async def test_all_forms_of_the_aggregated_document_have_the_same_etag(api: InPr
     assert answers[2].body.startswith(b"k8s\x00")
 
 
-async def test_requests_for_what_this_server_alone_knows_are_counted(api: InProcessServer) -> None:
+async def test_requests_for_what_this_server_alone_knows_are_counted(api: API) -> None:
     before = _no_peer_requests()
-    await api("GET", "/apis", accept=AGGREGATED)
-    await api("GET", "/apis", accept=AGGREGATED.replace("List,", "List;profile=nopeer,"))
+    await api.request("GET", "/apis", accept=AGGREGATED)
+    await api.request("GET", "/apis", accept=AGGREGATED.replace("List,", "List;profile=nopeer,"))
     assert _no_peer_requests() == before + 1
 
 

@@ -4,10 +4,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from in_process import InProcessServer, in_process_server
+from whole_server import whole_server
+
+from pilothouse.testing import API
 
 
 @pytest.fixture
-async def api(tmp_path: Path) -> AsyncIterator[InProcessServer]:
-    async with in_process_server(tmp_path / "data") as server:
+async def api(tmp_path: Path) -> AsyncIterator[API]:
+    async with whole_server(tmp_path / "data") as server:
         yield server

@@ -6,10 +6,11 @@ from typing import Any
 
 import orjson
 import pytest
-from in_process import CONFIG_MAPS, Answer, InProcessServer
+from whole_server import CONFIG_MAPS
 
 from pilothouse.apiserver.endpoints.fieldmanager.last_applied import LAST_APPLIED
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API, Answer
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
@@ -27,8 +28,8 @@ def deployment(**spec: Any) -> Json:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": whole}
 
 
-async def apply(api: InProcessServer, target: str, body: Json | str, query: str = "fieldManager=alpha") -> Answer:
-    return await api("PATCH", f"{target}?{query}", body, media=APPLY)
+async def apply(api: API, target: str, body: Json | str, query: str = "fieldManager=alpha") -> Answer:
+    return await api.request("PATCH", f"{target}?{query}", body, media=APPLY)
 
 
 def entries(obj: Json) -> list[tuple[str, str, Any]]:
@@ -36,55 +37,57 @@ def entries(obj: Json) -> list[tuple[str, str, Any]]:
     return [(entry["manager"], entry["operation"], entry["fieldsV1"]) for entry in found]
 
 
-async def test_the_manager_is_what_the_request_says_or_what_the_user_agent_is_called(api: InProcessServer) -> None:
+async def test_the_manager_is_what_the_request_says_or_what_the_user_agent_is_called(api: API) -> None:
     agent = {"user_agent": "curl/8.1 (x86)"}
-    made = (await api("POST", CONFIG_MAPS, config_map(data={"k": "v"}), **agent)).json
+    made = (await api.request("POST", CONFIG_MAPS, config_map(data={"k": "v"}), **agent)).json
     assert entries(made) == [("curl", "Update", {"f:data": {".": {}, "f:k": {}}})]
-    named = (await api("POST", f"{CONFIG_MAPS}?fieldManager=me", config_map("b", data={"k": "v"}), **agent)).json
+    named = (
+        await api.request("POST", f"{CONFIG_MAPS}?fieldManager=me", config_map("b", data={"k": "v"}), **agent)
+    ).json
     assert entries(named)[0][0] == "me"
-    unknown = (await api("POST", CONFIG_MAPS, config_map("c", data={"k": "v"}))).json
+    unknown = (await api.request("POST", CONFIG_MAPS, config_map("c", data={"k": "v"}))).json
     assert entries(unknown)[0][0] == "unknown"
 
 
-async def test_a_write_that_changes_nothing_leaves_no_trace(api: InProcessServer) -> None:
-    made = (await api("POST", f"{CONFIG_MAPS}?fieldManager=one", config_map(data={"k": "v"}))).json
-    put = (await api("PUT", f"{CONFIG_MAPS}/a?fieldManager=two", config_map(data={"k": "v"}))).json
-    patched = await api("PATCH", f"{CONFIG_MAPS}/a?fieldManager=two", {"data": {"k": "v"}}, media=MERGE)
+async def test_a_write_that_changes_nothing_leaves_no_trace(api: API) -> None:
+    made = (await api.request("POST", f"{CONFIG_MAPS}?fieldManager=one", config_map(data={"k": "v"}))).json
+    put = (await api.request("PUT", f"{CONFIG_MAPS}/a?fieldManager=two", config_map(data={"k": "v"}))).json
+    patched = await api.request("PATCH", f"{CONFIG_MAPS}/a?fieldManager=two", {"data": {"k": "v"}}, media=MERGE)
     assert put == patched.json == made
 
 
-async def test_a_client_that_does_not_know_managed_fields_does_not_lose_them(api: InProcessServer) -> None:
-    await api("POST", f"{CONFIG_MAPS}?fieldManager=one", config_map(data={"k": "v"}))
-    put = (await api("PUT", f"{CONFIG_MAPS}/a?fieldManager=two", config_map(data={"k": "v", "l": "w"}))).json
+async def test_a_client_that_does_not_know_managed_fields_does_not_lose_them(api: API) -> None:
+    await api.request("POST", f"{CONFIG_MAPS}?fieldManager=one", config_map(data={"k": "v"}))
+    put = (await api.request("PUT", f"{CONFIG_MAPS}/a?fieldManager=two", config_map(data={"k": "v", "l": "w"}))).json
     assert entries(put) == [
         ("one", "Update", {"f:data": {".": {}, "f:k": {}}}),
         ("two", "Update", {"f:data": {"f:l": {}}}),
     ]
 
 
-async def test_managed_fields_can_be_given_away_and_reset(api: InProcessServer) -> None:
-    made = (await api("POST", f"{CONFIG_MAPS}?fieldManager=one", config_map(data={"k": "v"}))).json
+async def test_managed_fields_can_be_given_away_and_reset(api: API) -> None:
+    made = (await api.request("POST", f"{CONFIG_MAPS}?fieldManager=one", config_map(data={"k": "v"}))).json
     made["metadata"]["managedFields"][0]["manager"] = "other"
-    given = (await api("PUT", f"{CONFIG_MAPS}/a?fieldManager=two", made)).json
+    given = (await api.request("PUT", f"{CONFIG_MAPS}/a?fieldManager=two", made)).json
     assert [entry[0] for entry in entries(given)] == ["other"]
     reset = {"metadata": {"managedFields": [{}]}}
-    assert entries((await api("PATCH", f"{CONFIG_MAPS}/a", reset, media=MERGE)).json) == []
-    later = (await api("PUT", f"{CONFIG_MAPS}/a?fieldManager=two", config_map(data={"k": "2"}))).json
+    assert entries((await api.request("PATCH", f"{CONFIG_MAPS}/a", reset, media=MERGE)).json) == []
+    later = (await api.request("PUT", f"{CONFIG_MAPS}/a?fieldManager=two", config_map(data={"k": "2"}))).json
     assert entries(later) == []
 
 
-async def test_managed_fields_that_make_no_sense_are_not_taken(api: InProcessServer) -> None:
-    made = (await api("POST", f"{CONFIG_MAPS}?fieldManager=one", config_map(data={"k": "v"}))).json
+async def test_managed_fields_that_make_no_sense_are_not_taken(api: API) -> None:
+    made = (await api.request("POST", f"{CONFIG_MAPS}?fieldManager=one", config_map(data={"k": "v"}))).json
     broken = [
         {"manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"x": 1}}
     ]
     changed = made | {"metadata": made["metadata"] | {"managedFields": broken}}
-    assert entries((await api("PUT", f"{CONFIG_MAPS}/a", changed)).json) == entries(made)
+    assert entries((await api.request("PUT", f"{CONFIG_MAPS}/a", changed)).json) == entries(made)
 
 
-async def test_the_first_apply_finds_what_was_there_before(api: InProcessServer) -> None:
-    await api("POST", CONFIG_MAPS, config_map(data={"k": "v"}))
-    await api("PATCH", f"{CONFIG_MAPS}/a", {"metadata": {"managedFields": [{}]}}, media=MERGE)
+async def test_the_first_apply_finds_what_was_there_before(api: API) -> None:
+    await api.request("POST", CONFIG_MAPS, config_map(data={"k": "v"}))
+    await api.request("PATCH", f"{CONFIG_MAPS}/a", {"metadata": {"managedFields": [{}]}}, media=MERGE)
     refused = await apply(api, f"{CONFIG_MAPS}/a", config_map(data={"k": "w"}))
     assert refused.json["message"] == (
         'Apply failed with 1 conflict: conflict with "before-first-apply" using v1: .data.k'
@@ -96,11 +99,11 @@ async def test_the_first_apply_finds_what_was_there_before(api: InProcessServer)
     ]
 
 
-async def test_more_than_ten_updaters_become_ancient_changes(api: InProcessServer) -> None:
-    await api("POST", f"{CONFIG_MAPS}?fieldManager=m00", config_map(data={"k0": "v"}))
+async def test_more_than_ten_updaters_become_ancient_changes(api: API) -> None:
+    await api.request("POST", f"{CONFIG_MAPS}?fieldManager=m00", config_map(data={"k0": "v"}))
     for number in range(1, 12):
         patch = {"data": {f"k{number}": "v"}}
-        answer = await api("PATCH", f"{CONFIG_MAPS}/a?fieldManager=m{number:02}", patch, media=MERGE)
+        answer = await api.request("PATCH", f"{CONFIG_MAPS}/a?fieldManager=m{number:02}", patch, media=MERGE)
     names = [entry[0] for entry in entries(answer.json)]
     assert len(names) == 10
     assert "ancient-changes" in names
@@ -108,7 +111,7 @@ async def test_more_than_ten_updaters_become_ancient_changes(api: InProcessServe
     assert {f"f:k{number}" for number in range(12)} <= owned
 
 
-async def test_a_status_write_owns_nothing_of_the_spec(api: InProcessServer) -> None:
+async def test_a_status_write_owns_nothing_of_the_spec(api: API) -> None:
     await apply(api, f"{DEPLOYMENTS}/d", deployment())
     body = deployment(replicas=7) | {"status": {"replicas": 2}}
     done = (await apply(api, f"{DEPLOYMENTS}/d/status", body, "fieldManager=zeta")).json
@@ -118,33 +121,33 @@ async def test_a_status_write_owns_nothing_of_the_spec(api: InProcessServer) -> 
     assert done["spec"]["replicas"] == 1
 
 
-async def test_managed_fields_cannot_be_set_through_a_subresource(api: InProcessServer) -> None:
+async def test_managed_fields_cannot_be_set_through_a_subresource(api: API) -> None:
     made = (await apply(api, f"{DEPLOYMENTS}/d", deployment())).json
     sent = made | {"metadata": made["metadata"] | {"managedFields": [{}]}}
-    done = (await api("PUT", f"{DEPLOYMENTS}/d/status", sent)).json
+    done = (await api.request("PUT", f"{DEPLOYMENTS}/d/status", sent)).json
     assert entries(done) == entries(made)
 
 
-async def test_an_apply_to_the_scale_owns_the_replicas(api: InProcessServer) -> None:
+async def test_an_apply_to_the_scale_owns_the_replicas(api: API) -> None:
     await apply(api, f"{DEPLOYMENTS}/d", deployment())
     scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": 4}}
     refused = await apply(api, f"{DEPLOYMENTS}/absent/scale", scale | {"metadata": {"name": "absent"}})
     assert refused.status == 404
     done = await apply(api, f"{DEPLOYMENTS}/d/scale", scale, "fieldManager=scaler&force=true")
     assert (done.status, done.json["spec"], "managedFields" in done.json["metadata"]) == (200, {"replicas": 4}, False)
-    owners = (await api("GET", f"{DEPLOYMENTS}/d")).json["metadata"]["managedFields"]
+    owners = (await api.request("GET", f"{DEPLOYMENTS}/d")).json["metadata"]["managedFields"]
     scaler = next(entry for entry in owners if entry["manager"] == "scaler")
     assert (scaler["apiVersion"], scaler["subresource"]) == ("apps/v1", "scale")
     assert scaler["fieldsV1"] == {"f:spec": {"f:replicas": {}}}
 
 
-async def test_a_dry_run_shows_the_outcome_and_keeps_nothing(api: InProcessServer) -> None:
+async def test_a_dry_run_shows_the_outcome_and_keeps_nothing(api: API) -> None:
     shown = await apply(api, f"{CONFIG_MAPS}/a", config_map(data={"k": "v"}), "fieldManager=m&dryRun=All")
     assert (shown.status, shown.json["data"]) == (201, {"k": "v"})
-    assert (await api("GET", f"{CONFIG_MAPS}/a")).status == 404
+    assert (await api.request("GET", f"{CONFIG_MAPS}/a")).status == 404
 
 
-async def test_an_apply_takes_over_what_is_owned_in_another_version(api: InProcessServer) -> None:
+async def test_an_apply_takes_over_what_is_owned_in_another_version(api: API) -> None:
     target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
     meta = {"name": "h"}
     v1 = {"scaleTargetRef": target, "maxReplicas": 3, "targetCPUUtilizationPercentage": 70}
@@ -163,10 +166,10 @@ async def test_an_apply_takes_over_what_is_owned_in_another_version(api: InProce
     assert [entry["apiVersion"] for entry in moved["metadata"]["managedFields"]] == ["autoscaling/v2"]
 
 
-async def test_kubectl_takes_over_what_the_last_applied_annotation_says(api: InProcessServer) -> None:
+async def test_kubectl_takes_over_what_the_last_applied_annotation_says(api: API) -> None:
     applied = orjson.dumps(config_map(data={"k": "v", "l": "w"})).decode()
     annotated = {"name": "a", "annotations": {LAST_APPLIED: applied}}
-    await api("POST", CONFIG_MAPS, config_map(data={"k": "v", "l": "changed"}) | {"metadata": annotated})
+    await api.request("POST", CONFIG_MAPS, config_map(data={"k": "v", "l": "changed"}) | {"metadata": annotated})
     refused = await apply(api, f"{CONFIG_MAPS}/a", config_map(data={"k": "1", "l": "1"}), "fieldManager=kubectl")
     # The annotation still says what is in k, but somebody has changed l since.
     assert [cause["field"] for cause in refused.json["details"]["causes"]] == [".data.l"]
@@ -195,19 +198,19 @@ async def test_kubectl_takes_over_what_the_last_applied_annotation_says(api: InP
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: {managedFields: []}", 400, "metadata.managedFields must be nil"),
     ],
 )
-async def test_what_is_no_configuration_is_refused(api: InProcessServer, body: str, status: int, message: str) -> None:
+async def test_what_is_no_configuration_is_refused(api: API, body: str, status: int, message: str) -> None:
     answer = await apply(api, f"{CONFIG_MAPS}/a", body)
     assert (answer.status, answer.json["message"][: len(message)]) == (status, message)
 
 
-async def test_an_object_that_is_made_by_an_apply_has_no_uid_yet(api: InProcessServer) -> None:
+async def test_an_object_that_is_made_by_an_apply_has_no_uid_yet(api: API) -> None:
     body = config_map() | {"metadata": {"name": "a", "uid": "x"}}
     answer = await apply(api, f"{CONFIG_MAPS}/a", body)
     why = "uid mismatch: the provided object specified uid x, and no existing object was found"
     assert (answer.status, answer.json["message"].endswith(why)) == (409, True)
 
 
-async def test_a_key_that_stands_there_twice_is_refused_warned_about_or_ignored(api: InProcessServer) -> None:
+async def test_a_key_that_stands_there_twice_is_refused_warned_about_or_ignored(api: API) -> None:
     body = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  k: one\n  k: two\n"
     strict = await apply(api, f"{CONFIG_MAPS}/a", body, "fieldManager=m&fieldValidation=Strict")
     said = 'error converting YAML to JSON: yaml: unmarshal errors:\n  line 6: key "k" already set in map'
@@ -217,10 +220,10 @@ async def test_a_key_that_stands_there_twice_is_refused_warned_about_or_ignored(
     assert "warning" in (await apply(api, f"{CONFIG_MAPS}/a", body, "fieldManager=m")).headers
 
 
-async def test_applying_to_an_object_whose_items_have_no_names_says_so(api: InProcessServer) -> None:
+async def test_applying_to_an_object_whose_items_have_no_names_says_so(api: API) -> None:
     path = "/api/v1/namespaces/default/serviceaccounts"
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}}
-    await api("POST", path, {**account, "secrets": [{}]})
+    await api.request("POST", path, {**account, "secrets": [{}]})
     answer = await apply(api, f"{path}/a", account)
     assert answer.status == 500
     assert answer.json["message"].startswith(

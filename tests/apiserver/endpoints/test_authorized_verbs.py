@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from in_process import TOKEN, InProcessServer, in_process_server
+from whole_server import whole_server
 
-from pilothouse.apiserver.authn.bearer import BearerAuthenticator
-from pilothouse.apiserver.authn.tokens import StaticTokens
-from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
-from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.testing import API
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -52,7 +49,8 @@ class Record:
     done: list[tuple[str, RequestContext, str]] = field(default_factory=list)
 
     async def authorize(self, attributes: Attributes) -> Answer:
-        self.authorized.append(attributes)
+        if attributes.user.name == "tester":
+            self.authorized.append(attributes)
         return Answer(Decision.ALLOW)
 
     def of(self, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -77,19 +75,20 @@ def record() -> Iterator[Record]:
     with pytest.MonkeyPatch.context() as patch:
         for verb in set(VERBS.values()):
             patch.setattr(RegistryStore, verb, record.of(getattr(RegistryStore, verb)))
+        patch.setattr(AlwaysAllow, "authorize", lambda _, attributes: record.authorize(attributes))
         yield record
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def api(record: Record, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcessServer]:
-    folder: Path = tmp_path_factory.mktemp("verbs") / "data"
-    users = BearerAuthenticator(StaticTokens({TOKEN: User("tester")}))
-    async with in_process_server(folder) as server:
+async def api(record: Record, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[API]:
+    tokens = tmp_path_factory.mktemp("verbs") / "tokens.csv"
+    tokens.write_text("known,tester,tester\n")
+    async with whole_server(authorization_mode="AlwaysAllow", token_auth_file=tokens) as server:
         for namespace in ("ateam", "zteam"):
-            await server("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
-            await server("POST", f"/api/v1/namespaces/{namespace}/secrets", {"metadata": {"name": "a"}})
+            await server.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+            await server.request("POST", f"/api/v1/namespaces/{namespace}/secrets", {"metadata": {"name": "a"}})
         record.take()
-        yield InProcessServer(handler_chain(server.generic, ChainConfig(users, record)), server.generic)
+        yield replace(server, token="known")
 
 
 def check(record: Record) -> None:
@@ -116,11 +115,11 @@ paths = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map(lambda par
 @example(method="GET", path="/api/v1/watch/namespaces/ateam/secrets/a/status", query="")
 @example(method="DELETE", path="/api/v1/namespaces/ateam/namespaces", query="")
 async def test_what_was_authorized_is_what_is_done(
-    api: InProcessServer, record: Record, method: str, path: str, query: str
+    api: API, record: Record, method: str, path: str, query: str
 ) -> None:
     media = "application/merge-patch+json" if method == "PATCH" else "application/json"
     body = {"metadata": {"name": "a"}} if method in ("POST", "PUT", "PATCH") else None
-    await api(method, f"{path}?{query}&{ENDS}", body, media=media)
+    await api.request(method, f"{path}?{query}&{ENDS}", body, media=media)
     check(record)
 
 
@@ -141,10 +140,10 @@ async def test_what_was_authorized_is_what_is_done(
         ("DELETE", f"{OURS}/secrets?watch=1", "deletecollection"),
     ],
 )
-async def test_every_verb_is_done(api: InProcessServer, record: Record, method: str, path: str, verb: str) -> None:
+async def test_every_verb_is_done(api: API, record: Record, method: str, path: str, verb: str) -> None:
     media = "application/merge-patch+json" if method == "PATCH" else "application/json"
     body = {"metadata": {"name": "a"}} if method in ("POST", "PUT", "PATCH") else None
-    await api(method, path + ("&" if "?" in path else "?") + ENDS, body, media=media)
+    await api.request(method, path + ("&" if "?" in path else "?") + ENDS, body, media=media)
     assert [asked.verb for asked in record.authorized] == [verb]
     assert [done[0] for done in record.done][:1] == [VERBS[verb]]
     check(record)
@@ -166,8 +165,8 @@ async def test_every_verb_is_done(api: InProcessServer, record: Record, method: 
 )
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 async def test_paths_that_upstream_does_not_have_are_not_there(
-    api: InProcessServer, record: Record, method: str, path: str
+    api: API, record: Record, method: str, path: str
 ) -> None:
-    answer = await api(method, f"{path}?{ENDS}")
+    answer = await api.request(method, f"{path}?{ENDS}")
     assert (answer.status, record.take()[1]) == (404, [])
     assert answer.json["message"] == "the server could not find the requested resource"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from in_process import in_process_server
+from whole_server import whole_server
 
 from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.machinery.names import GroupVersionKind
@@ -37,8 +37,8 @@ def test_a_warning_says_since_when_until_when_and_what_instead(deprecation: Depr
     ],
 )
 async def test_every_answer_about_endpoints_warns(tmp_path: Path, method: str, target: str, status: int) -> None:
-    async with in_process_server(tmp_path) as server:
+    async with whole_server(tmp_path) as server:
         answer = await server.open(method, target, b"{" if method == "POST" else None)
-        headers = dict(answer.headers)
+        await answer.close()
     assert answer.status == status
-    assert b"v1 Endpoints is deprecated in v1.33+" in headers[b"warning"]
+    assert "v1 Endpoints is deprecated in v1.33+" in answer.headers["warning"]

@@ -9,13 +9,14 @@ from typing import Any
 
 import orjson
 import pytest
-from in_process import CONFIG_MAPS, InProcessServer
+from whole_server import CONFIG_MAPS, create_config_map
 
 from pilothouse.apiserver.endpoints.list_parts import PART
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.codec.yaml_emit import emit_yaml
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.protobuf import codec
+from pilothouse.testing import API
 
 YAML, PROTOBUF = "application/yaml", "application/vnd.kubernetes.protobuf"
 TABLE = ";as=Table;v=v1;g=meta.k8s.io"
@@ -36,37 +37,37 @@ FORMS: dict[str, tuple[str, Callable[[Json], bytes]]] = {
 VIEWS = ["", TABLE, METADATA.format("v1"), METADATA.format("v1beta1")]
 
 
-async def fill(api: InProcessServer, sizes: list[int]) -> None:
+async def fill(api: API, sizes: list[int]) -> None:
     """Texts of several lines, quotes and ends that YAML has an opinion on."""
     for number, size in enumerate(sizes):
         notes = {"a": "x" * size, "b": "one\ntwo\n\n", "c": 'q"\\', "d": "é\u2028"}
         made = {"metadata": {"name": f"n{number:04}", "annotations": notes}, "spec": {"limits": []}}
-        assert (await api("POST", LIMIT_RANGES, made)).status == 201
+        assert (await api.request("POST", LIMIT_RANGES, made)).status == 201
 
 
 @pytest.mark.parametrize("sizes", [[], [10], [10, 10, 10], [100_000] * 9], ids=["empty", "one", "few", "many"])
-async def test_a_list_in_parts_is_the_list(api: InProcessServer, sizes: list[int]) -> None:
+async def test_a_list_in_parts_is_the_list(api: API, sizes: list[int]) -> None:
     await fill(api, sizes)
-    revision = (await api("GET", LIMIT_RANGES)).json["metadata"]["resourceVersion"]
+    revision = (await api.request("GET", LIMIT_RANGES)).json["metadata"]["resourceVersion"]
     target = f"{LIMIT_RANGES}?resourceVersion={revision}&resourceVersionMatch=Exact"
     for view in VIEWS:
-        plain = await api("GET", target, accept=f"application/json{view}")
+        plain = await api.request("GET", target, accept=f"application/json{view}")
         assert plain.body == orjson.dumps(plain.json) + b"\n"
         for media_type, encode in FORMS.values():
             if (media_type, view) == (PROTOBUF, TABLE):
                 continue
-            answer = await api("GET", target, accept=f"{media_type}{view}")
+            answer = await api.request("GET", target, accept=f"{media_type}{view}")
             assert answer.body == encode(plain.json), (media_type, view)
 
 
-async def parts_of(api: InProcessServer, target: str, **asked: Any) -> list[bytes]:
+async def parts_of(api: API, target: str, **asked: Any) -> list[bytes]:
     response = await api.open("GET", target, **asked)
-    return [response.body] if isinstance(response.body, bytes) else [part async for part in response.body]
+    return [part async for part in response.chunks()]
 
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("media_type", ["application/json", *(media_type for media_type, _ in FORMS.values())])
-async def test_however_long_a_list_is_its_parts_are_small(api: InProcessServer, media_type: str, view: str) -> None:
+async def test_however_long_a_list_is_its_parts_are_small(api: API, media_type: str, view: str) -> None:
     if (media_type, view) == (PROTOBUF, TABLE):
         pytest.skip("tables have no protobuf")
     await fill(api, [50_000] * 12)
@@ -75,32 +76,33 @@ async def test_however_long_a_list_is_its_parts_are_small(api: InProcessServer, 
     assert max(map(len, parts)) < PART + 60_000
 
 
-async def test_a_large_object_is_not_copied_into_a_list(api: InProcessServer) -> None:
+async def test_a_large_object_is_not_copied_into_a_list(api: API) -> None:
     for number in range(3):
-        await api.create(f"large-{number}", data={"k": "v" * (PART + 1)})
+        await create_config_map(api, f"large-{number}", data={"k": "v" * (PART + 1)})
     once, again = [[part for part in await parts_of(api, CONFIG_MAPS) if len(part) > PART] for _ in range(2)]
     assert len(once) == 3
     assert all(part is other for part, other in zip(once, again, strict=True))
 
 
-async def test_a_short_list_says_how_long_it_is_and_a_long_one_is_a_stream(api: InProcessServer) -> None:
-    await api.create("small", data={"k": "v" * 1000})
-    assert isinstance((await api.open("GET", CONFIG_MAPS)).body, bytes)
-    await api.create("large", data={"k": "v" * PART})
-    assert not isinstance((await api.open("GET", CONFIG_MAPS)).body, bytes)
+async def test_a_short_list_says_how_long_it_is_and_a_long_one_is_a_stream(api: API) -> None:
+    await create_config_map(api, "small", data={"k": "v" * 1000})
+    short = await api.request("GET", CONFIG_MAPS)
+    assert short.headers["content-length"] == str(len(short.body))
+    await create_config_map(api, "large", data={"k": "v" * PART})
+    assert "content-length" not in (await api.request("GET", CONFIG_MAPS)).headers
 
 
-async def test_a_stream_is_compressed_for_those_who_take_it(api: InProcessServer) -> None:
+async def test_a_stream_is_compressed_for_those_who_take_it(api: API) -> None:
     await fill(api, [100_000] * 9)
-    plain = await api("GET", LIMIT_RANGES)
-    packed = await api("GET", LIMIT_RANGES, accept_encoding="gzip")
+    plain = await api.request("GET", LIMIT_RANGES)
+    packed = await api.request("GET", LIMIT_RANGES, accept_encoding="gzip")
     assert packed.headers["content-encoding"] == "gzip"
     assert gzip.decompress(packed.body) == plain.body
 
 
 @pytest.mark.parametrize("accept", [PROTOBUF, YAML, f"application/json{TABLE}", "application/json;pretty=1"])
 async def test_what_was_never_encoded_before_is_encoded_beside_the_loop(
-    api: InProcessServer, accept: str, monkeypatch: pytest.MonkeyPatch
+    api: API, accept: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill(api, [50_000] * 12)
     threads: set[str] = set()
@@ -112,7 +114,7 @@ async def test_what_was_never_encoded_before_is_encoded_beside_the_loop(
 
     monkeypatch.setattr(StoredObject, "parse", noting)
     monkeypatch.setattr(orjson, "loads", _noting(orjson.loads, threads))
-    assert (await api("GET", LIMIT_RANGES, accept=accept)).status == 200
+    assert (await api.request("GET", LIMIT_RANGES, accept=accept)).status == 200
     assert threads
     assert all(name.startswith("beside-the-loop") for name in threads)
 

@@ -6,9 +6,10 @@ import asyncio
 import gzip
 
 import pytest
-from in_process import CONFIG_MAPS, Answer, InProcessServer
+from whole_server import CONFIG_MAPS, create_config_map
 
 from pilothouse.machinery.protobuf import codec
+from pilothouse.testing import API, Answer
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 
@@ -17,32 +18,32 @@ def names(answer: Answer) -> list[str]:
     return [item["metadata"]["name"] for item in answer.json["items"]]
 
 
-async def test_a_read_sees_every_write_that_was_answered_before(api: InProcessServer) -> None:
+async def test_a_read_sees_every_write_that_was_answered_before(api: API) -> None:
     for i in range(20):
-        await api.create(f"c{i:02}")
-        assert len(names(await api("GET", CONFIG_MAPS))) == i + 1
+        await create_config_map(api, f"c{i:02}")
+        assert len(names(await api.request("GET", CONFIG_MAPS))) == i + 1
 
 
-async def test_pages_show_the_state_of_the_first_page(api: InProcessServer) -> None:
+async def test_pages_show_the_state_of_the_first_page(api: API) -> None:
     for i in range(5):
-        await api.create(f"c{i}")
-    first = await api("GET", f"{CONFIG_MAPS}?limit=2")
+        await create_config_map(api, f"c{i}")
+    first = await api.request("GET", f"{CONFIG_MAPS}?limit=2")
     assert names(first) == ["c0", "c1"]
     assert first.json["metadata"]["remainingItemCount"] == 3
-    await api("DELETE", f"{CONFIG_MAPS}/c3")
-    await api.create("c9")
-    second = await api("GET", f"{CONFIG_MAPS}?limit=2&continue={first.json['metadata']['continue']}")
+    await api.request("DELETE", f"{CONFIG_MAPS}/c3")
+    await create_config_map(api, "c9")
+    second = await api.request("GET", f"{CONFIG_MAPS}?limit=2&continue={first.json['metadata']['continue']}")
     assert names(second) == ["c2", "c3"]
-    last = await api("GET", f"{CONFIG_MAPS}?continue={second.json['metadata']['continue']}")
+    last = await api.request("GET", f"{CONFIG_MAPS}?continue={second.json['metadata']['continue']}")
     assert names(last) == ["c4"]
     assert "continue" not in last.json["metadata"]
 
 
-async def test_an_exact_version_shows_the_past(api: InProcessServer) -> None:
-    made = await api.create("a")
-    await api.create("b")
+async def test_an_exact_version_shows_the_past(api: API) -> None:
+    made = await create_config_map(api, "a")
+    await create_config_map(api, "b")
     version = made["metadata"]["resourceVersion"]
-    past = await api("GET", f"{CONFIG_MAPS}?resourceVersion={version}&resourceVersionMatch=Exact")
+    past = await api.request("GET", f"{CONFIG_MAPS}?resourceVersion={version}&resourceVersionMatch=Exact")
     assert names(past) == ["a"]
     assert past.json["metadata"]["resourceVersion"] == version
 
@@ -99,77 +100,79 @@ async def test_versions_that_make_no_sense_are_refused(api: InProcessServer, que
         ("fieldSelector=metadata.name!%3Db&labelSelector=app", ["a", "c"]),
     ],
 )
-async def test_selectors_choose(api: InProcessServer, selector: str, expected: list[str]) -> None:
+async def test_selectors_choose(api: API, selector: str, expected: list[str]) -> None:
     labels = {"a": {"app": "web"}, "b": {"app": "db"}, "c": {"app": "web", "tier": "1"}, "d": {}}
     for name, own in labels.items():
-        await api.create(name, metadata={"labels": own})
-    assert names(await api("GET", f"{CONFIG_MAPS}?{selector}")) == expected
+        await create_config_map(api, name, metadata={"labels": own})
+    assert names(await api.request("GET", f"{CONFIG_MAPS}?{selector}")) == expected
 
 
-async def test_a_list_across_namespaces_is_in_key_order(api: InProcessServer) -> None:
-    await api("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a-ns"}})
-    await api.create("z", "a-ns")
-    await api.create("a")
-    found = names(await api("GET", "/api/v1/configmaps"))
+async def test_a_list_across_namespaces_is_in_key_order(api: API) -> None:
+    await api.request(
+        "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a-ns"}}
+    )
+    await create_config_map(api, "z", "a-ns")
+    await create_config_map(api, "a")
+    found = names(await api.request("GET", "/api/v1/configmaps"))
     assert [name for name in found if name in ("a", "z")] == ["z", "a"]
 
 
-async def test_items_of_a_list_do_not_repeat_their_kind(api: InProcessServer) -> None:
-    await api.create("a")
-    listed = (await api("GET", CONFIG_MAPS)).json
+async def test_items_of_a_list_do_not_repeat_their_kind(api: API) -> None:
+    await create_config_map(api, "a")
+    listed = (await api.request("GET", CONFIG_MAPS)).json
     assert listed["kind"] == "ConfigMapList"
     assert "kind" not in listed["items"][0]
 
 
-async def test_protobuf_and_json_say_the_same(api: InProcessServer) -> None:
-    await api.create("a", data={"k": "v"}, binaryData={"b": "AAE="})
-    as_json = (await api("GET", f"{CONFIG_MAPS}/a")).json
-    answer = await api("GET", f"{CONFIG_MAPS}/a", accept=PROTOBUF)
+async def test_protobuf_and_json_say_the_same(api: API) -> None:
+    await create_config_map(api, "a", data={"k": "v"}, binaryData={"b": "AAE="})
+    as_json = (await api.request("GET", f"{CONFIG_MAPS}/a")).json
+    answer = await api.request("GET", f"{CONFIG_MAPS}/a", accept=PROTOBUF)
     assert answer.headers["content-type"] == PROTOBUF
     assert codec.decode(answer.body) == as_json
-    listed = codec.decode((await api("GET", CONFIG_MAPS, accept=PROTOBUF)).body)
+    listed = codec.decode((await api.request("GET", CONFIG_MAPS, accept=PROTOBUF)).body)
     assert [item["metadata"]["name"] for item in listed["items"]] == ["a"]
 
 
-async def test_a_protobuf_body_creates_an_object(api: InProcessServer) -> None:
+async def test_a_protobuf_body_creates_an_object(api: API) -> None:
     body = codec.encode({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}})
-    assert (await api("POST", CONFIG_MAPS, body, media=PROTOBUF)).json["data"] == {"k": "v"}
-    broken = await api("POST", CONFIG_MAPS, body[:-3], media=PROTOBUF)
+    assert (await api.request("POST", CONFIG_MAPS, body, media=PROTOBUF)).json["data"] == {"k": "v"}
+    broken = await api.request("POST", CONFIG_MAPS, body[:-3], media=PROTOBUF)
     assert broken.status == 400
 
 
-async def test_a_table_has_columns_and_rows(api: InProcessServer) -> None:
-    await api.create("a", data={"k": "v"})
-    table = (await api("GET", CONFIG_MAPS, accept="application/json;as=Table;v=v1;g=meta.k8s.io")).json
+async def test_a_table_has_columns_and_rows(api: API) -> None:
+    await create_config_map(api, "a", data={"k": "v"})
+    table = (await api.request("GET", CONFIG_MAPS, accept="application/json;as=Table;v=v1;g=meta.k8s.io")).json
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Data", "Age"]
     assert table["rows"][0]["cells"][:2] == ["a", 1]
     assert table["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
 
 
-async def test_metadata_alone_can_be_asked_for(api: InProcessServer) -> None:
-    await api.create("a", data={"k": "v"})
+async def test_metadata_alone_can_be_asked_for(api: API) -> None:
+    await create_config_map(api, "a", data={"k": "v"})
     accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
-    found = (await api("GET", f"{CONFIG_MAPS}/a", accept=accept)).json
+    found = (await api.request("GET", f"{CONFIG_MAPS}/a", accept=accept)).json
     assert (found["kind"], "data" in found) == ("PartialObjectMetadata", False)
 
 
-async def test_a_large_answer_is_compressed_for_those_who_can_read_it(api: InProcessServer) -> None:
-    await api.create("a", data={"k": "x" * 200_000})
-    answer = await api("GET", f"{CONFIG_MAPS}/a", accept_encoding="gzip")
+async def test_a_large_answer_is_compressed_for_those_who_can_read_it(api: API) -> None:
+    await create_config_map(api, "a", data={"k": "x" * 200_000})
+    answer = await api.request("GET", f"{CONFIG_MAPS}/a", accept_encoding="gzip")
     assert answer.headers["content-encoding"] == "gzip"
-    assert gzip.decompress(answer.body) == (await api("GET", f"{CONFIG_MAPS}/a")).body
+    assert gzip.decompress(answer.body) == (await api.request("GET", f"{CONFIG_MAPS}/a")).body
 
 
-async def test_a_long_list_is_streamed_whole(api: InProcessServer) -> None:
-    await asyncio.gather(*(api.create(f"c{i:04}") for i in range(450)))
-    assert names(await api("GET", CONFIG_MAPS)) == [f"c{i:04}" for i in range(450)]
+async def test_a_long_list_is_streamed_whole(api: API) -> None:
+    await asyncio.gather(*(create_config_map(api, f"c{i:04}") for i in range(450)))
+    assert names(await api.request("GET", CONFIG_MAPS)) == [f"c{i:04}" for i in range(450)]
 
 
-async def test_people_get_pretty_json(api: InProcessServer) -> None:
-    await api.create("a")
-    assert b'\n  "kind"' in (await api("GET", f"{CONFIG_MAPS}/a", user_agent="curl/8")).body
-    assert b'\n  "kind"' in (await api("GET", f"{CONFIG_MAPS}/a?pretty=true")).body
-    assert (await api("GET", f"{CONFIG_MAPS}/a")).body.count(b"\n") == 1
+async def test_people_get_pretty_json(api: API) -> None:
+    await create_config_map(api, "a")
+    assert b'\n  "kind"' in (await api.request("GET", f"{CONFIG_MAPS}/a", user_agent="curl/8")).body
+    assert b'\n  "kind"' in (await api.request("GET", f"{CONFIG_MAPS}/a?pretty=true")).body
+    assert (await api.request("GET", f"{CONFIG_MAPS}/a")).body.count(b"\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -182,10 +185,10 @@ async def test_people_get_pretty_json(api: InProcessServer) -> None:
         ("/api/v1/configmaps/a", 404),
     ],
 )
-async def test_what_does_not_exist_is_not_found(api: InProcessServer, path: str, status: int) -> None:
-    assert (await api("GET", path)).status == status
+async def test_what_does_not_exist_is_not_found(api: API, path: str, status: int) -> None:
+    assert (await api.request("GET", path)).status == status
 
 
-async def test_a_method_that_a_path_does_not_have_is_not_allowed(api: InProcessServer) -> None:
-    answer = await api("POST", f"{CONFIG_MAPS}/a", {})
+async def test_a_method_that_a_path_does_not_have_is_not_allowed(api: API) -> None:
+    answer = await api.request("POST", f"{CONFIG_MAPS}/a", {})
     assert (answer.status, answer.json["reason"]) == (405, "MethodNotAllowed")

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from in_process import CONFIG_MAPS, InProcessServer
+from whole_server import CONFIG_MAPS, create_config_map
+
+from pilothouse.testing import API
 
 
-async def test_a_create_fills_in_what_belongs_to_the_server(api: InProcessServer) -> None:
-    made = await api.create("a", data={"k": "v"}, metadata={"uid": "mine", "creationTimestamp": "2001-01-01T00:00:00Z"})
+async def test_a_create_fills_in_what_belongs_to_the_server(api: API) -> None:
+    made = await create_config_map(
+        api, "a", data={"k": "v"}, metadata={"uid": "mine", "creationTimestamp": "2001-01-01T00:00:00Z"}
+    )
     meta = made["metadata"]
     assert meta["uid"] != "mine"
     assert not meta["creationTimestamp"].startswith("2001")
@@ -17,57 +21,59 @@ async def test_a_create_fills_in_what_belongs_to_the_server(api: InProcessServer
     assert int(meta["resourceVersion"]) > 0
 
 
-async def test_what_was_created_is_read_back_byte_for_byte(api: InProcessServer) -> None:
+async def test_what_was_created_is_read_back_byte_for_byte(api: API) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"é": "\u2028"}}
     body["data"] = {"k": 'é\u2028"'}
-    created = await api("POST", CONFIG_MAPS, body)
-    assert (await api("GET", f"{CONFIG_MAPS}/a")).body == created.body
+    created = await api.request("POST", CONFIG_MAPS, body)
+    assert (await api.request("GET", f"{CONFIG_MAPS}/a")).body == created.body
 
 
-async def test_a_second_create_of_a_name_is_refused(api: InProcessServer) -> None:
-    await api.create("a")
-    answer = await api("POST", CONFIG_MAPS, {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}})
+async def test_a_second_create_of_a_name_is_refused(api: API) -> None:
+    await create_config_map(api, "a")
+    answer = await api.request(
+        "POST", CONFIG_MAPS, {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "a"}}
+    )
     assert (answer.status, answer.json["reason"]) == (409, "AlreadyExists")
 
 
-async def test_generated_names_are_unique_and_keep_their_prefix(api: InProcessServer) -> None:
+async def test_generated_names_are_unique_and_keep_their_prefix(api: API) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "gen-"}}
-    names = {(await api("POST", CONFIG_MAPS, body)).json["metadata"]["name"] for _ in range(20)}
+    names = {(await api.request("POST", CONFIG_MAPS, body)).json["metadata"]["name"] for _ in range(20)}
     assert len(names) == 20
     assert all(name.startswith("gen-") and len(name) == 9 for name in names)
 
 
-async def test_an_object_for_another_namespace_is_refused(api: InProcessServer) -> None:
+async def test_an_object_for_another_namespace_is_refused(api: API) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "elsewhere"}}
-    assert (await api("POST", CONFIG_MAPS, body)).status == 400
+    assert (await api.request("POST", CONFIG_MAPS, body)).status == 400
 
 
-async def test_a_create_in_a_missing_namespace_is_not_found(api: InProcessServer) -> None:
+async def test_a_create_in_a_missing_namespace_is_not_found(api: API) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
-    answer = await api("POST", "/api/v1/namespaces/absent/configmaps", body)
+    answer = await api.request("POST", "/api/v1/namespaces/absent/configmaps", body)
     assert answer.json["message"] == 'namespaces "absent" not found'
 
 
-async def test_a_replacement_at_a_stale_version_is_a_conflict(api: InProcessServer) -> None:
-    made = await api.create("a")
-    await api("PUT", f"{CONFIG_MAPS}/a", made | {"data": {"k": "1"}})
-    answer = await api("PUT", f"{CONFIG_MAPS}/a", made | {"data": {"k": "2"}})
+async def test_a_replacement_at_a_stale_version_is_a_conflict(api: API) -> None:
+    made = await create_config_map(api, "a")
+    await api.request("PUT", f"{CONFIG_MAPS}/a", made | {"data": {"k": "1"}})
+    answer = await api.request("PUT", f"{CONFIG_MAPS}/a", made | {"data": {"k": "2"}})
     assert (answer.status, answer.json["reason"]) == (409, "Conflict")
 
 
-async def test_a_replacement_that_changes_nothing_keeps_the_version(api: InProcessServer) -> None:
-    made = await api.create("a", data={"k": "v"})
-    assert (await api("PUT", f"{CONFIG_MAPS}/a", made)).json == made
+async def test_a_replacement_that_changes_nothing_keeps_the_version(api: API) -> None:
+    made = await create_config_map(api, "a", data={"k": "v"})
+    assert (await api.request("PUT", f"{CONFIG_MAPS}/a", made)).json == made
 
 
-async def test_concurrent_patches_of_one_object_all_take_effect(api: InProcessServer) -> None:
-    await api.create("a", data={})
+async def test_concurrent_patches_of_one_object_all_take_effect(api: API) -> None:
+    await create_config_map(api, "a", data={})
     patches = [
-        api("PATCH", f"{CONFIG_MAPS}/a", {"data": {f"k{i}": "v"}}, media="application/merge-patch+json")
+        api.request("PATCH", f"{CONFIG_MAPS}/a", {"data": {f"k{i}": "v"}}, media="application/merge-patch+json")
         for i in range(25)
     ]
     assert {answer.status for answer in await asyncio.gather(*patches)} == {200}
-    assert len((await api("GET", f"{CONFIG_MAPS}/a")).json["data"]) == 25
+    assert len((await api.request("GET", f"{CONFIG_MAPS}/a")).json["data"]) == 25
 
 
 @pytest.mark.parametrize(
@@ -81,89 +87,93 @@ async def test_concurrent_patches_of_one_object_all_take_effect(api: InProcessSe
         ),
     ],
 )
-async def test_each_kind_of_patch_adds_and_removes(api: InProcessServer, media: str, patch: object) -> None:
-    await api.create("a", data={"a": "1"})
-    answer = await api("PATCH", f"{CONFIG_MAPS}/a", patch, media=media)  # type: ignore[arg-type]
+async def test_each_kind_of_patch_adds_and_removes(api: API, media: str, patch: object) -> None:
+    await create_config_map(api, "a", data={"a": "1"})
+    answer = await api.request("PATCH", f"{CONFIG_MAPS}/a", patch, media=media)  # type: ignore[arg-type]
     assert answer.json["data"] == {"b": "2"}
 
 
-async def test_a_patch_of_an_unknown_type_is_refused(api: InProcessServer) -> None:
-    await api.create("a")
-    answer = await api("PATCH", f"{CONFIG_MAPS}/a", {}, media="application/json")
+async def test_a_patch_of_an_unknown_type_is_refused(api: API) -> None:
+    await create_config_map(api, "a")
+    answer = await api.request("PATCH", f"{CONFIG_MAPS}/a", {}, media="application/json")
     assert (answer.status, answer.json["message"]) == (415, "415: Unsupported Media Type")
 
 
-async def test_unknown_fields_are_refused_warned_about_or_ignored(api: InProcessServer) -> None:
+async def test_unknown_fields_are_refused_warned_about_or_ignored(api: API) -> None:
     def body(name: str) -> dict[str, object]:
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "extra": 1}
 
-    strict = await api("POST", f"{CONFIG_MAPS}?fieldValidation=Strict", body("a"))
+    strict = await api.request("POST", f"{CONFIG_MAPS}?fieldValidation=Strict", body("a"))
     assert (strict.status, 'unknown field "extra"' in strict.json["message"]) == (400, True)
-    warned = await api("POST", CONFIG_MAPS, body("b"))
+    warned = await api.request("POST", CONFIG_MAPS, body("b"))
     assert warned.headers["warning"] == '299 - "unknown field \\"extra\\""'
     assert "extra" not in warned.json
-    ignored = await api("POST", f"{CONFIG_MAPS}?fieldValidation=Ignore", body("c"))
+    ignored = await api.request("POST", f"{CONFIG_MAPS}?fieldValidation=Ignore", body("c"))
     assert "warning" not in ignored.headers
 
 
-async def test_a_dry_run_answers_as_if_and_writes_nothing(api: InProcessServer) -> None:
+async def test_a_dry_run_answers_as_if_and_writes_nothing(api: API) -> None:
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
-    dry = await api("POST", f"{CONFIG_MAPS}?dryRun=All", body)
+    dry = await api.request("POST", f"{CONFIG_MAPS}?dryRun=All", body)
     assert dry.status == 201
     assert "resourceVersion" not in dry.json["metadata"]
-    assert (await api("GET", f"{CONFIG_MAPS}/a")).status == 404
-    made = await api.create("a", data={"k": "1"})
-    await api("PATCH", f"{CONFIG_MAPS}/a?dryRun=All", {"data": {"k": "2"}}, media="application/merge-patch+json")
-    await api("DELETE", f"{CONFIG_MAPS}/a?dryRun=All")
-    assert (await api("GET", f"{CONFIG_MAPS}/a")).json == made
+    assert (await api.request("GET", f"{CONFIG_MAPS}/a")).status == 404
+    made = await create_config_map(api, "a", data={"k": "1"})
+    await api.request(
+        "PATCH", f"{CONFIG_MAPS}/a?dryRun=All", {"data": {"k": "2"}}, media="application/merge-patch+json"
+    )
+    await api.request("DELETE", f"{CONFIG_MAPS}/a?dryRun=All")
+    assert (await api.request("GET", f"{CONFIG_MAPS}/a")).json == made
 
 
-async def test_an_object_with_finalizers_is_marked_and_goes_with_the_last_of_them(api: InProcessServer) -> None:
-    await api.create("a", metadata={"finalizers": ["example.com/hold"]})
-    marked = (await api("DELETE", f"{CONFIG_MAPS}/a")).json
+async def test_an_object_with_finalizers_is_marked_and_goes_with_the_last_of_them(api: API) -> None:
+    await create_config_map(api, "a", metadata={"finalizers": ["example.com/hold"]})
+    marked = (await api.request("DELETE", f"{CONFIG_MAPS}/a")).json
     assert marked["metadata"]["deletionTimestamp"]
-    assert (await api("GET", f"{CONFIG_MAPS}/a")).status == 200
+    assert (await api.request("GET", f"{CONFIG_MAPS}/a")).status == 200
     patch = {"metadata": {"finalizers": None}}
-    await api("PATCH", f"{CONFIG_MAPS}/a", patch, media="application/merge-patch+json")
-    assert (await api("GET", f"{CONFIG_MAPS}/a")).status == 404
+    await api.request("PATCH", f"{CONFIG_MAPS}/a", patch, media="application/merge-patch+json")
+    assert (await api.request("GET", f"{CONFIG_MAPS}/a")).status == 404
 
 
-async def test_foreground_deletion_leaves_the_object_to_the_garbage_collector(api: InProcessServer) -> None:
-    await api.create("a")
-    marked = (await api("DELETE", f"{CONFIG_MAPS}/a?propagationPolicy=Foreground")).json
+async def test_foreground_deletion_leaves_the_object_to_the_garbage_collector(api: API) -> None:
+    await create_config_map(api, "a")
+    marked = (await api.request("DELETE", f"{CONFIG_MAPS}/a?propagationPolicy=Foreground")).json
     assert marked["metadata"]["finalizers"] == ["foregroundDeletion"]
 
 
-async def test_preconditions_protect_an_object_that_was_recreated(api: InProcessServer) -> None:
-    made = await api.create("a")
-    wrong = await api("DELETE", f"{CONFIG_MAPS}/a", {"preconditions": {"uid": "other"}})
+async def test_preconditions_protect_an_object_that_was_recreated(api: API) -> None:
+    made = await create_config_map(api, "a")
+    wrong = await api.request("DELETE", f"{CONFIG_MAPS}/a", {"preconditions": {"uid": "other"}})
     assert wrong.status == 409
-    right = await api("DELETE", f"{CONFIG_MAPS}/a", {"preconditions": {"uid": made["metadata"]["uid"]}})
+    right = await api.request("DELETE", f"{CONFIG_MAPS}/a", {"preconditions": {"uid": made["metadata"]["uid"]}})
     assert right.json["status"] == "Success"
 
 
-async def test_deleting_a_collection_deletes_what_the_selector_chooses(api: InProcessServer) -> None:
+async def test_deleting_a_collection_deletes_what_the_selector_chooses(api: API) -> None:
     for name, app in (("a", "x"), ("b", "y"), ("c", "x")):
-        await api.create(name, metadata={"labels": {"app": app}})
-    deleted = await api("DELETE", f"{CONFIG_MAPS}?labelSelector=app%3Dx")
+        await create_config_map(api, name, metadata={"labels": {"app": app}})
+    deleted = await api.request("DELETE", f"{CONFIG_MAPS}?labelSelector=app%3Dx")
     assert [item["metadata"]["name"] for item in deleted.json["items"]] == ["a", "c"]
-    left = (await api("GET", CONFIG_MAPS)).json["items"]
+    left = (await api.request("GET", CONFIG_MAPS)).json["items"]
     assert [item["metadata"]["name"] for item in left] == ["b"]
 
 
-async def test_a_namespace_ends_only_through_its_finalizers(api: InProcessServer) -> None:
-    await api("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "w"}})
-    ended = (await api("DELETE", "/api/v1/namespaces/w")).json
+async def test_a_namespace_ends_only_through_its_finalizers(api: API) -> None:
+    await api.request(
+        "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "w"}}
+    )
+    ended = (await api.request("DELETE", "/api/v1/namespaces/w")).json
     assert ended["status"]["phase"] == "Terminating"
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "w"}, "spec": {}}
-    assert (await api("PUT", "/api/v1/namespaces/w/finalize", body)).status == 200
-    assert (await api("GET", "/api/v1/namespaces/w")).status == 404
+    assert (await api.request("PUT", "/api/v1/namespaces/w/finalize", body)).status == 200
+    assert (await api.request("GET", "/api/v1/namespaces/w")).status == 404
 
 
-async def test_status_writes_change_the_status_alone(api: InProcessServer) -> None:
+async def test_status_writes_change_the_status_alone(api: API) -> None:
     path = "/api/v1/namespaces/default"
     patch = {"spec": {"finalizers": ["example.com/x"]}, "status": {"conditions": [{"type": "A", "status": "True"}]}}
-    await api("PATCH", f"{path}/status", patch, media="application/merge-patch+json")
-    found = (await api("GET", path)).json
+    await api.request("PATCH", f"{path}/status", patch, media="application/merge-patch+json")
+    found = (await api.request("GET", path)).json
     assert found["spec"] == {"finalizers": ["kubernetes"]}
     assert found["status"]["conditions"][0]["type"] == "A"

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import h2.config
 import h2.connection
@@ -22,6 +23,7 @@ from pilothouse.apiserver.serving.secure import SecureServing, SecureServingOpti
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.controlplane.certificates.paths import CertificatePaths
+from pilothouse.testing import API
 
 PATIENCE = 10.0
 
@@ -60,6 +62,13 @@ def client_context(
     if cert is not None:
         context.load_cert_chain(cert, key)
     return context
+
+
+def port_and_context(api: API, *, alpn: str) -> tuple[int, ssl.SSLContext]:
+    """Where a whole server listens, and how to speak to it."""
+    port = urlsplit(api.url).port
+    assert port is not None
+    return port, client_context(CertificatePaths.under(api.home.data_dir), alpn=alpn)
 
 
 class Http1Client:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import logging
+import ssl
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from in_process import CONFIG_MAPS, TOKEN, in_process_server
-from serving_harness import Http1Client, Http2Client, client_context, secure_options, serving
+from serving_harness import Http1Client, Http2Client, client_context, port_and_context, secure_options, serving
+from whole_server import CONFIG_MAPS, create_config_map, whole_server
 
 from pilothouse.apiserver.audit.policy import AuditPolicy
 from pilothouse.apiserver.authn.bearer import BearerAuthenticator
@@ -30,7 +32,9 @@ from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json
 
 ALPN = ("http/1.1", "h2")
-AUTHORIZATION = f"Bearer {TOKEN}"
+TOKEN = "known"
+AUDIT = {"rules": [{"level": "RequestResponse"}]}
+"""Holds on to requests if anything does."""
 
 
 @pytest.fixture(autouse=True)
@@ -67,33 +71,37 @@ async def all_are_freed() -> None:
 class Client:
     """Asks in either protocol, on one connection that stays open."""
 
-    def __init__(self, http1: Http1Client | None, http2: Http2Client | None) -> None:
+    def __init__(self, http1: Http1Client | None, http2: Http2Client | None, token: str) -> None:
         self._http1, self._http2 = http1, http2
+        self._authorization = f"Bearer {token}"
 
     @classmethod
     async def connect(cls, pki: CertificatePaths, port: int, alpn: str) -> Client:
-        context = client_context(pki, alpn=alpn)
+        return await cls.connect_to(port, client_context(pki, alpn=alpn), alpn, TOKEN)
+
+    @classmethod
+    async def connect_to(cls, port: int, context: ssl.SSLContext, alpn: str, token: str) -> Client:
         if alpn == "h2":
-            return cls(None, await Http2Client.connect(port, context))
-        return cls(await Http1Client.connect(port, context), None)
+            return cls(None, await Http2Client.connect(port, context), token)
+        return cls(await Http1Client.connect(port, context), None, token)
 
     async def ask(self, path: str, method: str = "GET", body: bytes | None = None) -> int:
         """The status; the answer is read to its end."""
         if self._http1 is not None:
-            self._http1.ask(path, method, f"Authorization: {AUTHORIZATION}\r\n", body or b"")
+            self._http1.ask(path, method, f"Authorization: {self._authorization}\r\n", body or b"")
             return (await self._http1.answer()).status
         assert self._http2 is not None
-        stream = self._http2.ask(path, method, body=body, headers=[("authorization", AUTHORIZATION)])
+        stream = self._http2.ask(path, method, body=body, headers=[("authorization", self._authorization)])
         return (await self._http2.answer(stream)).status
 
     async def begin(self, path: str) -> None:
         """Asks and reads the head of the answer."""
         if self._http1 is not None:
-            self._http1.ask(path, headers=f"Authorization: {AUTHORIZATION}\r\n")
+            self._http1.ask(path, headers=f"Authorization: {self._authorization}\r\n")
             await self._http1.head()
         else:
             assert self._http2 is not None
-            log = self._http2.streams[self._http2.ask(path, headers=[("authorization", AUTHORIZATION)])]
+            log = self._http2.streams[self._http2.ask(path, headers=[("authorization", self._authorization)])]
             await self._http2.until(lambda: log.headers)
 
     def close(self) -> None:
@@ -169,24 +177,25 @@ async def test_a_connection_that_was_taken_over_is_freed(pki: CertificatePaths) 
 
 
 @pytest.mark.parametrize("alpn", ALPN)
-async def test_requests_to_a_whole_server_are_freed(pki: CertificatePaths, alpn: str, tmp_path: Path) -> None:
-    async with in_process_server(tmp_path) as api:
-        await api.create("one", data={"a": "b" * 10_000})
-        async with serving(_chain(api.generic), secure_options(pki)) as server:
-            client = await Client.connect(pki, server.port, alpn)
-            for path, status in {
-                f"{CONFIG_MAPS}/one": 200,
-                f"{CONFIG_MAPS}/none": 404,
-                CONFIG_MAPS: 200,
-                f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1": 200,
-                f"{CONFIG_MAPS}?labelSelector=a=b=c": 400,
-                f"{CONFIG_MAPS}?watch=1&resourceVersion=1&timeoutSeconds=1": 200,
-            }.items():
-                assert await client.ask(path) == status
-                await all_are_freed()
-            await client.begin(f"{CONFIG_MAPS}?watch=1")
-            client.close()
+async def test_requests_to_a_whole_server_are_freed(alpn: str, tmp_path: Path) -> None:
+    policy, log = tmp_path / "policy.yaml", tmp_path / "audit.log"
+    policy.write_text(json.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", **AUDIT}))
+    async with whole_server(audit_policy_file=policy, audit_log_path=log) as api:
+        await create_config_map(api, "one", data={"a": "b" * 10_000})
+        client = await Client.connect_to(*port_and_context(api, alpn=alpn), alpn, api.token)
+        for path, status in {
+            f"{CONFIG_MAPS}/one": 200,
+            f"{CONFIG_MAPS}/none": 404,
+            CONFIG_MAPS: 200,
+            f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1": 200,
+            f"{CONFIG_MAPS}?labelSelector=a=b=c": 400,
+            f"{CONFIG_MAPS}?watch=1&resourceVersion=1&timeoutSeconds=1": 200,
+        }.items():
+            assert await client.ask(path) == status
             await all_are_freed()
+        await client.begin(f"{CONFIG_MAPS}?watch=1")
+        client.close()
+        await all_are_freed()
 
 
 @pytest.mark.parametrize("alpn", ALPN)
@@ -205,7 +214,7 @@ async def test_a_request_that_took_too_long_is_freed(pki: CertificatePaths, alpn
 def _chain(api: Handler, request_timeout: float = 60.0) -> Handler:
     """With everything that may hold on to a request, such as auditing."""
     users = BearerAuthenticator(StaticTokens({TOKEN: User("tester", groups=(SYSTEM_PRIVILEGED_GROUP,))}))
-    auditing = Auditing(AuditPolicy({"rules": [{"level": "RequestResponse"}]}), Nowhere())
+    auditing = Auditing(AuditPolicy(AUDIT), Nowhere())
     config = ChainConfig(
         users, AlwaysAllow(), run_options=ServerRunOptions(request_timeout=request_timeout), auditing=auditing
     )

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from admission_webhooks import AdmissionWebhooks, Respond, allow, config_map, create, patching
 from aiohttp import web
-from in_process import CONFIG_MAPS
 from prometheus_client import generate_latest
+from whole_server import CONFIG_MAPS, create_config_map
 
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.machinery.objects import Json
@@ -33,7 +33,11 @@ async def test_a_webhook_is_told_what_is_asked_by_whom(hooks: AdmissionWebhooks)
         "name": "one",
         "namespace": "default",
         "operation": "CREATE",
-        "userInfo": {"username": "tester", "groups": ["system:masters"]},
+        "userInfo": {
+            "username": "pilothouse-testing",
+            "uid": "pilothouse-testing",
+            "groups": ["system:masters", "system:authenticated"],
+        },
         "oldObject": None,
         "dryRun": True,
         "options": {
@@ -46,15 +50,15 @@ async def test_a_webhook_is_told_what_is_asked_by_whom(hooks: AdmissionWebhooks)
 
 
 async def test_updates_and_deletes_show_what_there_was(hooks: AdmissionWebhooks) -> None:
-    await hooks.api.create("kept")
+    await create_config_map(hooks.api, "kept")
     async with hooks.configured("validating", hooks.webhook("v")) as calls:
-        await hooks.api("PUT", f"{CONFIG_MAPS}/kept", config_map("kept"))
+        await hooks.api.request("PUT", f"{CONFIG_MAPS}/kept", config_map("kept"))
         patch: Json = {"data": {"c": "d"}}
-        await hooks.api("PATCH", f"{CONFIG_MAPS}/kept", patch, media="application/merge-patch+json")
+        await hooks.api.request("PATCH", f"{CONFIG_MAPS}/kept", patch, media="application/merge-patch+json")
         applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "applied"}}
         apply = {"media": "application/apply-patch+yaml"}
-        await hooks.api("PATCH", f"{CONFIG_MAPS}/applied?fieldManager=me&force=true", applied, **apply)
-        await hooks.api("DELETE", f"{CONFIG_MAPS}/kept", {"gracePeriodSeconds": 3})
+        await hooks.api.request("PATCH", f"{CONFIG_MAPS}/applied?fieldManager=me&force=true", applied, **apply)
+        await hooks.api.request("DELETE", f"{CONFIG_MAPS}/kept", {"gracePeriodSeconds": 3})
     seen = [
         (each["operation"], bool(each["object"]), bool(each["oldObject"]), each["options"]["kind"]) for _, each in calls
     ]
@@ -70,9 +74,9 @@ async def test_updates_and_deletes_show_what_there_was(hooks: AdmissionWebhooks)
 
 async def test_each_object_of_a_collection_is_asked_about(hooks: AdmissionWebhooks) -> None:
     for name in ("a1", "a2"):
-        await hooks.api.create(name, metadata={"labels": {"all": "of-them"}})
+        await create_config_map(hooks.api, name, metadata={"labels": {"all": "of-them"}})
     async with hooks.configured("validating", hooks.webhook("v")) as calls:
-        await hooks.api("DELETE", f"{CONFIG_MAPS}?labelSelector=all=of-them")
+        await hooks.api.request("DELETE", f"{CONFIG_MAPS}?labelSelector=all=of-them")
     assert [(each["operation"], each["oldObject"]["metadata"]["name"]) for _, each in calls] == [
         ("DELETE", "a1"),
         ("DELETE", "a2"),
@@ -128,7 +132,10 @@ async def test_warnings_reach_the_client(hooks: AdmissionWebhooks) -> None:
     assert answer.headers["warning"] == '299 - "mind the gap"'
 
 
-CONDITION = {"name": "only-b", "expression": "object.data.a == 'b' && request.userInfo.username == 'tester'"}
+CONDITION = {
+    "name": "only-b",
+    "expression": "object.data.a == 'b' && request.userInfo.username == 'pilothouse-testing'",
+}
 
 
 async def test_match_conditions_decide_whether_a_webhook_is_called(hooks: AdmissionWebhooks) -> None:
@@ -173,9 +180,9 @@ async def test_an_event_is_shown_in_the_group_that_the_rule_names(hooks: Admissi
     path = "/api/v1/namespaces/default/events?dryRun=All"
     exact = hooks.webhook("m", note, rules=rules, matchPolicy="Exact")
     async with hooks.configured("mutating", exact):
-        assert (await hooks.api("POST", path, event)).json["message"] == "said"
+        assert (await hooks.api.request("POST", path, event)).json["message"] == "said"
     async with hooks.configured("mutating", hooks.webhook("m", note, rules=rules)) as calls:
-        assert (await hooks.api("POST", path, event)).json["message"] == "changed"
+        assert (await hooks.api.request("POST", path, event)).json["message"] == "changed"
     [(_, request)] = calls
     assert request["object"]["note"] == "said"
     assert request["resource"] == {"group": "events.k8s.io", "version": "v1", "resource": "events"}

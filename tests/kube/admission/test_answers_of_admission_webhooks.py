@@ -9,7 +9,7 @@ import pytest
 from admission_webhooks import AdmissionWebhooks, Respond, create, patching
 from aiohttp import web
 from certificates_fixture import TestCA
-from in_process import CONFIG_MAPS
+from whole_server import CONFIG_MAPS, create_config_map
 
 from pilothouse.machinery.objects import Json
 
@@ -36,7 +36,7 @@ async def test_a_changed_object_is_read_as_if_a_client_had_sent_it(hooks: Admiss
     rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["services"]}
     ports = {"op": "add", "path": "/spec/ports", "value": [{"port": 80, "nobody": "knows"}]}
     async with hooks.configured("mutating", hooks.webhook("m", patching(ports), rules=[rule])):
-        answer = await hooks.api("POST", "/api/v1/namespaces/default/services?dryRun=All", service)
+        answer = await hooks.api.request("POST", "/api/v1/namespaces/default/services?dryRun=All", service)
     assert answer.json["spec"]["ports"] == [{"protocol": "TCP", "port": 80, "targetPort": 80}]
 
 
@@ -88,15 +88,15 @@ async def test_an_object_that_lost_its_kind_still_is_what_it_was(hooks: Admissio
 
 
 async def test_what_is_deleted_cannot_be_changed(hooks: AdmissionWebhooks) -> None:
-    await hooks.api.create("stays")
+    await create_config_map(hooks.api, "stays")
     change = patching({"op": "add", "path": "/data/b", "value": "c"})
     async with hooks.configured("mutating", hooks.webhook("m", change)):
-        answer = await hooks.api("DELETE", f"{CONFIG_MAPS}/stays")
+        answer = await hooks.api.request("DELETE", f"{CONFIG_MAPS}/stays")
     assert answer.json["message"] == (
         'Internal error occurred: admission webhook "m.example.com" attempted to modify the object, '
         "which is not supported for this operation"
     )
-    assert (await hooks.api("GET", f"{CONFIG_MAPS}/stays")).status == 200
+    assert (await hooks.api.request("GET", f"{CONFIG_MAPS}/stays")).status == 200
 
 
 def lie(**fields: Any) -> Respond:
@@ -237,5 +237,5 @@ async def test_other_plugins_see_what_webhooks_changed(hooks: AdmissionWebhooks)
         "spec": {"containers": [{"name": "c", "image": "i"}]},
     }
     async with hooks.configured("mutating", hooks.webhook("m", patching(*change), rules=pods)):
-        answer = await hooks.api("POST", "/api/v1/namespaces/kube-system/pods?dryRun=All", pod)
+        answer = await hooks.api.request("POST", "/api/v1/namespaces/kube-system/pods?dryRun=All", pod)
     assert answer.json["spec"]["priority"] == 2000001000

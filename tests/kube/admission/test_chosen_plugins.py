@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from in_process import in_process_server
+from whole_server import whole_server
 
-from pilothouse.controlplane.options.admission import AdmissionOptions
 from pilothouse.machinery.objects import Json
 
 POD: Json = {
@@ -18,29 +17,29 @@ POD: Json = {
 }
 
 
-def _without(*names: str) -> frozenset[str]:
-    return AdmissionOptions(disable=("ServiceAccount", *names)).enabled
+def _without(*names: str) -> dict[str, list[str]]:
+    return {"disable_admission_plugins": ["ServiceAccount", *names]}
 
 
 @pytest.mark.parametrize(("plugins", "status"), [(_without(), 404), (_without("NamespaceLifecycle"), 201)])
 async def test_namespaces_need_to_exist_only_for_namespace_lifecycle(
-    tmp_path: Path, plugins: frozenset[str], status: int
+    tmp_path: Path, plugins: dict[str, list[str]], status: int
 ) -> None:
-    async with in_process_server(tmp_path, admission_plugins=plugins) as api:
+    async with whole_server(tmp_path, **plugins) as api:
         obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
-        assert (await api("POST", "/api/v1/namespaces/missing/configmaps", obj)).status == status
+        assert (await api.request("POST", "/api/v1/namespaces/missing/configmaps", obj)).status == status
 
 
 @pytest.mark.parametrize(("plugins", "count"), [(_without(), 2), (_without("DefaultTolerationSeconds"), 0)])
 async def test_pods_are_given_tolerations_only_by_default_toleration_seconds(
-    tmp_path: Path, plugins: frozenset[str], count: int
+    tmp_path: Path, plugins: dict[str, list[str]], count: int
 ) -> None:
-    async with in_process_server(tmp_path, admission_plugins=plugins) as api:
-        created = (await api("POST", "/api/v1/namespaces/default/pods", POD)).json
+    async with whole_server(tmp_path, **plugins) as api:
+        created = (await api.request("POST", "/api/v1/namespaces/default/pods", POD)).json
         assert len(created["spec"].get("tolerations", [])) == count
 
 
 async def test_pods_get_no_priority_without_the_priority_plugin(tmp_path: Path) -> None:
-    async with in_process_server(tmp_path, admission_plugins=_without("Priority")) as api:
-        created = (await api("POST", "/api/v1/namespaces/default/pods", POD)).json
+    async with whole_server(tmp_path, **_without("Priority")) as api:
+        created = (await api.request("POST", "/api/v1/namespaces/default/pods", POD)).json
         assert "priority" not in created["spec"]

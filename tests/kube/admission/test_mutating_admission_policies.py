@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from admission_policies import apply, binding, policy, until
 from custom_resources import WIDGETS, definition, install, widget
-from in_process import CONFIG_MAPS, Answer, InProcessServer, in_process_server
+from whole_server import CONFIG_MAPS, whole_server
 
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API, Answer
 
 DRY = f"{CONFIG_MAPS}?dryRun=All"
 PODS = "/api/v1/namespaces/default/pods?dryRun=All"
@@ -19,8 +20,8 @@ POD_RULES = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[InProcessServer]:
-    async with in_process_server(tmp_path, aggregator=True) as running:
+async def server(tmp_path: Path) -> AsyncIterator[API]:
+    async with whole_server(tmp_path) as running:
         yield running
 
 
@@ -48,17 +49,17 @@ def pod() -> Json:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": containers}}
 
 
-async def changed(server: InProcessServer, target: str, obj: Json) -> Answer:
+async def changed(server: API, target: str, obj: Json) -> Answer:
     """The answer once it is another than without policies."""
 
     def differs(answer: Answer) -> bool:
         made = answer.json
         return answer.status >= 400 or made.get("data") != obj.get("data") or "labels" in made["metadata"]
 
-    return await until(lambda: server("POST", target, obj), differs)
+    return await until(lambda: server.request("POST", target, obj), differs)
 
 
-async def test_a_configuration_is_merged_by_the_keys_of_lists(server: InProcessServer) -> None:
+async def test_a_configuration_is_merged_by_the_keys_of_lists(server: API) -> None:
     expression = """Object{
       metadata: Object.metadata{labels: {'by': request.userInfo.username}},
       spec: Object.spec{
@@ -69,7 +70,7 @@ async def test_a_configuration_is_merged_by_the_keys_of_lists(server: InProcessS
     answer = await changed(server, PODS, pod())
     assert answer.status == 201, answer.body
     spec = answer.json["spec"]
-    assert answer.json["metadata"]["labels"] == {"by": "tester"}
+    assert answer.json["metadata"]["labels"] == {"by": "pilothouse-testing"}
     assert [(each["name"], each["image"], each["env"]) for each in spec["containers"]] == [
         ("web", "web:1", [{"name": "A", "value": "b"}])
     ]
@@ -77,7 +78,7 @@ async def test_a_configuration_is_merged_by_the_keys_of_lists(server: InProcessS
     assert spec["initContainers"][0]["terminationMessagePath"] == "/dev/termination-log"
 
 
-async def test_a_json_patch_may_have_objects_conditions_and_tests(server: InProcessServer) -> None:
+async def test_a_json_patch_may_have_objects_conditions_and_tests(server: API) -> None:
     expression = """
       (has(object.data) ? [] : [JSONPatch{op: 'add', path: '/data', value: {}}]) + [
         JSONPatch{op: 'add', path: '/data/' + jsonpatch.escapeKey('a/b'), value: 'c'},
@@ -91,7 +92,7 @@ async def test_a_json_patch_may_have_objects_conditions_and_tests(server: InProc
     assert 'Invalid value: "a/b"' in answer.json["message"]
 
 
-async def test_policies_are_called_again_only_where_they_ask_for_it(server: InProcessServer) -> None:
+async def test_policies_are_called_again_only_where_they_ask_for_it(server: API) -> None:
     count = "string(int(object.?data.?{}.orValue('0')) + 1)"
     for name in ("a-once", "b-again"):
         key = name.replace("-", "")
@@ -99,12 +100,12 @@ async def test_policies_are_called_again_only_where_they_ask_for_it(server: InPr
         said = {"reinvocationPolicy": "IfNeeded" if name == "b-again" else "Never"}
         await apply(server, *mutating(name, configuration(expression), **said))
     answer = await until(
-        lambda: server("POST", DRY, config_map()), lambda answer: "bagain" in (answer.json.get("data") or {})
+        lambda: server.request("POST", DRY, config_map()), lambda answer: "bagain" in (answer.json.get("data") or {})
     )
     assert answer.json["data"] == {"aonce": "1", "bagain": "2"}
 
 
-async def test_custom_resources_are_changed_by_their_schemas(server: InProcessServer) -> None:
+async def test_custom_resources_are_changed_by_their_schemas(server: API) -> None:
     await install(server, definition())
     rules = [{"apiGroups": ["example.com"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["widgets"]}]
     mutation = configuration("Object{metadata: Object.metadata{labels: {'a': 'b'}}, spec: Object.spec{size: 7}}")
@@ -132,24 +133,24 @@ async def test_custom_resources_are_changed_by_their_schemas(server: InProcessSe
         (json_patch("[JSONPatch{op: 'remove', path: object.spec.none}]"), "no such key: none"),
     ],
 )
-async def test_what_a_policy_cannot_do_is_refused(server: InProcessServer, mutation: Json, why: str) -> None:
+async def test_what_a_policy_cannot_do_is_refused(server: API, mutation: Json, why: str) -> None:
     await apply(server, *mutating("p", mutation, rules=POD_RULES))
-    answer = await until(lambda: server("POST", PODS, pod()), lambda answer: answer.status >= 400)
+    answer = await until(lambda: server.request("POST", PODS, pod()), lambda answer: answer.status >= 400)
     assert (answer.status, answer.json["reason"]) == (403, "Invalid")
     assert answer.json["message"].startswith("policy 'p' with binding 'p' denied request: ")
     assert why in answer.json["message"]
     assert answer.json["details"]["causes"] == [{"message": answer.json["message"]}]
 
 
-async def test_a_patch_to_a_field_that_nobody_knows_is_an_internal_error(server: InProcessServer) -> None:
+async def test_a_patch_to_a_field_that_nobody_knows_is_an_internal_error(server: API) -> None:
     mutation = json_patch("[JSONPatch{op: 'add', path: '/spec/nope', value: 1}]")
     await apply(server, *mutating("p", mutation, rules=POD_RULES))
-    answer = await until(lambda: server("POST", PODS, pod()), lambda answer: answer.status >= 400)
+    answer = await until(lambda: server.request("POST", PODS, pod()), lambda answer: answer.status >= 400)
     assert answer.status == 500
     assert answer.json["message"] == 'Internal error occurred: strict decoding error: unknown field "spec.nope"'
 
 
-async def test_a_failing_policy_may_be_ignored_and_the_next_one_still_runs(server: InProcessServer) -> None:
+async def test_a_failing_policy_may_be_ignored_and_the_next_one_still_runs(server: API) -> None:
     broken = configuration("Object{data: {'a': object.data.none}}")
     await apply(server, *mutating("broken", broken, failurePolicy="Ignore"))
     await apply(server, *mutating("good", configuration("Object{data: {'good': 'yes'}}")))

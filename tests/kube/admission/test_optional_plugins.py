@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 from admission_requests import pod, writing
-from in_process import in_process_server
+from whole_server import whole_server
 
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.client.fake_clock import FakeClock
-from pilothouse.controlplane.options.admission import DEFAULT_ON
 from pilothouse.kube.admission.always import AlwaysDeny
 from pilothouse.kube.admission.always_pull_images import AlwaysPullImages
 from pilothouse.kube.admission.deny_service_external_ips import DenyServiceExternalIPs
@@ -172,10 +171,10 @@ async def test_naming_an_owner_needs_leave_to_delete_and_blocking_one_to_set_its
 
 
 async def test_on_a_server_a_namespace_comes_to_be_with_the_first_object_in_it(tmp_path: Path):
-    async with in_process_server(tmp_path, admission_plugins=DEFAULT_ON | {"NamespaceAutoProvision"}) as api:
-        created = await api("POST", "/api/v1/namespaces/new/configmaps", {"metadata": {"name": "a"}})
+    async with whole_server(tmp_path, enable_admission_plugins="NamespaceAutoProvision") as api:
+        created = await api.request("POST", "/api/v1/namespaces/new/configmaps", {"metadata": {"name": "a"}})
         assert created.status == 201
-        assert (await api("GET", "/api/v1/namespaces/new")).status == 200
+        assert (await api.request("GET", "/api/v1/namespaces/new")).status == 200
 
 
 async def test_an_owner_of_a_kind_that_nobody_serves_can_not_be_blocked():

@@ -7,31 +7,34 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from in_process import InProcessServer, in_process_server
+from whole_server import whole_server
 
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API
 
 QUOTAS = "/api/v1/namespaces/default/resourcequotas"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[InProcessServer]:
-    async with in_process_server(tmp_path) as running:
+async def server(tmp_path: Path) -> AsyncIterator[API]:
+    async with whole_server(tmp_path) as running:
         yield running
 
 
-async def quota(server: InProcessServer, name: str, hard: Json, used: Json | None) -> None:
+async def quota(server: API, name: str, hard: Json, used: Json | None) -> None:
     """A quota as the quota controller leaves it. Returns when admission knows of it."""
-    await server("POST", QUOTAS, {"metadata": {"name": name}, "spec": {"hard": hard}})
+    await server.request("POST", QUOTAS, {"metadata": {"name": name}, "spec": {"hard": hard}})
     status: Json = {"hard": hard} | ({"used": used} if used is not None else {})
-    answer = await server("PATCH", f"{QUOTAS}/{name}/status", {"status": status}, media="application/merge-patch+json")
+    answer = await server.request(
+        "PATCH", f"{QUOTAS}/{name}/status", {"status": status}, media="application/merge-patch+json"
+    )
     version = answer.json["metadata"]["resourceVersion"]
-    await server("GET", f"{QUOTAS}?resourceVersion={version}")
+    await server.request("GET", f"{QUOTAS}?resourceVersion={version}")
 
 
-async def used(server: InProcessServer, name: str) -> Json:
-    found: Json = (await server("GET", f"{QUOTAS}/{name}")).json["status"]["used"]
+async def used(server: API, name: str) -> Json:
+    found: Json = (await server.request("GET", f"{QUOTAS}/{name}")).json["status"]["used"]
     return found
 
 
@@ -39,19 +42,19 @@ def config_map(name: str) -> Json:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
 
 
-async def test_writers_at_the_same_time_share_what_is_left(server: InProcessServer) -> None:
+async def test_writers_at_the_same_time_share_what_is_left(server: API) -> None:
     await quota(server, "q", {"count/configmaps": "3"}, {"count/configmaps": "0"})
-    answers = await asyncio.gather(*(server("POST", CONFIG_MAPS, config_map(f"c{n}")) for n in range(8)))
+    answers = await asyncio.gather(*(server.request("POST", CONFIG_MAPS, config_map(f"c{n}")) for n in range(8)))
     assert sorted(answer.status for answer in answers) == [201] * 3 + [403] * 5
     assert await used(server, "q") == {"count/configmaps": "3"}
 
 
-async def test_every_quota_that_counts_an_object_is_charged(server: InProcessServer) -> None:
+async def test_every_quota_that_counts_an_object_is_charged(server: API) -> None:
     await quota(server, "a", {"configmaps": "5"}, {"configmaps": "1"})
     await quota(server, "b", {"count/configmaps": "1", "pods": "1"}, {"count/configmaps": "0", "pods": "0"})
-    assert (await server("POST", CONFIG_MAPS, config_map("c"))).status == 201
+    assert (await server.request("POST", CONFIG_MAPS, config_map("c"))).status == 201
     assert (await used(server, "a"), (await used(server, "b"))["count/configmaps"]) == ({"configmaps": "2"}, "1")
-    refused = await server("POST", CONFIG_MAPS, config_map("d"))
+    refused = await server.request("POST", CONFIG_MAPS, config_map("d"))
     assert refused.json["message"] == (
         'configmaps "d" is forbidden: exceeded quota: b, requested: count/configmaps=1, '
         "used: count/configmaps=1, limited: count/configmaps=1"
@@ -59,30 +62,30 @@ async def test_every_quota_that_counts_an_object_is_charged(server: InProcessSer
     assert await used(server, "a") == {"configmaps": "2"}
 
 
-async def test_a_dry_run_is_checked_but_not_charged(server: InProcessServer) -> None:
+async def test_a_dry_run_is_checked_but_not_charged(server: API) -> None:
     await quota(server, "q", {"configmaps": "1"}, {"configmaps": "0"})
-    assert (await server("POST", f"{CONFIG_MAPS}?dryRun=All", config_map("c"))).status == 201
+    assert (await server.request("POST", f"{CONFIG_MAPS}?dryRun=All", config_map("c"))).status == 201
     assert await used(server, "q") == {"configmaps": "0"}
-    assert (await server("POST", CONFIG_MAPS, config_map("c"))).status == 201
-    assert (await server("POST", f"{CONFIG_MAPS}?dryRun=All", config_map("d"))).status == 403
+    assert (await server.request("POST", CONFIG_MAPS, config_map("c"))).status == 201
+    assert (await server.request("POST", f"{CONFIG_MAPS}?dryRun=All", config_map("d"))).status == 403
 
 
-async def test_nothing_is_created_while_it_is_unknown_what_is_used(server: InProcessServer) -> None:
+async def test_nothing_is_created_while_it_is_unknown_what_is_used(server: API) -> None:
     await quota(server, "q", {"configmaps": "1"}, None)
-    refused = await server("POST", CONFIG_MAPS, config_map("c"))
+    refused = await server.request("POST", CONFIG_MAPS, config_map("c"))
     assert refused.json["message"] == (
         'configmaps "c" is forbidden: status unknown for quota: q, resources: configmaps'
     )
 
 
-async def test_an_update_is_charged_for_what_it_uses_more(server: InProcessServer) -> None:
+async def test_an_update_is_charged_for_what_it_uses_more(server: API) -> None:
     await quota(server, "q", {"services.nodeports": "2"}, {"services.nodeports": "0"})
     services = "/api/v1/namespaces/default/services"
     spec: Json = {"type": "ClusterIP", "ports": [{"name": "a", "port": 80}, {"name": "b", "port": 81}]}
-    assert (await server("POST", services, {"metadata": {"name": "s"}, "spec": spec})).status == 201
+    assert (await server.request("POST", services, {"metadata": {"name": "s"}, "spec": spec})).status == 201
     assert await used(server, "q") == {"services.nodeports": "0"}
     patch: Json = {"spec": {"type": "NodePort"}}
-    assert (await server("PATCH", f"{services}/s", patch, media="application/merge-patch+json")).status == 200
+    assert (await server.request("PATCH", f"{services}/s", patch, media="application/merge-patch+json")).status == 200
     assert await used(server, "q") == {"services.nodeports": "2"}
-    more = await server("POST", services, {"metadata": {"name": "t"}, "spec": spec | {"type": "NodePort"}})
+    more = await server.request("POST", services, {"metadata": {"name": "t"}, "spec": spec | {"type": "NodePort"}})
     assert more.status == 403

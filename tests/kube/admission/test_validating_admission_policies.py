@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 from admission_policies import apply, binding, policy, until
 from custom_resources import WIDGETS, definition, install, widget
-from in_process import CONFIG_MAPS, Answer, InProcessServer, in_process_server
+from whole_server import CONFIG_MAPS, create_config_map, whole_server
 
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API, Answer
 
 DRY = f"{CONFIG_MAPS}?dryRun=All"
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[InProcessServer]:
-    async with in_process_server(tmp_path, aggregator=True) as running:
+async def server(tmp_path: Path) -> AsyncIterator[API]:
+    async with whole_server(tmp_path) as running:
         yield running
 
 
@@ -27,11 +28,11 @@ def config_map(name: str = "a", **fields: Any) -> Json:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **fields}
 
 
-async def refused(server: InProcessServer, obj: Json, target: str = DRY) -> Answer:
-    return await until(lambda: server("POST", target, obj), lambda answer: answer.status >= 400)
+async def refused(server: API, obj: Json, target: str = DRY) -> Answer:
+    return await until(lambda: server.request("POST", target, obj), lambda answer: answer.status >= 400)
 
 
-async def test_a_refusal_says_who_refused_what_and_why(server: InProcessServer) -> None:
+async def test_a_refusal_says_who_refused_what_and_why(server: API) -> None:
     validations = [{"expression": "object.metadata.name == 'b'", "message": "not b", "reason": "Forbidden"}]
     await apply(server, policy("p", validations=validations), binding("p"))
     answer = await refused(server, config_map())
@@ -46,10 +47,10 @@ async def test_a_refusal_says_who_refused_what_and_why(server: InProcessServer) 
         "details": {"name": "a", "kind": "configmaps", "causes": [{"message": why}]},
         "code": 403,
     }
-    assert (await server("POST", DRY, config_map("b"))).status == 201
+    assert (await server.request("POST", DRY, config_map("b"))).status == 201
 
 
-async def test_variables_messages_conditions_and_the_request_are_seen(server: InProcessServer) -> None:
+async def test_variables_messages_conditions_and_the_request_are_seen(server: API) -> None:
     await apply(
         server,
         policy(
@@ -72,10 +73,10 @@ async def test_variables_messages_conditions_and_the_request_are_seen(server: In
     )
     answer = await refused(server, config_map(data={"a": "1", "b": "2"}))
     assert (answer.status, answer.json["reason"]) == (422, "Invalid")
-    assert answer.json["message"].endswith("denied request: 2 of tester")
-    assert (await server("POST", DRY, config_map(data={"a": "1"}))).status == 201
-    assert (await server("POST", DRY, config_map("mine"))).status == 201
-    failed = await server("POST", DRY, config_map())
+    assert answer.json["message"].endswith("denied request: 2 of pilothouse-testing")
+    assert (await server.request("POST", DRY, config_map(data={"a": "1"}))).status == 201
+    assert (await server.request("POST", DRY, config_map("mine"))).status == 201
+    failed = await server.request("POST", DRY, config_map())
     assert failed.json["message"].endswith(
         "denied request: expression 'variables.twice < 4' resulted in error: "
         'composited variable "twice" fails to evaluate: composited variable "size" fails to evaluate: '
@@ -83,25 +84,25 @@ async def test_variables_messages_conditions_and_the_request_are_seen(server: In
     )
 
 
-async def test_updates_and_deletes_are_seen_with_what_was(server: InProcessServer) -> None:
+async def test_updates_and_deletes_are_seen_with_what_was(server: API) -> None:
     validations = [
         {"expression": "request.operation != 'UPDATE' || oldObject.data.v == object.data.v"},
         {"expression": "request.operation != 'DELETE' || !('keep' in oldObject.data)", "message": "kept"},
     ]
-    await server.create("a", data={"v": "1", "keep": "y"})
+    await create_config_map(server, "a", data={"v": "1", "keep": "y"})
     await apply(server, policy("p", validations=validations), binding("p"))
     merge = "application/merge-patch+json"
     changed = await until(
-        lambda: server("PATCH", f"{CONFIG_MAPS}/a?dryRun=All", {"data": {"v": "2"}}, media=merge),
+        lambda: server.request("PATCH", f"{CONFIG_MAPS}/a?dryRun=All", {"data": {"v": "2"}}, media=merge),
         lambda answer: answer.status >= 400,
     )
     assert changed.json["message"].endswith(f"failed expression: {validations[0]['expression']}")
-    assert (await server("DELETE", f"{CONFIG_MAPS}/a")).json["message"].endswith("denied request: kept")
-    gone = await server("DELETE", CONFIG_MAPS)
+    assert (await server.request("DELETE", f"{CONFIG_MAPS}/a")).json["message"].endswith("denied request: kept")
+    gone = await server.request("DELETE", CONFIG_MAPS)
     assert gone.json["message"].endswith("denied request: kept")
 
 
-async def test_warn_and_audit_let_the_write_pass_and_errors_follow_the_failure_policy(server: InProcessServer) -> None:
+async def test_warn_and_audit_let_the_write_pass_and_errors_follow_the_failure_policy(server: API) -> None:
     wrong = [{"expression": "object.data.x == 'y'", "message": "no y"}]
     await apply(
         server,
@@ -111,20 +112,20 @@ async def test_warn_and_audit_let_the_write_pass_and_errors_follow_the_failure_p
         binding("warned", validationActions=["Warn", "Audit"]),
     )
     answer = await until(
-        lambda: server("POST", DRY, config_map(data={"a": "b"})), lambda answer: "warning" in answer.headers
+        lambda: server.request("POST", DRY, config_map(data={"a": "b"})), lambda answer: "warning" in answer.headers
     )
     assert answer.status == 201
     assert answer.headers["warning"] == (
         "299 - \"Validation failed for ValidatingAdmissionPolicy 'warned' with binding 'warned': "
         "expression 'object.data.x == 'y'' resulted in error: no such key: x\""
     )
-    denied = await server("POST", DRY, config_map(data={"x": "n"}))
+    denied = await server.request("POST", DRY, config_map(data={"x": "n"}))
     assert denied.json["message"].endswith(
         "ValidatingAdmissionPolicy 'ignored' with binding 'ignored' denied request: no y"
     )
 
 
-async def test_parameters_may_be_custom_resources_found_by_name_or_by_labels(server: InProcessServer) -> None:
+async def test_parameters_may_be_custom_resources_found_by_name_or_by_labels(server: API) -> None:
     await install(server, definition())
     kind = {"apiVersion": definition()["spec"]["group"] + "/v1", "kind": "Widget"}
     validations = [
@@ -142,24 +143,25 @@ async def test_parameters_may_be_custom_resources_found_by_name_or_by_labels(ser
     )
     labels = {"labels": {"kind": "limit"}}
     for name, size in (("limit", 1), ("other", 3)):
-        made = await server(
+        made = await server.request(
             "POST", WIDGETS, {**widget(name, spec={"size": size}), "metadata": {"name": name, **labels}}
         )
         assert made.status == 201
     two = {"a": "1", "b": "2"}
-    assert (await server("POST", DRY, config_map(data=two))).json["message"].endswith("denied request: limit")
-    assert (await server("POST", DRY, config_map(data={"a": "1"}))).status == 201
+    assert (await server.request("POST", DRY, config_map(data=two))).json["message"].endswith("denied request: limit")
+    assert (await server.request("POST", DRY, config_map(data={"a": "1"}))).status == 201
     url = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/p"
     by_labels = {"name": None, "selector": {"matchLabels": {"kind": "limit"}}, "parameterNotFoundAction": "Allow"}
     patch = {"spec": {"paramRef": by_labels}}
-    assert (await server("PATCH", url, patch, media="application/merge-patch+json")).status == 200
+    assert (await server.request("PATCH", url, patch, media="application/merge-patch+json")).status == 200
     many = {str(i): "x" for i in range(4)}
     await until(
-        lambda: server("POST", DRY, config_map(data=many)), lambda answer: "denied request: limit" in str(answer.json)
+        lambda: server.request("POST", DRY, config_map(data=many)),
+        lambda answer: "denied request: limit" in str(answer.json),
     )
 
 
-async def test_custom_resources_and_other_versions_are_matched(server: InProcessServer) -> None:
+async def test_custom_resources_and_other_versions_are_matched(server: API) -> None:
     await install(server, definition())
     group = definition()["spec"]["group"]
     rules = [{"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["widgets"]}]
@@ -170,7 +172,7 @@ async def test_custom_resources_and_other_versions_are_matched(server: InProcess
     assert answer.json["details"]["group"] == group
 
 
-async def test_an_unknown_parameter_kind_is_a_wrong_policy(server: InProcessServer) -> None:
+async def test_an_unknown_parameter_kind_is_a_wrong_policy(server: API) -> None:
     kind = {"apiVersion": "nobody.example.com/v1", "kind": "Nothing"}
     await apply(server, policy("p", paramKind=kind, validations=[{"expression": "true"}]), binding("p"))
     answer = await refused(server, config_map())
@@ -180,15 +182,15 @@ async def test_an_unknown_parameter_kind_is_a_wrong_policy(server: InProcessServ
     )
 
 
-async def test_no_policy_decides_about_policies(server: InProcessServer) -> None:
+async def test_no_policy_decides_about_policies(server: API) -> None:
     rules = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]
     await apply(server, policy("p", rules=rules, validations=[{"expression": "false"}]), binding("p"))
     await refused(server, config_map())
     url = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/p"
-    assert (await server("DELETE", url)).status == 200
+    assert (await server.request("DELETE", url)).status == 200
 
 
-async def test_expressions_may_ask_what_the_user_may_do(server: InProcessServer) -> None:
+async def test_expressions_may_ask_what_the_user_may_do(server: API) -> None:
     expression = "authorizer.group('').resource('secrets').namespace('x').check('get').allowed() && false"
     await apply(server, policy("p", validations=[{"expression": expression, "message": "asked"}]), binding("p"))
     assert (await refused(server, config_map())).json["message"].endswith("denied request: asked")

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 from admission_webhooks import AdmissionWebhooks, admission_webhooks, patching
 from custom_resources import DEFINITIONS, definition, until_condition, version, widget
-from in_process import in_process_server
 from sample_pods import pod
+from whole_server import whole_server
 
 from pilothouse.machinery.objects import Json
 
@@ -27,13 +27,13 @@ MERGE = {"media": "application/merge-patch+json"}
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def hooks(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[AdmissionWebhooks]:
     folder: Path = tmp_path_factory.mktemp("store")
-    async with in_process_server(folder, extensions=True) as api, admission_webhooks(api) as hooks:
+    async with whole_server(folder) as api, admission_webhooks(api) as hooks:
         scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
         subresources = {"subresources": {"status": {}, "scale": scale}}
         versions = [version("v1", **subresources), version("v2", storage=False, **subresources)]
-        await api("POST", DEFINITIONS, definition(*versions))
+        await api.request("POST", DEFINITIONS, definition(*versions))
         await until_condition(api, "widgets.example.com", "Established")
-        assert (await api("POST", PODS, pod(meta={"name": "p"}))).status == 201
+        assert (await api.request("POST", PODS, pod(meta={"name": "p"}))).status == 201
         yield hooks
 
 
@@ -64,14 +64,14 @@ async def test_subresources_are_seen_with_the_objects_that_they_take(
         hooks.configured("mutating", hooks.webhook("m", rules=EVERYTHING)),
         hooks.configured("validating", hooks.webhook("v", rules=EVERYTHING)) as calls,
     ):
-        await hooks.api(method, path, body, **(MERGE if method == "PATCH" else {}))
+        await hooks.api.request(method, path, body, **(MERGE if method == "PATCH" else {}))
     assert [(name, *seen(request)) for name, request in calls] == [("m", *expected), ("v", *expected)]
 
 
 async def test_nothing_that_only_reads_is_seen(hooks: AdmissionWebhooks) -> None:
     async with hooks.configured("validating", hooks.webhook("v", rules=EVERYTHING)) as calls:
         for path in (f"{PODS}/p", PODS, f"{PODS}/p/log", WIDGETS.format("v1")):
-            await hooks.api("GET", path)
+            await hooks.api.request("GET", path)
     assert not calls
 
 
@@ -80,7 +80,7 @@ async def test_the_options_of_a_connection_are_its_object_and_can_be_changed(hoo
     change = patching({"op": "replace", "path": "/container", "value": "other"})
     query = "command=ls&command=-l&stdin=true&container=main"
     async with hooks.configured("mutating", hooks.webhook("m", change, rules=EVERYTHING)) as calls:
-        answer = await hooks.api("GET", f"{PODS}/p/exec?{query}")
+        answer = await hooks.api.request("GET", f"{PODS}/p/exec?{query}")
     assert calls[0][1]["object"] == {
         "kind": "PodExecOptions",
         "apiVersion": "v1",
@@ -98,7 +98,7 @@ async def test_a_custom_resource_is_seen_in_the_version_that_the_rule_names(hook
     )
     path = WIDGETS.format("v2") + "?dryRun=All"
     async with hooks.configured("mutating", hooks.webhook("m", change, rules=rules)) as calls:
-        answer = await hooks.api("POST", path, widget(api_version="v2"))
+        answer = await hooks.api.request("POST", path, widget(api_version="v2"))
     [(_, request)] = calls
     assert (request["object"]["apiVersion"], request["requestKind"]["version"]) == ("example.com/v1", "v2")
     assert answer.json["apiVersion"] == "example.com/v2"
@@ -107,11 +107,11 @@ async def test_a_custom_resource_is_seen_in_the_version_that_the_rule_names(hook
 
 async def test_subresources_of_custom_resources_are_seen(hooks: AdmissionWebhooks) -> None:
     path = f"{WIDGETS.format('v2')}/w"
-    await hooks.api("POST", WIDGETS.format("v2"), widget("w", api_version="v2", spec={}))
+    await hooks.api.request("POST", WIDGETS.format("v2"), widget("w", api_version="v2", spec={}))
     async with hooks.configured("validating", hooks.webhook("v", rules=EVERYTHING)) as calls:
-        await hooks.api("PATCH", f"{path}/status", {"status": {"size": 2}}, **MERGE)
-        await hooks.api("PATCH", f"{path}/scale", {"spec": {"replicas": 2}}, **MERGE)
-        await hooks.api("DELETE", WIDGETS.format("v1"))
+        await hooks.api.request("PATCH", f"{path}/status", {"status": {"size": 2}}, **MERGE)
+        await hooks.api.request("PATCH", f"{path}/scale", {"spec": {"replicas": 2}}, **MERGE)
+        await hooks.api.request("DELETE", WIDGETS.format("v1"))
     assert [seen(request) for _, request in calls] == [
         ("UPDATE", "widgets/status", "Widget", "Widget"),
         ("UPDATE", "widgets/scale", "Scale", "Scale"),
@@ -123,7 +123,7 @@ async def test_a_custom_resource_that_a_webhook_breaks_is_refused(hooks: Admissi
     change = patching({"op": "add", "path": "/spec", "value": {"size": "large"}})
     rules = [{**EVERYTHING[0], "apiGroups": ["example.com"]}]
     async with hooks.configured("mutating", hooks.webhook("m", change, rules=rules)):
-        answer = await hooks.api("POST", WIDGETS.format("v1") + "?dryRun=All", widget())
+        answer = await hooks.api.request("POST", WIDGETS.format("v1") + "?dryRun=All", widget())
     assert answer.status == 422
     assert "spec.size: Invalid value" in answer.json["message"]
 
@@ -133,7 +133,7 @@ async def test_a_namespace_lies_in_itself(hooks: AdmissionWebhooks) -> None:
     chosen = {"rules": rules, "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "mine"}}}
     async with hooks.configured("validating", hooks.webhook("v", **chosen)) as calls:
         for name in ("mine", "other"):
-            await hooks.api("POST", "/api/v1/namespaces?dryRun=All", {"metadata": {"name": name}})
+            await hooks.api.request("POST", "/api/v1/namespaces?dryRun=All", {"metadata": {"name": name}})
     assert [(request["name"], request["namespace"]) for _, request in calls] == [("mine", "mine")]
 
 
@@ -155,6 +155,6 @@ async def test_a_custom_resource_cannot_become_something_else(
 ) -> None:
     rules = [{**EVERYTHING[0], "apiGroups": ["example.com"]}]
     async with hooks.configured("mutating", hooks.webhook("m", patching(operation), rules=rules)):
-        answer = await hooks.api("POST", WIDGETS.format("v1") + "?dryRun=All", widget())
+        answer = await hooks.api.request("POST", WIDGETS.format("v1") + "?dryRun=All", widget())
     assert answer.status == code
     assert message in answer.json["message"]

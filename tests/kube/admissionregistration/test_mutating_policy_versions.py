@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import orjson
-from in_process import in_process_server
+from whole_server import store_of, whole_server
 
-from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.machinery.objects import Json
 
 BINDINGS = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings"
@@ -21,15 +20,14 @@ async def test_a_binding_reads_back_as_it_was_written(tmp_path: Path) -> None:
         "metadata": {"name": "b"},
         "spec": {"policyName": "p", "matchResources": {}},
     }
-    async with in_process_server(tmp_path) as api:
-        created = await api("POST", BINDINGS, sent)
+    async with whole_server(tmp_path) as api:
+        created = await api.request("POST", BINDINGS, sent)
         assert created.status == 201, created.body
-        read = (await api("GET", f"{BINDINGS}/b")).json
+        read = (await api.request("GET", f"{BINDINGS}/b")).json
         patch = {"spec": {"policyName": "q"}}
-        patched = (await api("PATCH", f"{BINDINGS}/b", patch, media="application/merge-patch+json")).json
-    store = await SqliteStore.open(tmp_path)
-    stored = await store.get(KEY)
-    await store.close()
+        patched = (await api.request("PATCH", f"{BINDINGS}/b", patch, media="application/merge-patch+json")).json
+    async with store_of(tmp_path) as store:
+        stored = await store.get(KEY)
     assert read["apiVersion"] == patched["apiVersion"] == sent["apiVersion"]
     assert read["spec"]["matchResources"] == {
         "matchPolicy": "Equivalent",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from in_process import in_process_server
+from whole_server import whole_server
 
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.kube.core.componentstatuses import check_port, check_store
@@ -28,8 +28,8 @@ async def test_a_component_that_does_not_listen_is_unhealthy(unused_tcp_port: in
 
 @pytest.mark.parametrize("selector", ["", "?fieldSelector=metadata.name=etcd-0"])
 async def test_the_parts_are_listed_without_any_version(tmp_path: Path, selector: str) -> None:
-    async with in_process_server(tmp_path) as server:
-        answer = await server("GET", f"/api/v1/componentstatuses{selector}")
+    async with whole_server(tmp_path) as server:
+        answer = await server.request("GET", f"/api/v1/componentstatuses{selector}")
         names = {item["metadata"]["name"] for item in answer.json["items"]}
         assert "etcd-0" in names
         assert answer.json["metadata"] == {}
@@ -38,9 +38,9 @@ async def test_the_parts_are_listed_without_any_version(tmp_path: Path, selector
 
 
 async def test_a_part_that_there_is_not_is_not_found(tmp_path: Path) -> None:
-    async with in_process_server(tmp_path) as server:
-        one = await server("GET", "/api/v1/componentstatuses/etcd-0")
+    async with whole_server(tmp_path) as server:
+        one = await server.request("GET", "/api/v1/componentstatuses/etcd-0")
         assert one.json["metadata"] == {"name": "etcd-0"}
         assert one.json["conditions"] == [{"type": "Healthy", "status": "True", "message": "ok"}]
-        missing = await server("GET", "/api/v1/componentstatuses/x")
+        missing = await server.request("GET", "/api/v1/componentstatuses/x")
         assert (missing.status, missing.json["message"]) == (404, 'componentstatus "x" not found')

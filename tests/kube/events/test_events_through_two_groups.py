@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import aclosing
 from pathlib import Path
 
 import orjson
 import pytest
-from in_process import InProcessServer, in_process_server
+from whole_server import whole_server
 
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API
 
 CORE = "/api/v1/namespaces/default/events"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -29,41 +29,40 @@ NEW: Json = {
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[InProcessServer]:
-    async with in_process_server(tmp_path) as running:
+async def server(tmp_path: Path) -> AsyncIterator[API]:
+    async with whole_server(tmp_path) as running:
         yield running
 
 
-async def test_each_group_shows_what_the_other_wrote(server: InProcessServer) -> None:
-    created = await server("POST", EVENTS, NEW)
+async def test_each_group_shows_what_the_other_wrote(server: API) -> None:
+    created = await server.request("POST", EVENTS, NEW)
     assert created.status == 201, created.body
-    core = (await server("GET", f"{CORE}/e")).json
+    core = (await server.request("GET", f"{CORE}/e")).json
     assert (core["apiVersion"], core["message"], core["involvedObject"]["name"]) == ("v1", "assigned", "p")
     patch: Json = {"message": "moved"}
-    assert (await server("PATCH", f"{CORE}/e", patch, media="application/merge-patch+json")).status == 200
-    assert (await server("GET", f"{EVENTS}/e")).json["note"] == "moved"
+    assert (await server.request("PATCH", f"{CORE}/e", patch, media="application/merge-patch+json")).status == 200
+    assert (await server.request("GET", f"{EVENTS}/e")).json["note"] == "moved"
 
 
-async def test_each_group_selects_by_its_own_words(server: InProcessServer) -> None:
-    await server("POST", EVENTS, NEW)
+async def test_each_group_selects_by_its_own_words(server: API) -> None:
+    await server.request("POST", EVENTS, NEW)
     for target in (f"{CORE}?fieldSelector=involvedObject.name=p", f"{EVENTS}?fieldSelector=regarding.name=p"):
-        assert [item["metadata"]["name"] for item in (await server("GET", target)).json["items"]] == ["e"]
+        assert [item["metadata"]["name"] for item in (await server.request("GET", target)).json["items"]] == ["e"]
     for target in (f"{EVENTS}?fieldSelector=involvedObject.name=p", f"{CORE}?fieldSelector=regarding.name=p"):
-        refused = await server("GET", target)
+        refused = await server.request("GET", target)
         assert (refused.status, "field label not supported" in refused.json["message"]) == (400, True)
 
 
-async def test_both_groups_show_the_same_table(server: InProcessServer) -> None:
-    await server("POST", EVENTS, NEW)
-    core, events = [(await server("GET", f"{path}/e", accept=TABLE)).json for path in (CORE, EVENTS)]
+async def test_both_groups_show_the_same_table(server: API) -> None:
+    await server.request("POST", EVENTS, NEW)
+    core, events = [(await server.request("GET", f"{path}/e", accept=TABLE)).json for path in (CORE, EVENTS)]
     assert core["columnDefinitions"] == events["columnDefinitions"]
     assert core["rows"][0]["cells"][1:] == events["rows"][0]["cells"][1:]
 
 
-async def test_a_watch_shows_events_in_the_form_of_its_group(server: InProcessServer) -> None:
-    await server("POST", EVENTS, NEW)
+async def test_a_watch_shows_events_in_the_form_of_its_group(server: API) -> None:
+    await server.request("POST", EVENTS, NEW)
     watch = await server.open("GET", f"{EVENTS}?watch=true")
-    assert not isinstance(watch.body, bytes)
-    async with aclosing(watch.body) as frames:  # type: ignore[type-var]
-        event = orjson.loads(await anext(frames))
+    event = orjson.loads(await anext(watch.chunks()))
+    await watch.close()
     assert (event["type"], event["object"]["note"]) == ("ADDED", "assigned")

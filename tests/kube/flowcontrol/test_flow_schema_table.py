@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from in_process import in_process_server
+from whole_server import whole_server
 
 PATH = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 async def test_a_table_is_in_order_of_precedence_and_a_list_in_order_of_names(tmp_path: Path) -> None:
-    async with in_process_server(tmp_path) as api:
-        rows = (await api("GET", PATH, accept=TABLE)).json["rows"]
-        items = (await api("GET", PATH)).json["items"]
+    async with whole_server(tmp_path) as api:
+        rows = (await api.request("GET", PATH, accept=TABLE)).json["rows"]
+        items = (await api.request("GET", PATH)).json["items"]
     shown = [(row["cells"][2], row["cells"][0]) for row in rows]
     assert shown[0] == (1, "exempt")
     assert shown == sorted(shown)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -97,14 +96,3 @@ async def listening(host: str, tls: CertificatePaths | None = None) -> AsyncIter
     finally:
         server.close()
         server.close_clients() if hasattr(server, "close_clients") else None
-
-
-def own_address() -> str:
-    """An address of this machine that is not a loopback one; empty where there is none."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))
-            address = str(probe.getsockname()[0])
-        except OSError:
-            return ""
-    return "" if address.startswith(("127.", "0.")) else address

@@ -7,43 +7,44 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_process import Answer, InProcessServer, in_process_server
 from sample_pods import pod
+from whole_server import whole_server
 
 from pilothouse.kube.core.pods.disruption_budgets import check_disruption_allowed
 from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API, Answer
 
 PODS = "/api/v1/namespaces/default/pods"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[InProcessServer]:
-    async with in_process_server(tmp_path) as started:
+async def server(tmp_path: Path) -> AsyncIterator[API]:
+    async with whole_server(tmp_path) as started:
         yield started
 
 
-async def create(server: InProcessServer, name: str = "p", **spec: Any) -> Json:
-    answer = await server("POST", PODS, pod(meta={"name": name, "labels": {"app": "a"}}, **spec))
+async def create(server: API, name: str = "p", **spec: Any) -> Json:
+    answer = await server.request("POST", PODS, pod(meta={"name": name, "labels": {"app": "a"}}, **spec))
     assert answer.status == 201, answer.body
     made = answer.json
     assert isinstance(made, dict)
     return made
 
 
-async def bind(server: InProcessServer, name: str = "p", node: str = "n", **meta: Any) -> Answer:
+async def bind(server: API, name: str = "p", node: str = "n", **meta: Any) -> Answer:
     binding = {"metadata": {"name": name, **meta}, "target": {"kind": "Node", "name": node}}
-    return await server("POST", f"{PODS}/{name}/binding", binding)
+    return await server.request("POST", f"{PODS}/{name}/binding", binding)
 
 
-async def get(server: InProcessServer, name: str = "p") -> Json:
-    found = (await server("GET", f"{PODS}/{name}")).json
+async def get(server: API, name: str = "p") -> Json:
+    found = (await server.request("GET", f"{PODS}/{name}")).json
     assert isinstance(found, dict)
     return found
 
 
-async def test_a_binding_gives_a_pod_its_node(server: InProcessServer) -> None:
+async def test_a_binding_gives_a_pod_its_node(server: API) -> None:
     await create(server)
     answer = await bind(server, annotations={"why": "best"}, labels={"zone": "z"})
     assert (answer.status, answer.json["status"]) == (201, "Success")
@@ -53,14 +54,14 @@ async def test_a_binding_gives_a_pod_its_node(server: InProcessServer) -> None:
     assert [(c["type"], c["status"]) for c in bound["status"]["conditions"]] == [("PodScheduled", "True")]
 
 
-async def test_a_dry_run_binds_nothing(server: InProcessServer) -> None:
+async def test_a_dry_run_binds_nothing(server: API) -> None:
     await create(server)
     binding = {"metadata": {"name": "p"}, "target": {"name": "n"}}
-    assert (await server("POST", f"{PODS}/p/binding?dryRun=All", binding)).status == 201
+    assert (await server.request("POST", f"{PODS}/p/binding?dryRun=All", binding)).status == 201
     assert "nodeName" not in (await get(server))["spec"]
 
 
-async def test_a_pod_is_bound_once(server: InProcessServer) -> None:
+async def test_a_pod_is_bound_once(server: API) -> None:
     await create(server, nodeName="n")
     answer = await bind(server, node="m")
     assert answer.status == 409
@@ -70,59 +71,59 @@ async def test_a_pod_is_bound_once(server: InProcessServer) -> None:
 
 
 @pytest.mark.parametrize("field", ["uid", "resourceVersion"])
-async def test_a_binding_means_the_pod_that_it_names(server: InProcessServer, field: str) -> None:
+async def test_a_binding_means_the_pod_that_it_names(server: API, field: str) -> None:
     await create(server)
     answer = await bind(server, **{field: "999999"})
     assert (answer.status, answer.json["reason"]) == (409, "Conflict")
     assert "Precondition failed" in answer.json["message"]
 
 
-async def test_a_pod_that_is_going_or_gated_is_not_bound(server: InProcessServer) -> None:
+async def test_a_pod_that_is_going_or_gated_is_not_bound(server: API) -> None:
     await create(server, "gated", schedulingGates=[{"name": "g"}])
     assert "has non-empty .spec.schedulingGates" in (await bind(server, "gated")).json["message"]
     made = pod(meta={"name": "going", "finalizers": ["example.com/f"]})
-    assert (await server("POST", PODS, made)).status == 201
-    assert (await server("DELETE", f"{PODS}/going")).status == 200
+    assert (await server.request("POST", PODS, made)).status == 201
+    assert (await server.request("DELETE", f"{PODS}/going")).status == 200
     assert "is being deleted, cannot be assigned to a host" in (await bind(server, "going")).json["message"]
 
 
-async def evict(server: InProcessServer, name: str = "p", query: str = "", **fields: Any) -> Answer:
+async def evict(server: API, name: str = "p", query: str = "", **fields: Any) -> Answer:
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}, **fields}
-    return await server("POST", f"{PODS}/{name}/eviction{query}", eviction)
+    return await server.request("POST", f"{PODS}/{name}/eviction{query}", eviction)
 
 
-async def run(server: InProcessServer, *, ready: bool = True, **meta: Any) -> None:
+async def run(server: API, *, ready: bool = True, **meta: Any) -> None:
     """A pod that runs on a node."""
     await create(server, nodeName="n")
     conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
     patch = {"status": {"phase": "Running", "conditions": conditions}}
-    answer = await server("PATCH", f"{PODS}/p/status", patch, media="application/merge-patch+json")
+    answer = await server.request("PATCH", f"{PODS}/p/status", patch, media="application/merge-patch+json")
     assert answer.status == 200, answer.body
 
 
-async def guard(server: InProcessServer, name: str = "b", policy: str | None = None, **status: int) -> None:
+async def guard(server: API, name: str = "b", policy: str | None = None, **status: int) -> None:
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
     spec |= {"unhealthyPodEvictionPolicy": policy} if policy else {}
-    answer = await server("POST", BUDGETS, {"metadata": {"name": name}, "spec": spec})
+    answer = await server.request("POST", BUDGETS, {"metadata": {"name": name}, "spec": spec})
     assert answer.status == 201, answer.body
     patch = {"status": {"observedGeneration": 1, **status}}
-    await server("PATCH", f"{BUDGETS}/{name}/status", patch, media="application/merge-patch+json")
+    await server.request("PATCH", f"{BUDGETS}/{name}/status", patch, media="application/merge-patch+json")
 
 
-async def test_a_pod_that_does_not_run_goes_at_once(server: InProcessServer) -> None:
+async def test_a_pod_that_does_not_run_goes_at_once(server: API) -> None:
     await create(server)
     await guard(server, disruptionsAllowed=0)
     assert (await evict(server)).status == 201
-    assert (await server("GET", f"{PODS}/p")).status == 404
+    assert (await server.request("GET", f"{PODS}/p")).status == 404
 
 
-async def test_an_eviction_may_come_in_its_beta_version(server: InProcessServer) -> None:
+async def test_an_eviction_may_come_in_its_beta_version(server: API) -> None:
     await create(server)
     assert (await evict(server, apiVersion="policy/v1beta1")).status == 201
     assert (await evict(server, apiVersion="policy/v2")).status == 400
 
 
-async def test_an_eviction_spends_what_the_budget_allows(server: InProcessServer) -> None:
+async def test_an_eviction_spends_what_the_budget_allows(server: API) -> None:
     await run(server)
     await guard(server, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1)
     answer = await evict(server, deleteOptions={"gracePeriodSeconds": 7})
@@ -131,22 +132,22 @@ async def test_an_eviction_spends_what_the_budget_allows(server: InProcessServer
     assert going["metadata"]["deletionGracePeriodSeconds"] == 7
     reasons = {each["type"]: each.get("reason") for each in going["status"]["conditions"]}
     assert reasons == {"Ready": None, "DisruptionTarget": "EvictionByEvictionAPI"}
-    spent = (await server("GET", f"{BUDGETS}/b")).json["status"]
+    spent = (await server.request("GET", f"{BUDGETS}/b")).json["status"]
     assert (spent["disruptionsAllowed"], list(spent["disruptedPods"])) == (0, ["p"])
     assert [(c["type"], c["status"], c["reason"]) for c in spent["conditions"]] == [
         ("DisruptionAllowed", "False", "InsufficientPods")
     ]
 
 
-async def test_a_dry_run_evicts_nothing_and_spends_nothing(server: InProcessServer) -> None:
+async def test_a_dry_run_evicts_nothing_and_spends_nothing(server: API) -> None:
     await run(server)
     await guard(server, disruptionsAllowed=1, currentHealthy=2, desiredHealthy=1)
     assert (await evict(server, query="?dryRun=All")).status == 201
     assert "deletionTimestamp" not in (await get(server))["metadata"]
-    assert (await server("GET", f"{BUDGETS}/b")).json["status"]["disruptionsAllowed"] == 1
+    assert (await server.request("GET", f"{BUDGETS}/b")).json["status"]["disruptionsAllowed"] == 1
 
 
-async def test_an_eviction_waits_for_the_budget(server: InProcessServer) -> None:
+async def test_an_eviction_waits_for_the_budget(server: API) -> None:
     await run(server)
     await guard(server, disruptionsAllowed=0, currentHealthy=1, desiredHealthy=1)
     answer = await evict(server)
@@ -156,7 +157,7 @@ async def test_an_eviction_waits_for_the_budget(server: InProcessServer) -> None
     ]
 
 
-async def test_two_budgets_are_one_too_many(server: InProcessServer) -> None:
+async def test_two_budgets_are_one_too_many(server: API) -> None:
     await run(server)
     await guard(server, "a", disruptionsAllowed=1)
     await guard(server, "b", disruptionsAllowed=1)
@@ -168,7 +169,7 @@ async def test_two_budgets_are_one_too_many(server: InProcessServer) -> None:
     ("policy", "healthy", "status"), [("AlwaysAllow", 0, 201), ("IfHealthyBudget", 1, 201), (None, 0, 429)]
 )
 async def test_an_unhealthy_pod_may_go_where_that_disrupts_nothing(
-    server: InProcessServer, policy: str | None, healthy: int, status: int
+    server: API, policy: str | None, healthy: int, status: int
 ) -> None:
     await run(server, ready=False)
     await guard(server, policy=policy, disruptionsAllowed=0, currentHealthy=healthy, desiredHealthy=1)
@@ -193,7 +194,7 @@ async def test_an_unhealthy_pod_may_go_where_that_disrupts_nothing(
         ),
     ],
 )
-async def test_evictions_must_make_sense(server: InProcessServer, fields: Json, status: int, message: str) -> None:
+async def test_evictions_must_make_sense(server: API, fields: Json, status: int, message: str) -> None:
     await create(server)
     answer = await evict(server, **fields)
     assert answer.status == status

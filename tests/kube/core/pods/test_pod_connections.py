@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_process import TOKEN, Answer, InProcessServer, in_process_server
-from kubelet_double import Backend, listening, own_address
+from kubelet_double import Backend, listening
 from sample_pods import container, pod
+from tls_backends import own_address
+from whole_server import whole_server
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer as Verdict
@@ -27,6 +28,7 @@ from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
 from pilothouse.kube.core.pods.connect.storages import ensure_may_create
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.objects import Json
+from pilothouse.testing import API, Answer
 
 PODS = "/api/v1/namespaces/default/pods"
 ASK = "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n"
@@ -39,43 +41,46 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> CertificatePaths:
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[InProcessServer]:
-    async with in_process_server(tmp_path) as started:
+async def server(tmp_path: Path) -> AsyncIterator[API]:
+    async with whole_server(tmp_path) as started:
         yield started
 
 
 @pytest.fixture
-async def kubelet(server: InProcessServer, pki: CertificatePaths) -> AsyncIterator[Backend]:
+async def kubelet(server: API, pki: CertificatePaths) -> AsyncIterator[Backend]:
     """The kubelet of the node n."""
     async with listening("127.0.0.1", pki) as backend:
         await put_node(server, "127.0.0.1", backend.port)
         yield backend
 
 
-async def put_node(server: InProcessServer, address: str, port: int) -> None:
-    await server("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
+async def put_node(server: API, address: str, port: int) -> None:
+    await server.request("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
     status = {
         "addresses": [{"type": "InternalIP", "address": address}],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
     }
-    patched = await server("PATCH", "/api/v1/nodes/n/status", {"status": status}, media="application/merge-patch+json")
+    patched = await server.request(
+        "PATCH", "/api/v1/nodes/n/status", {"status": status}, media="application/merge-patch+json"
+    )
     assert patched.status == 200, patched.body
 
 
-async def create(server: InProcessServer, *names: str, node: str = "n", **more: Any) -> None:
+async def create(server: API, *names: str, node: str = "n", **more: Any) -> None:
     parts = [container(name=name, **more) for name in names or ("c",)]
     spec: Json = {"nodeName": node} if node else {}
-    answer = await server("POST", PODS, pod(*parts, meta={"name": "p"}, **spec))
+    answer = await server.request("POST", PODS, pod(*parts, meta={"name": "p"}, **spec))
     assert answer.status == 201, answer.body
 
 
 @dataclass
 class Raw:
+    token: str
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
     async def ask(self, target: str, headers: str = "") -> str:
-        head = f"GET {target} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {TOKEN}\r\n{headers}\r\n"
+        head = f"GET {target} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {self.token}\r\n{headers}\r\n"
         self.writer.write(head.encode())
         async with asyncio.timeout(PATIENCE):
             return (await self.reader.readuntil(b"\r\n\r\n")).decode()
@@ -86,21 +91,22 @@ class Raw:
 
 
 @asynccontextmanager
-async def over_a_socket(server: InProcessServer) -> AsyncIterator[Raw]:
+async def over_a_socket(server: API) -> AsyncIterator[Raw]:
+    assert server.handler is not None
     serving = Server(server.handler, [insecure_endpoint("127.0.0.1", 0)])
     await serving.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", serving.port)
     try:
-        yield Raw(reader, writer)
+        yield Raw(server.token, reader, writer)
     finally:
         writer.close()
         await serving.abort()
 
 
-async def test_a_log_is_read_from_the_kubelet(server: InProcessServer, kubelet: Backend) -> None:
+async def test_a_log_is_read_from_the_kubelet(server: API, kubelet: Backend) -> None:
     await create(server)
     query = "follow=true&tailLines=5&sinceSeconds=3&timestamps=true"
-    answer = await server("GET", f"{PODS}/p/log?{query}")
+    answer = await server.request("GET", f"{PODS}/p/log?{query}")
     assert (answer.status, answer.body, answer.headers["content-type"]) == (200, b"first\nsecond\n", "text/plain")
     (asked,) = kubelet.heard
     assert asked.line == (
@@ -109,9 +115,9 @@ async def test_a_log_is_read_from_the_kubelet(server: InProcessServer, kubelet: 
     assert "authorization" not in asked.headers
 
 
-async def test_a_pod_without_a_node_has_an_empty_log(server: InProcessServer) -> None:
+async def test_a_pod_without_a_node_has_an_empty_log(server: API) -> None:
     await create(server, node="")
-    answer = await server("GET", f"{PODS}/p/log")
+    answer = await server.request("GET", f"{PODS}/p/log")
     assert (answer.status, answer.body) == (200, b"")
 
 
@@ -139,10 +145,10 @@ async def test_a_pod_without_a_node_has_an_empty_log(server: InProcessServer) ->
     ],
 )
 async def test_a_log_that_cannot_be_had_says_why(
-    server: InProcessServer, kubelet: Backend, query: str, status: int, message: str
+    server: API, kubelet: Backend, query: str, status: int, message: str
 ) -> None:
     await create(server, "broken", "absent")
-    answer = await server("GET", f"{PODS}/p/log?{query}")
+    answer = await server.request("GET", f"{PODS}/p/log?{query}")
     assert answer.status == status
     assert answer.json["message"].startswith(message)
 
@@ -157,33 +163,33 @@ async def test_a_log_that_cannot_be_had_says_why(
     ],
 )
 async def test_a_session_that_cannot_be_had_says_why(
-    server: InProcessServer, kubelet: Backend, action: str, node: str, headers: str, status: int, message: str
+    server: API, kubelet: Backend, action: str, node: str, headers: str, status: int, message: str
 ) -> None:
     await create(server, node=node)
     pairs = dict(line.lower().split(": ") for line in headers.splitlines())
-    answer = await server("GET", f"{PODS}/p/{action}", **pairs)
+    answer = await server.request("GET", f"{PODS}/p/{action}", **pairs)
     assert (answer.status, answer.json["message"]) == (status, message)
 
 
-async def test_a_kubelet_that_does_not_listen_is_told(server: InProcessServer, pki: CertificatePaths) -> None:
+async def test_a_kubelet_that_does_not_listen_is_told(server: API, pki: CertificatePaths) -> None:
     async with listening("127.0.0.1", pki) as closed:
         port = closed.port
     await put_node(server, "127.0.0.1", port)
     await create(server)
-    log = await server("GET", f"{PODS}/p/log")
+    log = await server.request("GET", f"{PODS}/p/log")
     place = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
     assert (log.status, log.json["message"]) == (
         500,
         f'Get "https://127.0.0.1:{port}/containerLogs/default/p/c": {place}',
     )
-    exec_ = await server("GET", f"{PODS}/p/exec", connection="Upgrade", upgrade="SPDY/3.1")
+    exec_ = await server.request("GET", f"{PODS}/p/exec", connection="Upgrade", upgrade="SPDY/3.1")
     assert (exec_.status, exec_.json["message"]) == (500, f"error dialing backend: {place}")
 
 
-async def test_a_node_without_an_address_is_told(server: InProcessServer) -> None:
-    await server("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
+async def test_a_node_without_an_address_is_told(server: API) -> None:
+    await server.request("POST", "/api/v1/nodes", {"metadata": {"name": "n"}})
     await create(server)
-    answer = await server("GET", f"{PODS}/p/log")
+    answer = await server.request("GET", f"{PODS}/p/log")
     assert (answer.status, answer.json["message"]) == (500, "no preferred addresses found; known addresses: []")
 
 
@@ -198,9 +204,7 @@ async def test_a_node_without_an_address_is_told(server: InProcessServer) -> Non
         ("portforward?ports=80&ports=81,82", "/portForward/default/p?port=80%2C81%2C82"),
     ],
 )
-async def test_a_session_passes_bytes_both_ways(
-    server: InProcessServer, kubelet: Backend, target: str, asked_for: str
-) -> None:
+async def test_a_session_passes_bytes_both_ways(server: API, kubelet: Backend, target: str, asked_for: str) -> None:
     await create(server)
     async with over_a_socket(server) as client:
         head = await client.ask(f"{PODS}/p/{target}", ASK + "X-Stream-Protocol-Version: v4.channel.k8s.io\r\n")
@@ -216,13 +220,13 @@ async def test_a_session_passes_bytes_both_ways(
     assert "authorization" not in asked.headers
 
 
-async def test_a_session_that_the_kubelet_refuses_is_refused(server: InProcessServer, kubelet: Backend) -> None:
+async def test_a_session_that_the_kubelet_refuses_is_refused(server: API, kubelet: Backend) -> None:
     await create(server, "refused")
-    answer = await server("GET", f"{PODS}/p/exec", connection="Upgrade", upgrade="SPDY/3.1")
+    answer = await server.request("GET", f"{PODS}/p/exec", connection="Upgrade", upgrade="SPDY/3.1")
     assert (answer.status, answer.body) == (403, b"no")
 
 
-async def test_both_ends_of_a_session_end_with_one(server: InProcessServer, kubelet: Backend) -> None:
+async def test_both_ends_of_a_session_end_with_one(server: API, kubelet: Backend) -> None:
     await create(server)
     async with over_a_socket(server) as client:
         await client.ask(f"{PODS}/p/exec", ASK)
@@ -250,7 +254,7 @@ async def test_opening_a_session_takes_the_right_to_create_one() -> None:
 
 
 @pytest.fixture
-async def app(server: InProcessServer) -> AsyncIterator[Backend]:
+async def app(server: API) -> AsyncIterator[Backend]:
     """What the pod p serves, on an address that is not this machine's own."""
     address = own_address()
     if not address:
@@ -258,13 +262,13 @@ async def app(server: InProcessServer) -> AsyncIterator[Backend]:
     async with listening(address) as backend:
         await create(server, node="", ports=[{"containerPort": backend.port}])
         status = {"status": {"podIP": address}}
-        patched = await server("PATCH", f"{PODS}/p/status", status, media="application/merge-patch+json")
+        patched = await server.request("PATCH", f"{PODS}/p/status", status, media="application/merge-patch+json")
         assert patched.status == 200, patched.body
         yield backend
 
 
-async def test_a_proxy_passes_requests_on(server: InProcessServer, app: Backend) -> None:
-    answer = await server("POST", f"{PODS}/p/proxy/a/b c?x=1", {"k": 1}, cookie="c=d")
+async def test_a_proxy_passes_requests_on(server: API, app: Backend) -> None:
+    answer = await server.request("POST", f"{PODS}/p/proxy/a/b c?x=1", {"k": 1}, cookie="c=d")
     assert (answer.status, answer.body) == (200, b'POST /a/b%20c {"k":1}')
     assert answer.headers["x-own"] == "1"
     assert "access-control-allow-origin" not in answer.headers
@@ -275,18 +279,18 @@ async def test_a_proxy_passes_requests_on(server: InProcessServer, app: Backend)
     assert "authorization" not in asked.headers
 
 
-async def test_a_proxy_without_a_path_leads_to_one(server: InProcessServer, app: Backend) -> None:
-    answer = await server("GET", f"{PODS}/p/proxy?x=1")
+async def test_a_proxy_without_a_path_leads_to_one(server: API, app: Backend) -> None:
+    answer = await server.request("GET", f"{PODS}/p/proxy?x=1")
     assert (answer.status, answer.headers["location"]) == (301, f"{PODS}/p/proxy/?x=1")
 
 
-async def test_redirects_stay_within_the_proxy(server: InProcessServer, app: Backend) -> None:
-    answer = await server("GET", f"{PODS}/p:{app.port}/proxy/moved")
+async def test_redirects_stay_within_the_proxy(server: API, app: Backend) -> None:
+    answer = await server.request("GET", f"{PODS}/p:{app.port}/proxy/moved")
     assert (answer.status, answer.headers["location"]) == (302, f"{PODS}/p:{app.port}/proxy/there?x=1")
 
 
 @pytest.mark.parametrize("wish", ["", "Connection: Upgrade\r\nUpgrade: websocket\r\n"])
-async def test_what_a_path_hides_stays_in_the_path(server: InProcessServer, app: Backend, wish: str) -> None:
+async def test_what_a_path_hides_stays_in_the_path(server: API, app: Backend, wish: str) -> None:
     """A line break that the client escaped would otherwise end the request line, and what follows would be headers."""
     async with over_a_socket(server) as client:
         await client.ask(f"{PODS}/p/proxy/a%20HTTP/1.1%0d%0aX-Evil:%201?b=c", wish)
@@ -295,7 +299,7 @@ async def test_what_a_path_hides_stays_in_the_path(server: InProcessServer, app:
     assert "x-evil" not in asked.headers
 
 
-async def test_a_proxy_upgrades_as_well(server: InProcessServer, app: Backend) -> None:
+async def test_a_proxy_upgrades_as_well(server: API, app: Backend) -> None:
     async with over_a_socket(server) as client:
         head = await client.ask(f"{PODS}/p/proxy/ws?a=b", "Connection: Upgrade\r\nUpgrade: websocket\r\n")
         assert head.startswith("HTTP/1.1 101 ")
@@ -307,16 +311,16 @@ async def test_a_proxy_upgrades_as_well(server: InProcessServer, app: Backend) -
     ("name", "message"),
     [("p", "address not allowed"), ("a:p:1", 'invalid pod request "a:p:1"'), ("p:x", 'invalid port "x"')],
 )
-async def test_a_proxy_leads_only_to_pods(server: InProcessServer, name: str, message: str) -> None:
+async def test_a_proxy_leads_only_to_pods(server: API, name: str, message: str) -> None:
     await create(server, node="")
     status: Json = {"status": {"podIP": "127.0.0.1" if name == "p" else "192.0.2.9"}}
-    await server("PATCH", f"{PODS}/p/status", status, media="application/merge-patch+json")
-    answer = await server("GET", f"{PODS}/{name}/proxy/")
+    await server.request("PATCH", f"{PODS}/p/status", status, media="application/merge-patch+json")
+    answer = await server.request("GET", f"{PODS}/{name}/proxy/")
     assert (answer.status, answer.json["message"]) == (400, message)
 
 
-async def test_a_pod_that_does_not_listen_is_told(server: InProcessServer, app: Backend) -> None:
-    answer: Answer = await server("GET", f"{PODS}/p:1/proxy/")
+async def test_a_pod_that_does_not_listen_is_told(server: API, app: Backend) -> None:
+    answer: Answer = await server.request("GET", f"{PODS}/p:1/proxy/")
     assert answer.status == 503
     assert answer.json["message"] == (
         f"error trying to reach service: dial tcp {own_address()}:1: connect: connection refused"
@@ -324,12 +328,12 @@ async def test_a_pod_that_does_not_listen_is_told(server: InProcessServer, app: 
 
 
 async def test_a_node_is_proxied_to_by_its_kubelet_or_by_any_port(
-    server: InProcessServer, app: Backend, pki: CertificatePaths
+    server: API, app: Backend, pki: CertificatePaths
 ) -> None:
     async with listening(own_address(), pki) as kubelet:
         await put_node(server, own_address(), kubelet.port)
-        assert (await server("GET", "/api/v1/nodes/n/proxy/healthz")).body == b"GET /healthz "
-        other = await server("GET", f"/api/v1/nodes/n:{app.port}/proxy/x")
+        assert (await server.request("GET", "/api/v1/nodes/n/proxy/healthz")).body == b"GET /healthz "
+        other = await server.request("GET", f"/api/v1/nodes/n:{app.port}/proxy/x")
         assert (other.body, len(kubelet.heard)) == (b"GET /x ", 1)
 
 

@@ -8,23 +8,24 @@ from pathlib import Path
 
 import orjson
 import pytest
-from in_process import InProcessServer, in_process_server
 from sample_pods import pod
+from whole_server import whole_server
+
+from pilothouse.testing import API
 
 PODS = "/api/v1/namespaces/default/pods"
 PATIENCE = 10.0
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[InProcessServer]:
-    async with in_process_server(tmp_path) as started:
+async def server(tmp_path: Path) -> AsyncIterator[API]:
+    async with whole_server(tmp_path) as started:
         yield started
 
 
-async def watch(server: InProcessServer, selector: str) -> AsyncIterator[bytes]:
+async def watch(server: API, selector: str) -> AsyncIterator[bytes]:
     response = await server.open("GET", f"/api/v1/pods?watch=true&fieldSelector={selector}")
-    assert not isinstance(response.body, bytes)
-    return response.body
+    return response.chunks()
 
 
 async def first_events(frames: AsyncIterator[bytes], count: int) -> list[tuple[str, str]]:
@@ -36,12 +37,12 @@ async def first_events(frames: AsyncIterator[bytes], count: int) -> list[tuple[s
     return found
 
 
-async def test_a_watch_sees_pods_come_to_its_node_and_leave_what_it_selects(server: InProcessServer) -> None:
+async def test_a_watch_sees_pods_come_to_its_node_and_leave_what_it_selects(server: API) -> None:
     on_n, nowhere = await watch(server, "spec.nodeName=n"), await watch(server, "spec.nodeName=")
-    assert (await server("POST", PODS, pod(meta={"name": "a"}, nodeName="other"))).status == 201
-    assert (await server("POST", PODS, pod(meta={"name": "b"}))).status == 201
+    assert (await server.request("POST", PODS, pod(meta={"name": "a"}, nodeName="other"))).status == 201
+    assert (await server.request("POST", PODS, pod(meta={"name": "b"}))).status == 201
     binding = {"metadata": {"name": "b"}, "target": {"name": "n"}}
-    assert (await server("POST", f"{PODS}/b/binding", binding)).status == 201
-    assert (await server("POST", PODS, pod(meta={"name": "c"}, nodeName="n"))).status == 201
+    assert (await server.request("POST", f"{PODS}/b/binding", binding)).status == 201
+    assert (await server.request("POST", PODS, pod(meta={"name": "c"}, nodeName="n"))).status == 201
     assert await first_events(on_n, 2) == [("ADDED", "b"), ("ADDED", "c")]
     assert await first_events(nowhere, 2) == [("ADDED", "b"), ("DELETED", "b")]

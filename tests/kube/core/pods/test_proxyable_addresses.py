@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from in_process import InProcessServer, in_process_server
-from kubelet_double import listening, own_address
+from kubelet_double import listening
 from sample_pods import container, pod
+from tls_backends import own_address
+from whole_server import whole_server
 
 from pilothouse.kube.core.pods.connect.addresses import proxyable_address
 from pilothouse.machinery.errors import BadRequest
+from pilothouse.testing import API
 
 MERGE = "application/merge-patch+json"
 PODS = "/api/v1/namespaces/default/pods"
@@ -32,21 +34,21 @@ special = st.one_of(
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[InProcessServer]:
-    async with in_process_server(tmp_path) as started:
+async def server(tmp_path: Path) -> AsyncIterator[API]:
+    async with whole_server(tmp_path) as started:
         yield started
 
 
-async def put_pod(server: InProcessServer, address: str) -> None:
-    await server("POST", PODS, pod(container(name="c"), meta={"name": "p"}))
-    patched = await server("PATCH", f"{PODS}/p/status", {"status": {"podIP": address}}, media=MERGE)
+async def put_pod(server: API, address: str) -> None:
+    await server.request("POST", PODS, pod(container(name="c"), meta={"name": "p"}))
+    patched = await server.request("PATCH", f"{PODS}/p/status", {"status": {"podIP": address}}, media=MERGE)
     assert patched.status == 200, patched.body
 
 
-async def put_node(server: InProcessServer, kind: str, address: str) -> None:
-    await server("POST", NODES, {"metadata": {"name": "n"}})
+async def put_node(server: API, kind: str, address: str) -> None:
+    await server.request("POST", NODES, {"metadata": {"name": "n"}})
     status = {"status": {"addresses": [{"type": kind, "address": address}]}}
-    patched = await server("PATCH", f"{NODES}/n/status", status, media=MERGE)
+    patched = await server.request("PATCH", f"{NODES}/n/status", status, media=MERGE)
     assert patched.status == 200, patched.body
 
 
@@ -81,23 +83,21 @@ def test_what_is_dialed_is_what_was_read(address: str, dialed: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["::ffff:127.0.0.1", "0177.0.0.1", "127.1", "2130706433", "localhost"])
-async def test_no_name_of_this_machine_is_a_node(server: InProcessServer, address: str) -> None:
+async def test_no_name_of_this_machine_is_a_node(server: API, address: str) -> None:
     async with listening("127.0.0.1") as local:
         await put_node(server, "InternalIP", address)
-        answer = await server("GET", f"{NODES}/n:{local.port}/proxy/x")
+        answer = await server.request("GET", f"{NODES}/n:{local.port}/proxy/x")
         assert (answer.status, answer.json["message"]) == (400, "address not allowed")
         assert local.heard == []
 
 
-async def test_no_address_that_carries_one_of_this_machine_is_a_pod(server: InProcessServer) -> None:
+async def test_no_address_that_carries_one_of_this_machine_is_a_pod(server: API) -> None:
     await put_pod(server, "64:ff9b::127.0.0.1")
-    answer = await server("GET", f"{PODS}/p:1/proxy/x")
+    answer = await server.request("GET", f"{PODS}/p:1/proxy/x")
     assert (answer.status, answer.json["message"]) == (400, "address not allowed")
 
 
-async def test_a_name_is_not_looked_up_again_after_it_was_checked(
-    server: InProcessServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_name_is_not_looked_up_again_after_it_was_checked(server: API, monkeypatch: pytest.MonkeyPatch) -> None:
     outside = own_address()
     if not outside:
         pytest.skip("this machine has only a loopback address")
@@ -113,6 +113,6 @@ async def test_a_name_is_not_looked_up_again_after_it_was_checked(
 
     async with listening(outside) as node:
         monkeypatch.setattr(socket, "getaddrinfo", look_up)
-        answer = await server("GET", f"{NODES}/n:{node.port}/proxy/x")
+        answer = await server.request("GET", f"{NODES}/n:{node.port}/proxy/x", host="as.asked.for")
         assert (answer.body, answers) == (b"GET /x ", [])
-        assert node.heard[0].headers["host"] == f"rebound.test:{node.port}"
+        assert node.heard[0].headers["host"] == "as.asked.for"
