@@ -8,45 +8,48 @@ from typing import Any
 
 import pytest
 from custom_resources import WIDGETS, definition, install, version, widget
-from in_process import InProcessServer, in_process_server
+from whole_server import whole_server
 
 from pilothouse.extensions.customresources.scaling import ScalePaths, WrongType, nested, set_nested
+from pilothouse.testing import API
 
 MERGE = "application/merge-patch+json"
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[InProcessServer]:
-    async with in_process_server(tmp_path, extensions=True) as running:
+async def server(tmp_path: Path) -> AsyncIterator[API]:
+    async with whole_server(tmp_path) as running:
         yield running
 
 
-async def test_a_status_write_changes_the_status_and_nothing_else(server: InProcessServer) -> None:
+async def test_a_status_write_changes_the_status_and_nothing_else(server: API) -> None:
     status = {"type": "object", "properties": {"n": {"type": "integer"}}}
     spec = {"type": "object", "properties": {"size": {"type": "integer"}}}
     schema = {"type": "object", "properties": {"spec": spec, "status": status}}
     await install(server, definition(version(schema=schema, subresources={"status": {}})))
-    created = await server("POST", WIDGETS, widget(spec={"size": 1}, status={"n": 7}))
+    created = await server.request("POST", WIDGETS, widget(spec={"size": 1}, status={"n": 7}))
     assert "status" not in created.json
     read = created.json
     sent = read | {"spec": {"size": 5}, "status": {"n": 3}, "metadata": read["metadata"] | {"labels": {"a": "b"}}}
-    written = (await server("PUT", f"{WIDGETS}/a/status", sent)).json
+    written = (await server.request("PUT", f"{WIDGETS}/a/status", sent)).json
     assert (written["spec"], written["status"]) == ({"size": 1}, {"n": 3})
     assert "labels" not in written["metadata"]
     assert written["metadata"]["generation"] == 1
     entry = next(each for each in written["metadata"]["managedFields"] if each.get("subresource") == "status")
     assert "f:status" in entry["fieldsV1"]
-    refused = await server("PUT", f"{WIDGETS}/a/status", written | {"status": {"n": "three"}})
+    refused = await server.request("PUT", f"{WIDGETS}/a/status", written | {"status": {"n": "three"}})
     assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, "status.n")
-    cleared = await server("PUT", f"{WIDGETS}/a/status", {key: written[key] for key in written if key != "status"})
+    cleared = await server.request(
+        "PUT", f"{WIDGETS}/a/status", {key: written[key] for key in written if key != "status"}
+    )
     assert "status" not in cleared.json
 
 
-async def test_without_the_subresource_the_status_is_written_like_the_rest(server: InProcessServer) -> None:
+async def test_without_the_subresource_the_status_is_written_like_the_rest(server: API) -> None:
     await install(server, definition())
-    created = await server("POST", WIDGETS, widget(status={}))
+    created = await server.request("POST", WIDGETS, widget(status={}))
     assert created.json["status"] == {}
-    assert (await server("GET", f"{WIDGETS}/a/status")).status == 404
+    assert (await server.request("GET", f"{WIDGETS}/a/status")).status == 404
 
 
 def warnings(headers: dict[str, str]) -> list[str]:
@@ -64,19 +67,19 @@ def warnings(headers: dict[str, str]) -> list[str]:
     ],
 )
 async def test_a_finalizer_without_a_domain_is_warned_of_when_it_is_new(
-    server: InProcessServer, finalizer: str, warned: str
+    server: API, finalizer: str, warned: str
 ) -> None:
     await install(server, definition())
     body = widget()
     body["metadata"]["finalizers"] = [finalizer]
-    created = await server("POST", WIDGETS, body)
+    created = await server.request("POST", WIDGETS, body)
     assert created.status == 201
     found = warnings(created.headers)
     assert warned in found[0] if warned else found == []
-    again = await server("PATCH", f"{WIDGETS}/a", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)
+    again = await server.request("PATCH", f"{WIDGETS}/a", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)
     assert warnings(again.headers) == [], "it was there before"
     added = {"metadata": {"finalizers": [finalizer, "late"]}}
-    late = warnings((await server("PATCH", f"{WIDGETS}/a", added, media=MERGE)).headers)
+    late = warnings((await server.request("PATCH", f"{WIDGETS}/a", added, media=MERGE)).headers)
     assert len(late) == 1
     assert "late" in late[0]
 

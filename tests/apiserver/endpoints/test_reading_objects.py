@@ -63,14 +63,14 @@ async def test_an_exact_version_shows_the_past(api: API) -> None:
     ],
 )
 async def test_a_list_shows_the_past_when_asked_for_exactly_that_and_else_what_is_newest(
-    api: InProcessServer, query: str, expected: list[str]
+    api: API, query: str, expected: list[str]
 ) -> None:
-    made = await api.create("a")
-    await api.create("b")
-    await api.create("c")
+    made = await create_config_map(api, "a")
+    await create_config_map(api, "b")
+    await create_config_map(api, "c")
     # What the cache holds, and what "0" is answered from, is as new as the last consistent list.
-    assert names(await api("GET", CONFIG_MAPS)) == ["a", "b", "c"]
-    listed = await api("GET", f"{CONFIG_MAPS}?{query.format(a=made['metadata']['resourceVersion'])}")
+    assert names(await api.request("GET", CONFIG_MAPS)) == ["a", "b", "c"]
+    listed = await api.request("GET", f"{CONFIG_MAPS}?{query.format(a=made['metadata']['resourceVersion'])}")
     assert names(listed) == expected
 
 
@@ -83,8 +83,8 @@ async def test_a_list_shows_the_past_when_asked_for_exactly_that_and_else_what_i
         ("resourceVersion=x", "invalid resource version"),
     ],
 )
-async def test_versions_that_make_no_sense_are_refused(api: InProcessServer, query: str, message: str) -> None:
-    refused = await api("GET", f"{CONFIG_MAPS}?{query}")
+async def test_versions_that_make_no_sense_are_refused(api: API, query: str, message: str) -> None:
+    refused = await api.request("GET", f"{CONFIG_MAPS}?{query}")
     assert refused.status in (400, 422)
     assert message in refused.json["message"]
 
