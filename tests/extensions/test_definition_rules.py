@@ -100,7 +100,15 @@ def test_a_definition_is_named_after_its_plural_and_group() -> None:
 
 @pytest.mark.parametrize(
     ("annotation", "refused"),
-    [("", True), ("maybe", True), ("unapproved, an experiment", False), ("https://a/b", False)],
+    [
+        ("", True),
+        ("maybe", True),
+        ("unapproved, an experiment", False),
+        ("https://a/b", False),
+        ("https:b", True),
+        ("//a/b", True),
+        ("a/b", True),
+    ],
 )
 def test_groups_of_the_community_need_an_approval(annotation: str, refused: bool) -> None:
     obj = definition(group="tools.k8s.io")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pilothouse.machinery.selectors import label_parser
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.label_parser import _Parser, parse_requirements
 from pilothouse.machinery.selectors.label_selector import format_label_selector, from_label_selector
@@ -80,19 +79,11 @@ def test_a_text_is_read_as_if_it_were_read_token_by_token(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        ",".join(["a in (b)"] * 20_000),
-        "a in (" + ",".join(f"v{at}" for at in range(20_000)) + ")",
-        ",".join(["a\0in\0( b\0, c )"] * 20_000),
-        ",".join(["a"] * 20_000) + ",=",
-    ],
+    ["a in (b),a", "a notin (v1, v2 ,, v3)", "a\0in\0( b\0, c )\0,!\0d", " a = b , c != , n > 5 ", "a in (),b=c\0\0,="],
 )
-def test_a_long_selector_costs_microseconds_a_requirement(text: str) -> None:
-    began = time.thread_time()
-    with suppress(InvalidSelector):
-        parse(text)
-    # Token by token it is more than a second.
-    assert time.thread_time() - began < 0.5
+def test_a_text_that_is_right_is_not_read_token_by_token(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(label_parser, "_Parser")
+    assert parse_requirements(text)
 
 
 def test_a_selector_of_many_requirements_matches_as_one_of_few() -> None:

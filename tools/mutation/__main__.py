@@ -37,7 +37,7 @@ _WORDS = ("noticed", "survived", "unreached")
 def main() -> int:
     options = _options()
     reach = Reach(_ROOT, options.processes)
-    reach.renew()
+    reach.renew(options.tests)
     chosen = list(_faults_at(options.at)) if options.at else sample(options.faults, options.seed, options.under)
     print(f"{len(chosen)} faults, seed {options.seed}", flush=True)
     outcomes = []
@@ -124,6 +124,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--faults", type=int, default=150)
     parser.add_argument("--under", type=Path, default=Path("pilothouse"), help="only faults in this folder")
+    parser.add_argument("--tests", default="tests", help="run again only what changed of the tests in this folder")
     parser.add_argument("--at", metavar="FILE:LINE", action="append", help="every fault of this line, and no sample")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of tests for one fault")

@@ -26,6 +26,7 @@ context = ${{MUTATION_TEST-}}
 patch = subprocess
 parallel = true
 """
+_FILES_AT_ONCE = 40
 
 
 class Reach:
@@ -46,19 +47,27 @@ class Reach:
         lines.read()  # a file that was not read is emptied at its first use
         return lines
 
-    def renew(self) -> None:
-        """Runs the test files that are new or have changed."""
-        now = {str(path): _digest(self._root / path) for path in _files(self._root, "tests", "test_*.py")}
+    def renew(self, folder: str) -> None:
+        """Runs the test files of a folder that are new or have changed. What was noted is kept if it is interrupted."""
+        now = {str(path): _digest(self._root / path) for path in _files(self._root, folder, "test_*.py")}
         stale = [path for path, digest in now.items() if self._known["tests"].get(path) != digest]
-        if not stale:
-            return
-        print(f"noting what the tests in {len(stale)} files reach", flush=True)
+        for start in range(0, len(stale), _FILES_AT_ONCE):
+            files = stale[start : start + _FILES_AT_ONCE]
+            print(f"noting what tests reach: {start} of {len(stale)} files", flush=True)
+            self._note(files)
+            self._known["tests"] |= {path: now[path] for path in files}
+            (self._cache / "known.json").write_text(json.dumps(self._known))
+
+    def _note(self, files: list[str]) -> None:
         sources = {str(path): _digest(self._root / path) for path in _files(self._root, "pilothouse", "*.py")}
-        passed = self._run(stale)
-        kept = {test: seconds for test, seconds in self.seconds.items() if test.split("::")[0] not in stale}
-        unchanged = {path: digest for path, digest in self._known["sources"].items() if sources.get(path) == digest}
-        self._known = {"seconds": kept | passed, "tests": now, "sources": unchanged if kept else sources}
-        (self._cache / "known.json").write_text(json.dumps(self._known))
+        known = self._known["sources"]
+        # A file that changed between two notes has lines of both: they are not told apart any more.
+        self._known["sources"] = {
+            path: digest if known.get(path, digest) == digest else "" for path, digest in sources.items()
+        }
+        passed = self._run(files)
+        kept = {test: seconds for test, seconds in self.seconds.items() if test.split("::")[0] not in files}
+        self._known["seconds"] = kept | passed
 
     def tests_of(self, fault: Fault) -> list[str]:
         """The tests that reach the fault's line, the fastest first."""
@@ -86,6 +95,7 @@ class Reach:
         environment = os.environ | {"PYTHONPATH": str(self._root), "MUTATION_CACHE": str(self._cache)}
         subprocess.run(command, cwd=self._root, env=environment, check=False)
         combined = coverage.Coverage(config_file=str(self._cache / "coveragerc"))
+        combined.load()  # or the new lines would take the place of those that are known
         combined.combine(strict=False)
         combined.save()
         found: dict[str, float] = json.loads((self._cache / "passed.json").read_text())

@@ -101,7 +101,12 @@ def in_natural_order(keys: Collection[str]) -> list[str]:
 
 
 def _roughly(text: str) -> str:
-    return _DIGITS.sub(lambda digits: digits[0].rjust(_MOST_DIGITS, "0"), text).translate(_BEFORE_LETTERS)
+    padded = _DIGITS.sub(_pad, text)
+    return padded if padded.isalnum() else padded.translate(_BEFORE_LETTERS)
+
+
+def _pad(digits: re.Match[str]) -> str:
+    return digits[0].rjust(_MOST_DIGITS, "0")
 
 
 def _compare(left: str, right: str) -> int:

@@ -40,6 +40,22 @@ def test_items_and_additional_properties_are_filled_each() -> None:
     assert defaulted(properties, spec) == {"l": [{"x": "d"}, {"x": "own"}], "m": {"k": {"x": "d"}}}
 
 
+def test_a_meaningless_null_in_a_list_or_a_map_gets_the_default_of_its_entries() -> None:
+    properties = {
+        "l": {"type": "array", "items": DEFAULTED},
+        "m": {"type": "object", "additionalProperties": DEFAULTED},
+        "n": {"type": "array", "items": {**DEFAULTED, "nullable": True}},
+        "o": {"type": "object", "additionalProperties": {**DEFAULTED, "nullable": True}},
+    }
+    spec = {"l": ["own", None], "m": {"k": None, "j": "own"}, "n": [None], "o": {"k": None}}
+    assert defaulted(properties, spec) == {
+        "l": ["own", "d"],
+        "m": {"k": "d", "j": "own"},
+        "n": [None],
+        "o": {"k": None},
+    }
+
+
 def test_two_objects_never_share_a_default() -> None:
     schema = {"type": "object", "properties": {"spec": {"type": "object", "default": {"l": []}}}}
     compiled = compile_schema(schema, preserve_unknown_fields=False)

@@ -41,6 +41,23 @@ def test_a_message_expression_goes_before_the_message_unless_it_fails() -> None:
     assert errors(ruled(INTEGER, failing), 1) == ["v: Invalid value: 1: too small"]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x" * 5120, "x" * 5120),
+        ("x" * 5121, "fixed"),
+        ("ä" * 2561, "fixed"),  # it is bytes that count
+        ("two\nlines", "fixed"),
+        ("   ", "fixed"),
+        ("  trimmed ", "trimmed"),
+    ],
+)
+def test_what_an_expression_says_counts_if_it_can_be_a_message(text: str, said: str) -> None:
+    rule = {"rule": "false", "message": " fixed ", "messageExpression": "self.text"}
+    whole = ruled({"type": "object", "properties": {"text": TEXT}}, rule)
+    assert errors(whole, {"text": text}) == [f"v: Invalid value: {said}"]
+
+
 def test_reason_and_field_path_decide_what_is_refused_and_where() -> None:
     obj = {"type": "object", "properties": {"a": INTEGER}}
     required = {"rule": "has(self.a)", "reason": "FieldValueRequired", "fieldPath": ".a", "message": "say a"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from functools import cmp_to_key
 from typing import Any
@@ -254,10 +255,17 @@ def test_many_keys_come_in_the_order_that_comparing_them_gives(keys: list[str]) 
     assert in_natural_order(keys) == sorted(keys, key=cmp_to_key(_compare))
 
 
-def test_many_numbered_keys_are_written_in_microseconds_each() -> None:
-    value = {f"k{at}": "" for at in reversed(range(20_000))}
-    began = time.thread_time()
-    lines = emit_yaml(value).splitlines()
-    # One comparison at a time from where they stand, sorting alone takes longer.
-    assert time.thread_time() - began < 1
-    assert lines[:3] == [b'k0: ""', b'k1: ""', b'k2: ""']
+def test_many_keys_cost_hardly_more_in_any_order_than_in_the_right_one() -> None:
+    keys = [f"k{at}" for at in range(10_000)]
+    shuffled = random.Random(1).sample(keys, len(keys))
+    assert emit_yaml(dict.fromkeys(shuffled, 0)) == emit_yaml(dict.fromkeys(keys, 0))
+    assert _processor_time(shuffled) < 3 * _processor_time(keys)
+
+
+def _processor_time(keys: list[str]) -> float:
+    value, spent = dict.fromkeys(keys, 0), []
+    for _ in range(3):
+        began = time.thread_time()
+        emit_yaml(value)
+        spent.append(time.thread_time() - began)
+    return min(spent)
