@@ -75,6 +75,9 @@ class FlunderDecoder:
         value["apiVersion"], value["kind"] = KIND.api_version, KIND.kind
         return DecodedObject(value, KIND)
 
+    def read_changed(self, value: Any) -> DecodedObject:
+        return self.normalise(value)
+
     def convert(self, value: Json) -> DecodedObject:
         return self.normalise(value)
 

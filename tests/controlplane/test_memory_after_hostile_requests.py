@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import hostile_requests as hostile
 import pytest
-
-from tests.support import hostile_requests as hostile
-from tests.support.hostile_requests import HostileRequest
-from tests.support.serving_process import ServeProcess
+from hostile_requests import HostileRequest
+from serving_process import ServeProcess
 
 KEPT = 30 << 20
 METRICS = 2 << 20
