@@ -28,8 +28,5 @@ class UnionAuthenticator:
             if user is not None:
                 return user
         if refused is not None:
-            try:
-                raise refused
-            finally:
-                del refused  # or the error, by its traceback, and this frame would keep each other and the request
+            raise refused
         return None

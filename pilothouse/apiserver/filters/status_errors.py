@@ -16,11 +16,20 @@ def with_status_errors(handler: Handler) -> Handler:
         except StatusError as error:
             # A refusal can be about very many fields. The message names them all, so it tells how long it is.
             response = await by_size(len(error.message), error_response, request, error)
+            _forget_frames(error)
         if request.answer_headers:
             response.headers.extend(request.answer_headers)
         return response
 
     return answer
+
+
+def _forget_frames(error: BaseException | None) -> None:
+    """Whoever raises an error that it had kept is in a cycle with it, by its traceback, and so is the request: without
+    this both would stay until the garbage collector comes to them."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__context__
 
 
 def error_response(request: Request, error: StatusError) -> Response:
