@@ -71,6 +71,10 @@ def _where(error: Any, scanner_error: type) -> str:
     return f"line {line}: " if line else ""
 
 
+_MAX_DEPTH = 1000
+"""More than can be turned into values. libyaml looks at all open brackets for each token, so that it must not go on."""
+
+
 class _Collection:
     """What is being read. A sequence needs no node as long as no other node is in it."""
 
@@ -131,6 +135,8 @@ class _Composer:
                 if now.lines is not None:
                     now.lines.append(event.start_mark.line)
                 if kind in self._starts:
+                    if len(around) == _MAX_DEPTH:
+                        raise YamlError("yaml: exceeded max depth")
                     around.append(now)
                     now = self._begun(event, kind)
                 else:
