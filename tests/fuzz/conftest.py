@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from fuzz_budget import FACTOR
 from whole_server import whole_server
 
 from pilothouse.testing import API
@@ -19,3 +20,10 @@ async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[API]:
     """One server for a module: what one example leaves behind must not harm the next."""
     async with whole_server(tmp_path_factory.mktemp("data")) as server:
         yield server
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A long run is long: no test of it is ended by the clock."""
+    if FACTOR > 1:
+        for item in items:
+            item.add_marker(pytest.mark.timeout(0))

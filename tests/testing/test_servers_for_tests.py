@@ -128,7 +128,7 @@ def test_a_server_that_does_not_start_leaves_nothing_behind() -> None:
     before = threading.active_count(), set(os.listdir(tempfile.gettempdir()))
     with pytest.raises(StartError):
         Server(authorization_mode="Nobody").start()
-    assert threading.active_count() == before[0]
+    assert threading.active_count() <= before[0]
     assert not [name for name in set(os.listdir(tempfile.gettempdir())) - before[1] if name.startswith("pilothouse-")]
 
 

@@ -14,7 +14,8 @@ from typing import Any, Final, Protocol
 import orjson
 
 from pilothouse.apiserver.audit.policy import Decision, Level
-from pilothouse.apiserver.audit.truncation import MAX_BATCH, marked_truncated
+from pilothouse.apiserver.audit.sizes import MAX_BATCH
+from pilothouse.apiserver.audit.truncation import marked_truncated
 from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import now_micro

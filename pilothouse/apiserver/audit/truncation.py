@@ -6,14 +6,12 @@ from collections.abc import Iterator
 
 import orjson
 
+from pilothouse.apiserver.audit.sizes import MAX_BATCH, MAX_EVENT
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _OBJECTS = ("requestObject", "responseObject")
 _TRUNCATED = "audit.k8s.io/truncated"
-
-MAX_EVENT, MAX_BATCH = 100 * 1024, 10 * 1024 * 1024
-"""Bytes, unless the flags say otherwise."""
 
 
 def truncated(event: Json) -> Json:
