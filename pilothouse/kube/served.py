@@ -11,10 +11,9 @@ from pilothouse.apiserver.endpoints.groups import APIGroup, ServedResource, no_d
 from pilothouse.apiserver.endpoints.options import metadata_fields_only, supported_fields
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.flowcontrol.estimate import ResourceStats
-from pilothouse.apiserver.registry.keys import DEFAULT_ROOT
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
 from pilothouse.kube.events.ttl import DEFAULT_TTL
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource, GroupVersionKind

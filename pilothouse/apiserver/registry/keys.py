@@ -9,9 +9,6 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.validation.names import is_valid_path_segment_name
 
-DEFAULT_ROOT = "/registry"
-"""What every key in the store begins with, unless --etcd-prefix says otherwise."""
-
 
 @dataclass(frozen=True, slots=True)
 class Keys:

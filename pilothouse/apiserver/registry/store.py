@@ -19,13 +19,12 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import parse_resource_version, translated
 from pilothouse.apiserver.registry.hooks import NO_HOOKS, Hooks
 from pilothouse.apiserver.registry.interface import Deleted, ListResult, Result, Updated, UpdateRequest, Validate
-from pilothouse.apiserver.registry.keys import DEFAULT_ROOT
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.stored_resource import StoredResource
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.storage.cacher.watcher import Watcher
-from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pilothouse.apiserver.registry.interface import Result
-from pilothouse.apiserver.registry.keys import DEFAULT_ROOT, Keys
+from pilothouse.apiserver.registry.keys import Keys
 from pilothouse.apiserver.registry.object_store import ObjectStore
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.events import Predicate
 from pilothouse.apiserver.storage.cacher.pages import CachedPage
 from pilothouse.apiserver.storage.cacher.watcher import Watcher
-from pilothouse.apiserver.storage.interface import Revision, Store
+from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.views import store_of
 from pilothouse.machinery.objects import Json

@@ -11,14 +11,13 @@ from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.http import Handler
-from pilothouse.apiserver.registry.keys import DEFAULT_ROOT
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.health import HealthCheck
 from pilothouse.apiserver.server.lifecycle import LifecycleSignals
 from pilothouse.apiserver.server.resource_config import ResourceConfig
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.server.server import GenericAPIServer
-from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
 from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver
 from pilothouse.machinery.dataclass import dataclass
 

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import field
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from pilothouse.machinery.dataclass import dataclass
+
+DEFAULT_ROOT: Final = "/registry"
+"""What every key in the store begins with, unless --etcd-prefix says otherwise."""
 
 Revision: TypeAlias = int
 

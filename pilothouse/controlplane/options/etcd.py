@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from pilothouse.apiserver.registry.keys import DEFAULT_ROOT
+from pilothouse.apiserver.storage.interface import DEFAULT_ROOT
 from pilothouse.controlplane.options.files import missing_files
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag

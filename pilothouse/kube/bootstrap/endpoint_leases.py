@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import orjson
 
-from pilothouse.apiserver.registry.keys import DEFAULT_ROOT
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
-from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
 
 RENEW_EVERY = 10
 TTL = RENEW_EVERY + 5

@@ -20,6 +20,7 @@ from pilothouse.machinery.codec.json_syntax import MAX_DEPTH, syntax_error
 from pilothouse.machinery.codec.strict_failures import Place, StrictFailures
 from pilothouse.machinery.dataclass import dataclass
 
+_SHORT = 64 * 1024
 _HUGE = 300
 """Digits; a float has at most 309 before the point."""
 _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -75,7 +76,7 @@ def parse_document(data: bytes) -> Any:
     """The text with its numbers' spelling, and with Pairs for objects that have a key twice. Raises JsonError."""
     text = _mended(data)
     try:
-        document = _EXACT.decode(text)
+        document = (_EXACT if len(text) <= _SHORT else _IN_TURNS).decode(text)
     except (ValueError, RecursionError):
         _refuse_syntax(data)
         # It is JSON, so what the library did not like is an integer of thousands of digits.
@@ -106,6 +107,10 @@ def _refuse_constant(text: str) -> NoReturn:
 
 
 _EXACT = json.JSONDecoder(object_pairs_hook=_members, parse_float=Literal.of, parse_constant=_refuse_constant)
+_IN_TURNS = json.JSONDecoder(
+    object_pairs_hook=_members, parse_float=Literal.of, parse_int=_whole, parse_constant=_refuse_constant
+)
+"""Reads numbers by a function of ours: a long list of them would else be one call that no thread can interrupt."""
 _PATIENT = json.JSONDecoder(object_pairs_hook=_members, parse_float=Literal.of, parse_int=_whole)
 
 

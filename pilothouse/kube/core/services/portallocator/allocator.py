@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from random import Random, SystemRandom
 from typing import TypeVar
 
-from pilothouse.apiserver.registry.keys import DEFAULT_ROOT
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
-from pilothouse.apiserver.storage.interface import Revision, Store
+from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision, Store
 from pilothouse.kube.core.services.portallocator.errors import (
     NotInitialized,
     PortAllocationError,
