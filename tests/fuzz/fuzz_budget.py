@@ -1,8 +1,8 @@
 """How much a fuzz test may try. The same examples on every run, unless FUZZ_FACTOR asks for more:
 
-FUZZ_FACTOR=100 python -m pytest tests/fuzz
+FUZZ_FACTOR=100 python -m pytest tests/fuzz -o faulthandler_timeout=0
 
-takes that many times the examples, and other ones on every run.
+takes that many times the examples, and other ones on every run; no test of it is ended by the clock.
 """
 
 from __future__ import annotations
