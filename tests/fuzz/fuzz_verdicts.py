@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import yaml
 
+from pilothouse.machinery.protobuf import codec
 from pilothouse.testing import Answer
 
 _UPSTREAM_S_OWN = (
@@ -32,7 +33,11 @@ _UPSTREAM_S_OWN = (
 """Messages of errors that upstream, too, answers with 500, for it has no code of its own for them."""
 
 
-_READERS: dict[str, Callable[[bytes], Any]] = {"application/json": orjson.loads, "application/yaml": yaml.safe_load}
+_READERS: dict[str, Callable[[bytes], Any]] = {
+    "application/json": orjson.loads,
+    "application/yaml": yaml.safe_load,
+    "application/vnd.kubernetes.protobuf": codec.decode,
+}
 
 
 def check(answer: Answer) -> None:
