@@ -158,7 +158,11 @@ async def test_no_path_leads_astray(api: API, parts: list[str], method: str) -> 
     body = b"{}" if method in ("POST", "PUT", "PATCH") else None
     target = quote("/" + "/".join(parts))
     with bounded(2):
-        check(await api.request(method, f"{target}?timeoutSeconds=-1", body))
+        answer = await api.request(method, f"{target}?timeoutSeconds=-1", body)
+    if method == "HEAD":
+        assert (answer.body, answer.status < 500) == (b"", True), answer
+    else:
+        check(answer)
 
 
 async def test_a_watch_that_asks_for_lists_gets_the_objects_as_they_are(api: API) -> None:
