@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
 Flag: TypeAlias = str | int | float | bool | Path | Iterable[str]
 """A text, a number, yes or no, a path, or a list whose items are joined by commas."""
+DEFAULTS: dict[str, Flag] = {"secure_port": 0, "bind_address": "127.0.0.1"}
+"""What a test wants where it does not say otherwise: any free port of this machine."""
 
 
 def command_line(flags: Mapping[str, Flag]) -> list[str]:
     """Return the arguments that say the same. A name may end in `_` where it would be a word of Python's."""
     return [f"--{name.rstrip('_').replace('_', '-')}={_text(value)}" for name, value in flags.items()]
-
-
-def defaults(given: Mapping[str, Flag]) -> Iterator[tuple[str, Flag]]:
-    """Yield what a test wants where it does not say otherwise: any free port, and no waiting at the end."""
-    wanted: dict[str, Flag] = {"secure_port": 0, "bind_address": "127.0.0.1"}
-    for name, value in wanted.items():
-        if name not in given:
-            yield name, value
 
 
 def _text(value: Flag) -> str:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.testing.flags import Flag, command_line, defaults
+from pilothouse.testing.flags import DEFAULTS, Flag, command_line
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.http import Handler
@@ -43,7 +43,7 @@ def new_home(data_dir: Path | None, flags: Mapping[str, Flag]) -> Iterator[Home]
     with TemporaryDirectory(prefix="pilothouse-") as folder:
         scratch, token = Path(folder), secrets.token_urlsafe(24)
         home = data_dir or scratch / "data"
-        all_flags = {"data_dir": home, **dict(defaults(flags)), **flags}
+        all_flags = {"data_dir": home, **DEFAULTS, **flags}
         all_flags.setdefault("kubeconfig_out", scratch / "admin.kubeconfig")
         all_flags["token_auth_file"] = _token_file(scratch, token, str(flags.get("token_auth_file", "")))
         yield Home(home, scratch, token, command_line(all_flags))

@@ -80,7 +80,7 @@ def parse_document(data: bytes) -> Any:
     except (ValueError, RecursionError):
         _refuse_syntax(data)
         # It is JSON, so what the library did not like is an integer of thousands of digits.
-        document = _PATIENT.decode(text)
+        document = _IN_TURNS.decode(text)
     if is_too_deep(document, MAX_DEPTH):
         _refuse_syntax(data)
     return document
@@ -111,7 +111,6 @@ _IN_TURNS = json.JSONDecoder(
     object_pairs_hook=_members, parse_float=Literal.of, parse_int=_whole, parse_constant=_refuse_constant
 )
 """Reads numbers by a function of ours: a long list of them would else be one call that no thread can interrupt."""
-_PATIENT = json.JSONDecoder(object_pairs_hook=_members, parse_float=Literal.of, parse_int=_whole)
 
 
 def _mended(data: bytes) -> str:
