@@ -104,7 +104,9 @@ class BoundedCache(Generic[K, V]):
             self._entries[key] = (value, size, None if ttl is None else self._now() + ttl)
             self._bytes += size
             while len(self._entries) > self._most or self._bytes > self._most_bytes:
-                self.discard(next(iter(self._entries)))
+                # In one step, because `get` reorders without the lock, which an iteration would not survive.
+                _, (_, gone, _) = self._entries.popitem(last=False)
+                self._bytes -= gone
 
     def discard(self, key: K) -> None:
         with self._changing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from hypothesis import given, settings
@@ -129,14 +130,19 @@ def test_threads_can_share_a_cache() -> None:
     cache: BoundedCache[int, int] = BoundedCache(entries=8, total_bytes=1600)
 
     def use(seed: int) -> None:
-        for number in range(3_000):
+        for number in range(30_000):
             key = (number * seed) % 13
             cache.put(key, key, size=key)
             assert cache.get((key + seed) % 13) in (None, (key + seed) % 13)
 
-    with ThreadPoolExecutor(4) as threads:
-        for outcome in [threads.submit(use, seed) for seed in (1, 3, 5, 7)]:
-            outcome.result()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            for outcome in [threads.submit(use, seed) for seed in (1, 3, 5, 7)]:
+                outcome.result()
+    finally:
+        sys.setswitchinterval(interval)
     kept = [key for key in range(13) if cache.get(key) is not None]
     for key in kept:
         cache.discard(key)
