@@ -66,7 +66,7 @@ class InProcess:
 async def in_process(folder: Path, *flags: str) -> AsyncIterator[InProcess]:
     options = _options(folder, flags)
     Certificates.ensure(options)
-    store = await open_store(options)
+    store = await open_store(options.etcd, Path(options.pilothouse.data_dir), timeout=60.0)
     config = new_config(options, store)
     config.kube.address.listens_on(6443)
     prepared = prepare(config)

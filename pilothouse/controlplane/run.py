@@ -70,7 +70,8 @@ async def _serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable
     async with AsyncExitStack() as opened:
         opened.callback(DataDir.open(Path(options.pilothouse.data_dir)).close)
         certificates = Certificates.ensure(options)
-        store = await open_store(options)
+        timeout = options.generic.storage_initialization_timeout
+        store = await open_store(options.etcd, Path(options.pilothouse.data_dir), timeout=timeout)
         opened.push_async_callback(store.close)
         await Process(new_config(options, store), certificates).run(stop, ready)
 
@@ -87,7 +88,7 @@ class Process:
         self._prepared = prepare(config)
         api = self._prepared.server.handler
         self._handler = handler_chain(api, config.chain)
-        self._ports = open_ports(api, self._handler, config, secure_serving(config.options, certificates))
+        self._ports = open_ports(api, self._handler, config, secure_serving(config.options.secure_serving, certificates.files))
 
     async def run(self, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
         """Raises StartFailed, HookFailed."""

@@ -12,6 +12,7 @@ from pilothouse.controlplane.certificates.kubeconfig import write_kubeconfig
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.front_proxy import front_proxy
 from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.controlplane.options.secure_serving import SecureServingOptions as SecureServingFlags
 from pilothouse.kube.bootstrap.address import kubernetes_service_ip
 from pilothouse.machinery.dataclass import dataclass
 
@@ -61,12 +62,11 @@ def _files(options: CompletedOptions, own: CertificatePaths) -> TlsFiles:
     )
 
 
-def secure_serving(options: CompletedOptions, certificates: Certificates) -> SecureServing:
+def secure_serving(secure: SecureServingFlags, files: TlsFiles) -> SecureServing:
     """Raises ValueError, OSError."""
-    secure = options.secure_serving
     return SecureServing(
         SecureServingOptions(
-            files=certificates.files,
+            files=files,
             bind_address=secure.bind_address,
             secure_port=secure.secure_port,
             tls_min_version=secure.tls_min_version,

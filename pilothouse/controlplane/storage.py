@@ -6,26 +6,25 @@ from pathlib import Path
 
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.controlplane.errors import StartFailed
-from pilothouse.controlplane.options.completion import CompletedOptions
+from pilothouse.controlplane.options.etcd import EtcdOptions
 
 
-async def open_store(options: CompletedOptions) -> Store:
+async def open_store(etcd: EtcdOptions, data_dir: Path, *, timeout: float) -> Store:
     """Raises StorageError, OSError, ValueError, StartFailed. Only the store that is used is imported."""
-    if not (config := options.etcd.encryption_provider_config):
-        return await _open_bare_store(options)
+    if not (config := etcd.encryption_provider_config):
+        return await _open_bare_store(etcd, data_dir, timeout=timeout)
     from pilothouse.apiserver.storage.encryption.current import CurrentEncryption
     from pilothouse.apiserver.storage.encryption.store import EncryptingStore
 
-    encryption = CurrentEncryption(Path(config), reload=options.etcd.encryption_reload)
-    return await EncryptingStore.open(await _open_bare_store(options), encryption)
+    encryption = CurrentEncryption(Path(config), reload=etcd.encryption_reload)
+    return await EncryptingStore.open(await _open_bare_store(etcd, data_dir, timeout=timeout), encryption)
 
 
-async def _open_bare_store(options: CompletedOptions) -> Store:
-    etcd = options.etcd
+async def _open_bare_store(etcd: EtcdOptions, data_dir: Path, *, timeout: float) -> Store:
     if not etcd.servers:
         from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 
-        return await SqliteStore.open(store_path(options), compaction_interval=etcd.compaction_interval)
+        return await SqliteStore.open(data_dir / "store", compaction_interval=etcd.compaction_interval)
     try:
         from pilothouse.apiserver.storage.etcd.store import EtcdStore
     except ImportError as error:
@@ -37,9 +36,5 @@ async def _open_bare_store(options: CompletedOptions) -> Store:
         key=etcd.keyfile,
         prefix=etcd.prefix,
         compaction_interval=etcd.compaction_interval,
-        dial_timeout=options.generic.storage_initialization_timeout,
+        dial_timeout=timeout,
     )
-
-
-def store_path(options: CompletedOptions) -> Path:
-    return Path(options.pilothouse.data_dir) / "store"

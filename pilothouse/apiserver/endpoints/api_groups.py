@@ -20,7 +20,7 @@ def install_api_group(server: GenericAPIServer, group: APIGroup, installer: Inst
     for version in group.versions:
         path = f"{group.root}/{version.group_version.version}"
         server.mux.handle(path, version_handler(version))
-        server.openapi.update(version_container(group, version))
+        server.openapi.update(version_container(group, version, server.definitions))
     if group.name:
         server.mux.handle(group.root, group_handler(group))
     server.mux.handle_prefix(f"{group.root}/", _by_version(routes), listed=False)

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, media_types
 from pilothouse.apiserver.openapi.definition_names import META
+from pilothouse.apiserver.openapi.definitions import Definitions
 from pilothouse.apiserver.openapi.route import Route, RouteContainer
 
 
-def version_container(group: APIGroup, version: APIVersion) -> RouteContainer:
-    """One group version: its resources, and the list of them."""
+def version_container(group: APIGroup, version: APIVersion, definitions: Definitions | None = None) -> RouteContainer:
+    """One group version: its resources, and the list of them. Without `definitions` only built-in kinds are described."""
     path = f"{group.root}/{version.group_version.version}"
 
     def routes() -> Iterator[Route]:
@@ -24,7 +25,7 @@ def version_container(group: APIGroup, version: APIVersion) -> RouteContainer:
         for served in version.resources:
             yield from resource_routes(version, served)
 
-    return RouteContainer(path[1:], routes, group_version=version.group_version)
+    return RouteContainer(path[1:], routes, definitions=definitions, group_version=version.group_version)
 
 
 def group_container(group: APIGroup) -> RouteContainer:

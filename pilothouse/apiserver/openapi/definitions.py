@@ -70,14 +70,23 @@ class PackagedDefinitions:
 PACKAGED = PackagedDefinitions()
 
 
+_ANY_OBJECT = Definition(b'{"type":"object"}', ())
+
+
 def reachable(roots: Iterable[str], definition: Callable[[str], Definition]) -> dict[str, Definition]:
-    """The definitions of these names and all that they refer to. Raises KeyError."""
+    """Return the definitions of these names and all that they refer to.
+
+    A name that `definition` raises KeyError for is that of some object: a kind that nobody described can be used.
+    """
     found: dict[str, Definition] = {}
     waiting = list(roots)
     while waiting:
         name = waiting.pop()
         if name not in found:
-            found[name] = definition(name)
+            try:
+                found[name] = definition(name)
+            except KeyError:
+                found[name] = _ANY_OBJECT
             waiting.extend(found[name].references)
     return found
 

@@ -11,6 +11,7 @@ from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.openapi.definitions import Definitions
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.health import HealthCheck
 from pilothouse.apiserver.server.lifecycle import LifecycleSignals
@@ -44,5 +45,14 @@ class GenericConfig:
     services: ServiceResolver = field(default_factory=NoServices)
     """Where webhooks and aggregated APIs find the Services that they are reached by."""
 
+    definitions: Definitions | None = None
+    """The OpenAPI definitions of kinds that are not built in; upstream's GetOpenAPIDefinitions."""
+
     def new_server(self, name: str, delegate: Handler) -> GenericAPIServer:
-        return GenericAPIServer(name, delegate, lifecycle=self.lifecycle, health_checks=self.health_checks)
+        return GenericAPIServer(
+            name,
+            delegate,
+            lifecycle=self.lifecycle,
+            health_checks=self.health_checks,
+            definitions=self.definitions,
+        )

@@ -28,10 +28,32 @@ from pilothouse.extensions.customresources.scaling import ScalePaths
 from pilothouse.extensions.customresources.selectable_fields import fields_function, labels_of_version
 from pilothouse.extensions.customresources.strategy import CustomResourceStatusStrategy, CustomResourceStrategy
 from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json
+
+
+class Rules:
+    """What the endpoints of a definition go by beyond what it says. Those of custom resources; others override some."""
+
+    def strategy(self, resource: CustomResource, version: Version) -> CustomResourceStrategy:
+        return CustomResourceStrategy(resource, version)
+
+    def status_strategy(self, resource: CustomResource, version: Version) -> CustomResourceStrategy:
+        return CustomResourceStatusStrategy(resource, version)
+
+    def default(self, resource: CustomResource, version: Version, obj: Json) -> None:
+        """Fill in what an object of this version does not say."""
+        resource.schemas.of(version.name).default(obj)
+
+    def storage(self, registry: RegistryStore) -> object:
+        """Return what does the verbs of the resource itself, over its registry."""
+        return registry
+
+
+_OF_CUSTOM_RESOURCES = Rules()
 
 
 def open_registry(resource: CustomResource, store: Store, *, root: str) -> RegistryStore:
-    return RegistryStore(_declared(resource), store, root=root, on_read=on_read(resource))
+    return RegistryStore(declared(resource), store, root=root, on_read=on_read(resource))
 
 
 def open_converting_registry(
@@ -39,10 +61,11 @@ def open_converting_registry(
 ) -> RegistryStore:
     """Of one version: to those who use it, that is the stored one."""
     converting = ConvertingStore(store, Forms(resource, version, converter), kept)
-    return ConvertingRegistry(_declared(resource.stored_in(version)), converting, converter, root=root)
+    return ConvertingRegistry(declared(resource.stored_in(version)), converting, converter, root=root)
 
 
-def _declared(resource: CustomResource) -> Resource:
+def declared(resource: CustomResource) -> Resource:
+    """Return the resource as a registry takes it, in its stored version."""
     version = resource.storage_version
     return Resource(
         names=resource.names,
@@ -54,28 +77,33 @@ def _declared(resource: CustomResource) -> Resource:
     )
 
 
-def api_versions(resource: CustomResource, registry: RegistryStore, convert: Convert = relabelled) -> list[APIVersion]:
+def api_versions(
+    resource: CustomResource,
+    registry: RegistryStore,
+    convert: Convert = relabelled,
+    rules: Rules = _OF_CUSTOM_RESOURCES,
+) -> list[APIVersion]:
     """Versions that are neither served nor stored have no endpoints."""
     used = [version for version in resource.versions.values() if version.served or version.storage]
     return [
-        APIVersion(GroupVersion(resource.group, version.name), _served(resource, version, registry, convert))
+        APIVersion(GroupVersion(resource.group, version.name), _served(resource, version, registry, convert, rules))
         for version in used
     ]
 
 
 def _served(
-    resource: CustomResource, version: Version, registry: RegistryStore, convert: Convert
+    resource: CustomResource, version: Version, registry: RegistryStore, convert: Convert, rules: Rules
 ) -> list[ServedResource]:
-    own = registry.with_strategy(CustomResourceStrategy(resource, version))
+    own = registry.with_strategy(rules.strategy(resource, version))
     main = ServedResource(
         names=resource.names,
         namespaced=resource.namespaced,
-        storage=own,
+        storage=rules.storage(own),
         kind=resource.kind(version.name),
         decoder=CustomResourceDecoder(resource, version.name),
         storage_version=resource.storage_version.name,
         storage_path=registry.keys.prefix,
-        default=lambda obj: resource.schemas.of(version.name).default(obj),
+        default=lambda obj: rules.default(resource, version, obj),
         to_stored=to_stored(resource, version, convert),
         from_stored=from_stored(resource, version, convert),
         convert_field=supported_fields(labels_of_version(resource, version)),
@@ -87,15 +115,14 @@ def _served(
     )
     served = [main]
     if version.has_status:
-        served.append(_status(main, resource, version))
+        served.append(_status(main, own, rules.status_strategy(resource, version)))
     if version.scale is not None:
         served.append(_scale(main, own, version))
     return served
 
 
-def _status(main: ServedResource, resource: CustomResource, version: Version) -> ServedResource:
-    assert isinstance(main.storage, RegistryStore)
-    storage = StatusStore(main.storage, CustomResourceStatusStrategy(resource, version))
+def _status(main: ServedResource, registry: RegistryStore, strategy: CustomResourceStrategy) -> ServedResource:
+    storage = StatusStore(registry, strategy)
     return replace(main, storage=storage, subresource="status", reset_fields=("metadata", "spec"))
 
 

@@ -1,0 +1,187 @@
+"""A kind with all its versions: what its classes declare, as the definition that serves it.
+
+The definition has the form of a CustomResourceDefinition, since what serves those serves these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
+from pilothouse.builder.resource import Resource
+from pilothouse.builder.types.schema import schema_of
+from pilothouse.builder.types.wire import apply_changes
+from pilothouse.extensions.customresources.model import CustomResource
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
+
+if TYPE_CHECKING:
+    from pilothouse.builder.columns import Column
+
+_STRUCTURE = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+
+
+class InvalidDeclaration(Exception):
+    """A resource that cannot be served as it is declared."""
+
+
+@dataclass(frozen=True)
+class VersionOptions:
+    """What `APIServer.resource` was told about one version of a kind."""
+
+    version: str
+    kind: str
+    plural: str = ""
+    singular: str = ""
+    short_names: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    namespaced: bool = True
+    storage_version: bool = False
+    served: bool = True
+    deprecated: str | None = None
+    storage: object | None = None
+    """The author's functions, where the objects live there."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One resource of the server. `versions` are in the order in which they were declared."""
+
+    group: str
+    versions: dict[str, tuple[type[Resource], VersionOptions]]
+
+    @property
+    def options(self) -> VersionOptions:
+        """Those of the stored version, which speak for the resource as a whole."""
+        return self.versions[self.stored][1]
+
+    @cached_property
+    def stored(self) -> str:
+        """The version that is stored: the one that says so, or the only one. Raises InvalidDeclaration."""
+        chosen = [name for name, (_, options) in self.versions.items() if options.storage_version]
+        if not chosen and len(self.versions) == 1:
+            return next(iter(self.versions))
+        if len(chosen) != 1:
+            kind = next(iter(self.versions.values()))[1].kind
+            raise InvalidDeclaration(f"exactly one version of {kind} must have storage_version=True")
+        return chosen[0]
+
+    def of(self, version: str) -> type[Resource]:
+        return self.versions[version][0]
+
+    @property
+    def plural(self) -> str:
+        return self.options.plural or plural_of(self.options.kind)
+
+    @cached_property
+    def custom_resource(self) -> CustomResource:
+        """The kind as what serves custom resources takes it. Raises InvalidDeclaration with all that is wrong."""
+        definition = self.definition()
+        if problems := list(_problems(definition)):
+            raise InvalidDeclaration(f"{self.options.kind} cannot be served: {'; '.join(problems)}")
+        return CustomResource(definition)
+
+    def definition(self) -> Json:
+        """Return the CustomResourceDefinition that declares the same."""
+        options = self.options
+        names = {
+            "plural": self.plural,
+            "singular": options.singular or options.kind.lower(),
+            "kind": options.kind,
+            "listKind": f"{options.kind}List",
+            "shortNames": list(options.short_names),
+            "categories": list(options.categories),
+        }
+        spec = {
+            "group": self.group,
+            "scope": "Namespaced" if options.namespaced else "Cluster",
+            "names": {key: value for key, value in names.items() if value},
+            "versions": [self._version(name) for name in self.versions],
+            "conversion": {"strategy": "None"},
+        }
+        return {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": f"{self.plural}.{self.group}", "uid": self.plural},
+            "spec": spec,
+            "status": {"acceptedNames": spec["names"], "conditions": [], "storedVersions": [self.stored]},
+        }
+
+    def _version(self, name: str) -> Json:
+        cls, options = self.versions[name]
+        schema = whole_schema(cls)
+        out: Json = {
+            "name": name,
+            "served": options.served,
+            "storage": name == self.stored,
+            "schema": {"openAPIV3Schema": schema},
+            "subresources": _subresources(cls, schema),
+            "additionalPrinterColumns": [column.declared(schema) for column in cls.columns],
+            "selectableFields": [{"jsonPath": path} for path in cls.selectable_fields],
+        }
+        if options.deprecated is not None:
+            out |= {"deprecated": True} | ({"deprecationWarning": options.deprecated} if options.deprecated else {})
+        return {key: value for key, value in out.items() if value not in ([], {})}
+
+    def convert(self, obj: Json, api_version: str) -> Json:
+        """Return the object in another version, by way of the stored one; its metadata stays what it is."""
+        source, target = _version_of(obj["apiVersion"]), _version_of(api_version)
+        if source == target:
+            return obj
+        typed: Any = self.of(source).from_json(obj)
+        if source != self.stored:
+            typed = typed.convert_to(self.of(self.stored))
+        if target != self.stored:
+            typed = self.of(target).convert_from(typed)
+        return {**typed.to_json(), "apiVersion": api_version, "metadata": fresh(obj["metadata"])}
+
+    def change(self, version: str, obj: Json, hook: Callable[[Any], object]) -> None:
+        """Let the hook change the object as an instance of its class; what it leaves alone stays as it was sent."""
+        typed = self.of(version).from_json(obj)
+        before = typed.to_json()
+        hook(typed)
+        apply_changes(obj, before, typed.to_json())
+
+
+def whole_schema(cls: type[Resource]) -> Json:
+    """Return the structural schema of the kind. Raises TypeError for annotations that have none."""
+    schema = schema_of(cls, names=vars(cls))
+    properties = {name: child for name, child in schema["properties"].items() if name != "metadata"}
+    rules = [rule if isinstance(rule, dict) else _rule(rule) for rule in cls.rules]
+    return {
+        **{key: value for key, value in schema.items() if key != "properties"},
+        "properties": _STRUCTURE | properties,
+        **({"x-kubernetes-validations": rules} if rules else {}),
+    }
+
+
+def _rule(rule: Any) -> Json:
+    return {"rule": rule} if isinstance(rule, str) else dict(rule.declared())
+
+
+def _subresources(cls: type[Resource], schema: Json) -> Json:
+    status = {"status": {}} if "status" in schema["properties"] else {}
+    return status | ({"scale": cls.scale.declared()} if cls.scale else {})
+
+
+def _problems(definition: Json) -> Iterator[str]:
+    from pilothouse.extensions.customresourcedefinitions.validation.definition import validate_definition
+
+    # What concerns only who would store the definition in a cluster is not this server's business.
+    return (str(error) for error in validate_definition(definition) if error.field != "metadata.annotations[api-approved.kubernetes.io]")
+
+
+def _version_of(api_version: str) -> str:
+    return api_version.rpartition("/")[2]
+
+
+def plural_of(kind: str) -> str:
+    """Return the usual plural, as kubectl guesses it."""
+    singular = kind.lower()
+    if singular.endswith(("s", "x", "z", "ch", "sh")):
+        return f"{singular}es"
+    if singular.endswith("y") and singular[-2:-1] not in "aeiou":
+        return f"{singular[:-1]}ies"
+    return f"{singular}s"

@@ -1,0 +1,133 @@
+"""From declared kinds to what a generic API server installs: registries, endpoints, definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+
+from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
+from pilothouse.apiserver.openapi.definitions import Definition
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.storage.interface import Store
+from pilothouse.builder.kind import Kind
+from pilothouse.builder.own_functions.own_registry import OwnRegistry, own_registry
+from pilothouse.builder.resource import Resource
+from pilothouse.builder.strategy import AuthoredStatusStrategy, AuthoredStrategy
+from pilothouse.builder.subresources import subresources_of
+from pilothouse.builder.typed_functions import typed_functions
+from pilothouse.extensions.customresources.model import CustomResource, Version
+from pilothouse.extensions.customresources.served import Rules, api_versions, declared
+from pilothouse.extensions.customresources.strategy import CustomResourceStrategy
+from pilothouse.extensions.openapi.definitions import CustomDefinitions
+from pilothouse.machinery.kube_versions import preference
+from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.objects import Json
+
+
+class ServedKind:
+    """One kind over its store. Raises InvalidDeclaration."""
+
+    def __init__(self, kind: Kind, store: Store, *, root: str) -> None:
+        self.kind = kind
+        self.resource = kind.custom_resource
+        self.own: OwnRegistry | None = None
+        if kind.options.storage is None:
+            self.registry = RegistryStore(declared(self.resource), store, root=root, on_read=self._on_read())
+        else:
+            functions = typed_functions(kind, kind.options.storage)
+            self.own = own_registry(declared(self.resource), store, functions, root=root)
+            self.registry = self.own.registry
+
+    async def start(self) -> None:
+        """Return when the objects can be listed."""
+        if self.own is not None:
+            await self.own.start()
+        else:
+            await self.registry.start()
+        await self.registry.wait_ready()
+
+    async def stop(self) -> None:
+        await (self.own.stop() if self.own is not None else self.registry.stop())
+
+    @cached_property
+    def versions(self) -> list[APIVersion]:
+        """The endpoints of each version, with the author's own subresources."""
+        versions = api_versions(self.resource, self.registry, self.kind.convert, _AuthoredRules(self.kind, self.own))
+        for version in versions:
+            cls = self.kind.of(version.group_version.version)
+            version.resources.extend(subresources_of(cls, version.resources[0], self.registry))
+        return versions
+
+    def _on_read(self) -> Callable[[Json], None]:
+        """Return what brings a stored object, perhaps of a version that was once the stored one, up to date."""
+        resource, kind = self.resource, self.kind
+        current = resource.kind(kind.stored).api_version
+
+        def read(obj: Json) -> None:
+            if obj["apiVersion"] != current and obj["apiVersion"].rpartition("/")[2] in kind.versions:
+                converted = kind.convert(obj, current)
+                obj.clear()
+                obj.update(converted)
+            schema = resource.schemas.of(kind.stored)
+            schema.prune(obj, drop_invalid=True)
+            schema.default(obj)
+
+        return read
+
+
+class _AuthoredRules(Rules):
+    def __init__(self, kind: Kind, own: OwnRegistry | None) -> None:
+        self._kind = kind
+        self._own = own
+
+    def strategy(self, resource: CustomResource, version: Version) -> CustomResourceStrategy:
+        return AuthoredStrategy(self._kind, resource, version)
+
+    def status_strategy(self, resource: CustomResource, version: Version) -> CustomResourceStrategy:
+        return AuthoredStatusStrategy(self._kind, resource, version)
+
+    def default(self, resource: CustomResource, version: Version, obj: Json) -> None:
+        super().default(resource, version, obj)
+        if self._kind.of(version.name).default is not Resource.default:
+            self._kind.change(version.name, obj, lambda typed: typed.default())
+
+    def storage(self, registry: RegistryStore) -> object:
+        return registry if self._own is None else self._own.storage(registry)
+
+
+def api_group(group: str, served: Sequence[ServedKind]) -> APIGroup:
+    """Return all kinds by version, the version that clients should prefer first."""
+    versions: dict[str, APIVersion] = {}
+    for kind in served:
+        for version in kind.versions:
+            name = version.group_version.version
+            versions.setdefault(name, APIVersion(version.group_version)).resources.extend(version.resources)
+    return APIGroup(group, [versions[name] for name in sorted(versions, key=preference)])
+
+
+class AuthoredDefinitions:
+    """Is a Definitions: those of the kinds, on top of the packaged ones."""
+
+    def __init__(self, group: str, served: Iterable[ServedKind]) -> None:
+        by_version: dict[str, list[CustomResource]] = {}
+        for each in served:
+            for name in each.kind.versions:
+                by_version.setdefault(name, []).append(each.resource)
+        self._parts = [
+            CustomDefinitions(lambda resources=resources: resources, GroupVersion(group, name))  # type: ignore[misc]
+            for name, resources in by_version.items()
+        ]
+
+    def v2(self, name: str) -> Definition:
+        return self._find(name, lambda part: part.v2(name))
+
+    def v3(self, name: str) -> Definition:
+        return self._find(name, lambda part: part.v3(name))
+
+    def _find(self, name: str, look: Callable[[CustomDefinitions], Definition]) -> Definition:
+        for part in self._parts:
+            try:
+                return look(part)
+            except KeyError:
+                continue
+        raise KeyError(name)

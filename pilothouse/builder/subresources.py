@@ -1,0 +1,222 @@
+"""The author's own subresources.
+
+    @Flunder.subresource("approve")                         POST …/flunders/NAME/approve, with a body of its own kind
+    async def approve(flunder: Flunder, body: Approval): …
+
+    @Flunder.subresource("approval", verb="update")         GET, PUT and PATCH of the object under other rules
+    def approval(flunder: Flunder, old: Flunder): …
+
+    @Flunder.subresource("log", verb="connect")             a stream, or whatever the function answers
+    async def log(flunder: Flunder, request: Request): …
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from typing import Any, Literal
+
+from pilothouse.apiserver.endpoints.groups import ServedResource, no_default
+from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import Result, Validate, object_of, unchecked_update
+from pilothouse.apiserver.registry.options import GetOptions, WriteOptions
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.builder.resource import Resource
+from pilothouse.builder.types.schema import schema_of
+from pilothouse.builder.types.wire import apply_changes, from_wire, to_wire
+from pilothouse.extensions.customresources.decoder import CustomResourceDecoder
+from pilothouse.extensions.customresources.model import CustomResource
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json, metadata
+
+Verb = Literal["create", "update", "connect"]
+
+_JSON, _TEXT = (b"content-type", b"application/json"), (b"content-type", b"text/plain; charset=utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    name: str
+    verb: Verb
+    function: Callable[..., Any]
+    methods: frozenset[str]
+    """The HTTP methods of a connect."""
+
+    @property
+    def body_type(self) -> Any:
+        """The annotation of the second parameter; a dict for one that has none."""
+        _, *others = inspect.signature(self.function, eval_str=True).parameters.values()
+        annotated = others[0].annotation if others else inspect.Parameter.empty
+        return dict[str, Any] if annotated is inspect.Parameter.empty else annotated
+
+    @property
+    def body_kind(self) -> str:
+        name = getattr(self.body_type, "__name__", "dict")
+        return self.name.capitalize() if name == "dict" else name
+
+
+def subresources_of(cls: type[Resource], main: ServedResource, registry: RegistryStore) -> Iterator[ServedResource]:
+    """Yield what serves the author's subresources of the version that `main` serves."""
+    for sub in cls.subresources.values():
+        if sub.verb == "create":
+            yield _served_create(cls, sub, main, registry)
+        elif sub.verb == "update":
+            assert isinstance(main.decoder, CustomResourceDecoder)
+            storage = StatusStore(registry, _UpdateStrategy(registry.strategy, cls, sub.function))
+            yield replace(main, storage=storage, subresource=sub.name)
+        else:
+            yield replace(main, storage=ConnectStore(cls, sub, main, registry), subresource=sub.name)
+
+
+def body_definition(cls: type[Resource], sub: Subresource) -> CustomResource:
+    """Return the kind of the body that a create takes, as a definition of its own."""
+    group, _, version = cls.api_version.rpartition("/")
+    schema = schema_of(sub.body_type)
+    fields = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+    schema = {**schema, "type": "object", "properties": {**fields, **schema.get("properties", {})}}
+    names = {"plural": sub.name, "kind": sub.body_kind}
+    versions = [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]
+    return CustomResource(
+        {
+            "metadata": {"name": f"{sub.name}.{group}"},
+            "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": versions},
+            "status": {"acceptedNames": names},
+        }
+    )
+
+
+def _served_create(
+    cls: type[Resource], sub: Subresource, main: ServedResource, registry: RegistryStore
+) -> ServedResource:
+    body, version = body_definition(cls, sub), main.kind.version
+    return replace(
+        main,
+        storage=CreateStore(cls, sub, main, registry, body),
+        subresource=sub.name,
+        kind=body.kind(version),
+        decoder=CustomResourceDecoder(body, version),
+        default=body.schemas.of(version).default,
+        to_stored=None,
+        from_stored=None,
+        reset_fields=(),
+    )
+
+
+class _Store:
+    """What the stores of both kinds need: the object that the request names, as the author's class."""
+
+    def __init__(self, cls: type[Resource], sub: Subresource, main: ServedResource, registry: RegistryStore) -> None:
+        self._cls = cls
+        self._sub = sub
+        self._main = main
+        self._registry = registry
+
+    async def _find(self, ctx: RequestContext, name: str) -> Resource:
+        """Raises NotFound."""
+        return self._typed(object_of(await self._registry.get(ctx, name, GetOptions())))
+
+    def _typed(self, stored: Json) -> Resource:
+        shown = self._main.from_stored(stored) if self._main.from_stored else stored
+        return self._cls.from_json(shown)
+
+
+class CreateStore(_Store):
+    """POST below an object. What the function changes in the object is written; what it answers is the answer."""
+
+    def __init__(
+        self,
+        cls: type[Resource],
+        sub: Subresource,
+        main: ServedResource,
+        registry: RegistryStore,
+        body: CustomResource,
+    ) -> None:
+        super().__init__(cls, sub, main, registry)
+        self._body = body
+
+    async def create_named(
+        self, ctx: RequestContext, name: str, obj: Json, *, options: WriteOptions, validate: Validate
+    ) -> Result:
+        await validate(obj)
+        body = from_wire(self._sub.body_type, obj)
+        answer: Any = None
+
+        async def make(old: Json | None) -> Json:
+            nonlocal answer
+            assert old is not None, "an update that never creates is made from what is there"
+            typed = self._typed(old)
+            before = typed.to_json()
+            answer = await _result(self._sub.function(typed, body))
+            shown = self._main.from_stored(old) if self._main.from_stored else old
+            apply_changes(shown, before, typed.to_json())
+            return self._main.to_stored(shown) if self._main.to_stored else shown
+
+        await self._registry.with_strategy(_Unruled(self._registry.strategy)).update(
+            ctx, name, unchecked_update(make, options)
+        )
+        return obj if answer is None else {**obj, **to_wire(answer)}
+
+
+class ConnectStore(_Store):
+    """Whatever the function answers: bytes, text, JSON, a stream of bytes or text, or a whole Response."""
+
+    @property
+    def methods(self) -> frozenset[str]:
+        return self._sub.methods
+
+    async def connect(self, ctx: RequestContext, name: str, request: Request) -> Response:
+        answer = await _result(self._sub.function(await self._find(ctx, name), request))
+        if isinstance(answer, Response):
+            return answer
+        if isinstance(answer, bytes | str):
+            return Response(200, answer.encode() if isinstance(answer, str) else answer, [_TEXT])
+        if hasattr(answer, "__aiter__"):
+            return Response(200, _bytes(answer), [_TEXT])
+        import orjson
+
+        return Response(200, orjson.dumps(to_wire(answer)), [_JSON])
+
+
+async def _bytes(parts: AsyncIterator[bytes | str]) -> AsyncIterator[bytes]:
+    async for part in parts:
+        yield part.encode() if isinstance(part, str) else part
+
+
+async def _result(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+class _Unruled(Strategy):
+    """What the author's function wrote is written, but for what every object must have."""
+
+    def __init__(self, rules: Strategy) -> None:
+        self._rules = rules
+        self.namespaced = rules.namespaced
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        content = [{key: value for key, value in each.items() if key != "metadata"} for each in (obj, old)]
+        if content[0] != content[1]:
+            metadata(obj)["generation"] = (metadata(old).get("generation") or 0) + 1
+
+    def canonicalize(self, obj: Json) -> None:
+        self._rules.canonicalize(obj)
+
+
+class _UpdateStrategy(_Unruled):
+    """The author's function says what of the object that was sent counts, and what stays as it is stored."""
+
+    def __init__(self, rules: Strategy, cls: type[Resource], function: Callable[..., Any]) -> None:
+        super().__init__(rules)
+        self._cls = cls
+        self._function = function
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        typed = self._cls.from_json(obj)
+        before = typed.to_json()
+        self._function(typed, self._cls.from_json(old))
+        apply_changes(obj, before, typed.to_json())
+        super().prepare_for_update(obj, old)
