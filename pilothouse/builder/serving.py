@@ -10,7 +10,7 @@ from pilothouse.apiserver.openapi.definitions import Definition
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.builder.kind import Kind
-from pilothouse.builder.own_functions.own_registry import OwnRegistry, own_registry
+from pilothouse.builder.own_functions.registry import OwnRegistry, own_registry
 from pilothouse.builder.resource import Resource
 from pilothouse.builder.strategy import AuthoredStatusStrategy, AuthoredStrategy
 from pilothouse.builder.subresources import subresources_of

@@ -130,44 +130,44 @@ def format_value(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def invalid(path: Path, value: Any, detail: str) -> FieldError:
+def invalid(path: Path | str, value: Any, detail: str) -> FieldError:
     return FieldError(ErrorType.INVALID, str(path), value, detail)
 
 
-def type_invalid(path: Path, value: Any, detail: str) -> FieldError:
+def type_invalid(path: Path | str, value: Any, detail: str) -> FieldError:
     return FieldError(ErrorType.TYPE_INVALID, str(path), value, detail)
 
 
-def required(path: Path, detail: str = "") -> FieldError:
+def required(path: Path | str, detail: str = "") -> FieldError:
     return FieldError(ErrorType.REQUIRED, str(path), "", detail)
 
 
-def forbidden(path: Path, detail: str) -> FieldError:
+def forbidden(path: Path | str, detail: str) -> FieldError:
     return FieldError(ErrorType.FORBIDDEN, str(path), "", detail)
 
 
-def duplicate(path: Path, value: Any) -> FieldError:
+def duplicate(path: Path | str, value: Any) -> FieldError:
     return FieldError(ErrorType.DUPLICATE, str(path), value)
 
 
-def not_found(path: Path, value: Any) -> FieldError:
+def not_found(path: Path | str, value: Any) -> FieldError:
     return FieldError(ErrorType.NOT_FOUND, str(path), value)
 
 
-def not_supported(path: Path, value: Any, supported: Iterable[str]) -> FieldError:
+def not_supported(path: Path | str, value: Any, supported: Iterable[str]) -> FieldError:
     names = ", ".join(map(quote, supported))
     return FieldError(ErrorType.NOT_SUPPORTED, str(path), value, f"supported values: {names}" if names else "")
 
 
-def too_long(path: Path, limit: int, *, unit: str = "byte") -> FieldError:
+def too_long(path: Path | str, limit: int, *, unit: str = "byte") -> FieldError:
     text = f"may not be more than {limit} {unit}{'' if limit == 1 else 's'}" if limit >= 0 else "value is too long"
     return FieldError(ErrorType.TOO_LONG, str(path), "<value omitted>", text)
 
 
-def too_many(path: Path, count: int, limit: int) -> FieldError:
+def too_many(path: Path | str, count: int, limit: int) -> FieldError:
     text = f"must have at most {limit} item{'' if limit == 1 else 's'}" if limit >= 0 else "has too many items"
     return FieldError(ErrorType.TOO_MANY, str(path), count if count >= 0 else OMIT_VALUE, text)
 
 
-def internal(path: Path, detail: str) -> FieldError:
+def internal(path: Path | str, detail: str) -> FieldError:
     return FieldError(ErrorType.INTERNAL, str(path), "", detail)

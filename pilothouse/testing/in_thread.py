@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
-from contextlib import ExitStack
+from contextlib import AbstractAsyncContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -19,19 +19,11 @@ from pilothouse.testing.in_loop import server
 T = TypeVar("T")
 
 
-class Server:
-    """A whole API server for as long as a `with` block lasts, or from `start` to `stop`.
+class InThread:
+    """What runs in an event loop, on a thread with a loop of its own: for a `with` block, or from `start` to `stop`."""
 
-    Takes what `server` takes, and raises what it raises.
-
-    >>> from pilothouse.testing import Server
-    >>> with Server() as api:
-    ...     api.request("GET", "/readyz").body
-    b'ok'
-    """
-
-    def __init__(self, *, data_dir: Path | None = None, process: bool = False, **flags: Flag) -> None:
-        self._asked = server(data_dir=data_dir, process=process, **flags)
+    def __init__(self, asked: AbstractAsyncContextManager[API]) -> None:
+        self._asked = asked
         self._closing = ExitStack()
 
     def start(self) -> BlockingAPI:
@@ -53,6 +45,21 @@ class Server:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
+
+
+class Server(InThread):
+    """A whole API server for as long as a `with` block lasts, or from `start` to `stop`.
+
+    Takes what `server` takes, and raises what it raises.
+
+    >>> from pilothouse.testing import Server
+    >>> with Server() as api:
+    ...     api.request("GET", "/readyz").body
+    b'ok'
+    """
+
+    def __init__(self, *, data_dir: Path | None = None, process: bool = False, **flags: Flag) -> None:
+        super().__init__(server(data_dir=data_dir, process=process, **flags))
 
 
 class _Sender:

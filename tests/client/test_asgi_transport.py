@@ -122,7 +122,7 @@ async def test_an_app_that_does_not_answer_in_time_is_cancelled():
         finally:
             ended.set()
 
-    transport = loopback(app)._transport
+    transport = loopback(app).transport
     with pytest.raises(RequestTimedOut):
         await transport.send(HttpRequest("GET", "/x", timeout=0.001))
     assert ended.is_set()

@@ -28,10 +28,11 @@ class HookContext:
     def __init__(self) -> None:
         self._tasks: list[asyncio.Task[None]] = []
 
-    def spawn(self, work: Coroutine[Any, Any, None], *, name: str) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None], *, name: str) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name=name)
         self._tasks.append(task)
         task.add_done_callback(self._ended)
+        return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if task in self._tasks:

@@ -54,7 +54,7 @@ class Client:
         on_warning: WarningHandler | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        self._transport = transport
+        self.transport = transport
         self._rate_limiter = rate_limiter
         self._user_agent = user_agent
         self._timeout = timeout
@@ -107,7 +107,7 @@ class Client:
         return await self._with_retries(request, lambda: self._send(request))
 
     async def close(self) -> None:
-        await self._transport.close()
+        await self.transport.close()
 
     async def __aenter__(self) -> Client:
         return self
@@ -144,7 +144,7 @@ class Client:
         """One attempt. Raises the error that the answer stands for if it is no success."""
         if self._rate_limiter is not None:
             await self._rate_limiter.wait()
-        response = await self._transport.send(request)
+        response = await self.transport.send(request)
         for text in warnings_in(response.headers):
             self._on_warning(text)
         if response.status < 300:

@@ -1,0 +1,17 @@
+from pilothouse.builder.columns import AGE as AGE
+from pilothouse.builder.columns import Column as Column
+from pilothouse.builder.columns import Scale as Scale
+from pilothouse.builder.controllers import Reconciler as Reconciler
+from pilothouse.builder.kind import InvalidDeclaration as InvalidDeclaration
+from pilothouse.builder.resource import ObjectMeta as ObjectMeta
+from pilothouse.builder.resource import Resource as Resource
+from pilothouse.builder.server import APIServer as APIServer
+from pilothouse.client.cache.keys import ObjectName as ObjectName
+from pilothouse.client.controller.runner import Requeue as Requeue
+from pilothouse.machinery.field import Errors as Errors
+from pilothouse.machinery.field import forbidden as forbidden
+from pilothouse.machinery.field import invalid as invalid
+from pilothouse.machinery.field import not_supported as not_supported
+from pilothouse.machinery.field import required as required
+from pilothouse.machinery.names import GroupVersionResource as GroupVersionResource
+from pilothouse.machinery.objects import Json as Json

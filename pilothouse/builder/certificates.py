@@ -1,0 +1,93 @@
+"""The serving certificate: given as files, or made by a CA of the server's own, which the APIService is told of.
+
+In a cluster the CA lives in a Secret, so that all replicas have the same; elsewhere in the data directory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+from pathlib import Path
+
+from pilothouse.apiserver.serving.certificate_files import KeyPair
+from pilothouse.builder.place import Place
+from pilothouse.client.rest.client import Client
+from pilothouse.controlplane.certificates.files import PRIVATE, PUBLIC, write_atomically
+from pilothouse.controlplane.certificates.issue import Profile
+from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
+from pilothouse.controlplane.certificates.names import ServingNames
+from pilothouse.machinery.errors import AlreadyExists, NotFound, StatusError
+from pilothouse.machinery.objects import Json
+
+log = logging.getLogger(__name__)
+
+RENEW_EVERY = 12 * 3600.0
+_LOOPBACK = frozenset(("127.0.0.1", "::1"))
+
+
+class ServingCertificate:
+    """One that is renewed in time, from a CA that is kept. New connections get the new one."""
+
+    def __init__(self, folder: Path, place: Place, addresses: frozenset[str] = frozenset()) -> None:
+        self._folder = folder
+        self._place = place
+        self._names = ServingNames(frozenset((place.host, "localhost")), _LOOPBACK | addresses)
+        self.pair = KeyPair(folder / "server.crt", folder / "server.key")
+
+    @property
+    def ca_file(self) -> Path:
+        return self._folder / "ca.crt"
+
+    @property
+    def ca_bundle(self) -> str:
+        """As an APIService has it."""
+        return base64.b64encode(self.ca_file.read_bytes()).decode()
+
+    def keep(self) -> None:
+        """Make what is missing or old. Raises CertificateError, OSError."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ca = keep_authority(f"{self._place.name}-ca", self.ca_file, self._folder / "ca.key")
+        keep_certificate(Profile(self._place.name, names=self._names), ca, self.pair.cert_file, self.pair.key_file)
+
+    async def share(self, client: Client) -> None:
+        """Take the CA of the other replicas, or give them ours. Raises StatusError."""
+        secrets = client.resource("v1", "secrets", namespace=self._place.namespace)
+        name = f"{self._place.name}-ca"
+        try:
+            secret = await secrets.get(name)
+        except NotFound:
+            self.keep()
+            try:
+                secret = await secrets.create({"metadata": {"name": name}, "data": self._authority()})
+            except AlreadyExists:
+                secret = await secrets.get(name)
+        for file, key in ((self.ca_file, "ca.crt"), (self._folder / "ca.key", "ca.key")):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            mode = PUBLIC if file == self.ca_file else PRIVATE
+            write_atomically(file, base64.b64decode(secret["data"][key]), mode=mode)
+
+    def _authority(self) -> Json:
+        files = {"ca.crt": self.ca_file, "ca.key": self._folder / "ca.key"}
+        return {key: base64.b64encode(file.read_bytes()).decode() for key, file in files.items()}
+
+    async def renew(self) -> None:
+        """Keep it until cancelled."""
+        while True:
+            await asyncio.sleep(RENEW_EVERY)
+            await asyncio.to_thread(self.keep)
+
+
+async def keep_ca_bundle(client: Client, place: Place, bundle: str) -> None:
+    """Tell the APIServices that exist which CA to trust; those that it may not change are left, and logged."""
+    services = client.resource("apiregistration.k8s.io/v1", "apiservices")
+    for version in place.versions:
+        name = f"{version}.{place.group}"
+        try:
+            found = await services.get(name)
+            if found["spec"].get("service") and found["spec"].get("caBundle") != bundle:
+                await services.patch(name, {"spec": {"caBundle": bundle, "insecureSkipTLSVerify": False}})
+        except NotFound:
+            continue
+        except StatusError as error:
+            log.warning("cannot keep the caBundle of APIService %s right: %s", name, error)

@@ -1,0 +1,188 @@
+"""Controllers in the same program as their resource: informers, a work queue, and leader election among replicas."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import uuid
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
+
+from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.serving.asgi import AsgiApp
+from pilothouse.builder.kind import plural_of
+from pilothouse.builder.options import Options
+from pilothouse.builder.own_group import OwnGroupTransport
+from pilothouse.builder.resource import Resource
+from pilothouse.client.cache.informer_factory import SharedInformerFactory
+from pilothouse.client.cache.keys import ObjectName, split_meta_namespace_key
+from pilothouse.client.cache.lister import Lister
+from pilothouse.client.clock import cancelled
+from pilothouse.client.controller.enqueue import enqueue_keys, enqueue_mapped, enqueue_owner
+from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.client.events.event import NORMAL, EventSource
+from pilothouse.client.events.recorder import EventRecorder
+from pilothouse.client.leaderelection.elector import LeaderElector
+from pilothouse.client.leaderelection.lease_lock import LeaseLock
+from pilothouse.client.rest.asgi_transport import AsgiTransport
+from pilothouse.client.rest.client import Client
+from pilothouse.machinery.errors import Conflict, NotFound
+from pilothouse.machinery.names import GroupVersionResource
+from pilothouse.machinery.objects import Json
+
+if TYPE_CHECKING:
+    from pilothouse.builder.server import APIServer
+
+R = TypeVar("R", bound=Resource)
+Watched: TypeAlias = "type[Resource] | GroupVersionResource"
+"""A resource of this server, or any of the cluster."""
+
+
+class Reconciler(Generic[R]):
+    """The base of an author's controllers: `reconcile` makes the world fit one object.
+
+    It is called for an object's key when something changed, and again, later each time, when it raises.
+
+    >>> from pilothouse.builder import APIServer, Reconciler, Resource
+    >>> server = APIServer(group="wardle.example.com")
+    >>> @server.resource(version="v1alpha1")
+    ... class Flunder(Resource):
+    ...     pass
+    >>> @server.controller(Flunder)
+    ... class FlunderController(Reconciler[Flunder]):
+    ...     async def reconcile(self, key):
+    ...         flunder = self.get(key)
+    """
+
+    resource: ClassVar[type[Resource]]
+    owns: ClassVar[tuple[Watched, ...]] = ()
+    watches: ClassVar[tuple[tuple[Watched, Callable[[Json], Iterable[str]]], ...]] = ()
+    workers: ClassVar[int] = 1
+
+    def __init__(self, client: Client, factory: SharedInformerFactory, recorder: EventRecorder, plurals: Plurals) -> None:
+        self.client = client
+        """Reaches the whole cluster, and this server's own group without a detour."""
+        self._factory = factory
+        self._recorder = recorder
+        self._plurals = plurals
+
+    async def reconcile(self, key: ObjectName) -> Requeue | None:
+        """Override it. Return a Requeue to be called again though nothing failed."""
+        raise NotImplementedError
+
+    def get(self, key: ObjectName) -> R | None:
+        """Return the object as the cache has it, as a copy that may be changed; None when it is gone."""
+        try:
+            found = self.lister(self.resource).namespace(key.namespace).get(key.name)
+        except NotFound:
+            return None
+        return self.resource.from_json(found)  # type: ignore[return-value]  # the class that R stands for
+
+    def lister(self, resource: Watched) -> Lister:
+        """Return what reads the cache of a resource that this controller reconciles, owns or watches."""
+        return self._factory.lister(self._plurals(resource))
+
+    def record(self, obj: R | Json, reason: str, message: str, type_: str = NORMAL) -> None:
+        """Record an event about the object."""
+        self._recorder.event(obj if isinstance(obj, dict) else obj.to_json(), type_, reason, message)
+
+    async def update_status(self, obj: R, change: Callable[[R], object] | None = None) -> R:
+        """Write the object's status, and return the object as it is then.
+
+        After a conflict the newest object is read, and `change` is made to it, or the status put into it as it is, and
+        it is written again. Nothing is written that would change nothing. Raises StatusError.
+        """
+        objects = self.client.for_resource(self._plurals(type(obj)), namespace=obj.namespace)
+        current = await objects.get(obj.name)
+        while True:
+            newest = type(obj).from_json(current)
+            if change is None:
+                newest.status = obj.status
+            else:
+                change(newest)
+            status = newest.to_json().get("status")
+            if status == current.get("status"):
+                return newest
+            try:
+                written = await objects.update({**current, "status": status}, subresource="status")
+            except Conflict:
+                current = await objects.get(obj.name)
+                continue
+            return type(obj).from_json(written)
+
+
+Plurals: TypeAlias = Callable[[Watched], GroupVersionResource]
+
+
+class ControllerRunner:
+    """Runs the controllers of a server from when it is ready until it stops, in one replica at a time."""
+
+    def __init__(self, server: APIServer, options: Options, cluster: Client | None, own: Handler) -> None:
+        self._server = server
+        self._options = options
+        self._client = _client(server, cluster, own)
+        self._running: asyncio.Task[None] | None = None
+
+    async def start(self, context: HookContext) -> None:
+        self._running = context.spawn(self._run(), name="controllers")
+
+    async def stop(self) -> None:
+        """While requests are still answered, so that a lease is given back."""
+        if self._running is not None:
+            await cancelled(self._running)
+
+    async def _run(self) -> None:
+        if not self._options.extension.leader_elect:
+            await self._lead()
+            return
+        place = self._server.place
+        identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+        lock = LeaseLock(self._client, namespace=place.namespace, name=place.name, identity=identity)
+        while True:
+            await LeaderElector(lock).run(self._lead)
+
+    async def _lead(self) -> None:
+        recorder = EventRecorder(self._client, EventSource(self._server.name))
+        async with SharedInformerFactory(self._client) as factory, asyncio.TaskGroup() as tasks:
+            tasks.create_task(recorder.run())
+            controllers = [self._controller(cls, factory, recorder) for cls in self._server.controllers.values()]
+            factory.start()
+            for controller in controllers:
+                tasks.create_task(controller.run())
+
+    def _controller(
+        self, cls: type[Reconciler[Any]], factory: SharedInformerFactory, recorder: EventRecorder
+    ) -> Controller[str]:
+        made = cls(self._client, factory, recorder, self._resource)
+
+        async def reconcile(key: str) -> Requeue | None:
+            return await made.reconcile(split_meta_namespace_key(key))
+
+        watched = [cls.resource, *cls.owns, *(each for each, _ in cls.watches)]
+        informers = [factory.for_resource(self._resource(each)) for each in watched]
+        controller = Controller(cls.__name__, reconcile, caches=tuple(informers), workers=cls.workers)
+        handlers = [
+            enqueue_keys(controller.queue),
+            *(enqueue_owner(controller.queue, cls.resource.kind) for _ in cls.owns),
+            *(enqueue_mapped(controller.queue, keys_for) for _, keys_for in cls.watches),
+        ]
+        for informer, handler in zip(informers, handlers, strict=True):
+            informer.add_event_handler(handler)
+        return controller
+
+    def _resource(self, watched: Watched) -> GroupVersionResource:
+        if isinstance(watched, GroupVersionResource):
+            return watched
+        group, _, version = watched.api_version.rpartition("/")
+        plural = next((kind.plural for kind in self._server.kinds if kind.options.kind == watched.kind), "")
+        return GroupVersionResource(group, version, plural or plural_of(watched.kind))
+
+
+def _client(server: APIServer, cluster: Client | None, own: Handler) -> Client:
+    """Return a client that reaches this server's group in this process, and everything else in the cluster."""
+    here = AsgiTransport(AsgiApp(own))
+    agent = f"{server.name}-controllers"
+    if cluster is None:
+        return Client(here, user_agent=agent)
+    return Client(OwnGroupTransport(f"/apis/{server.group}", here, cluster.transport), user_agent=agent)

@@ -1,0 +1,64 @@
+"""An extension server in a test: registered behind a whole API server, in the same event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from pilothouse.builder.options import parse_options
+from pilothouse.builder.running import serve
+from pilothouse.machinery.conditions import is_true
+from pilothouse.machinery.errors import NotFound
+from pilothouse.testing.in_loop import server as whole_server
+
+if TYPE_CHECKING:
+    from pilothouse.builder.server import APIServer
+    from pilothouse.testing.api import API
+    from pilothouse.testing.flags import Flag
+
+_POLL = 0.02
+
+
+@asynccontextmanager
+async def in_loop(server: APIServer, flags: Mapping[str, Flag]) -> AsyncIterator[API]:
+    """Run both servers for as long as the block lasts. Raises StartError, StartFailed, InvalidDeclaration."""
+    async with whole_server(**flags) as api:
+        options = parse_options(
+            [
+                f"--data-dir={api.home.scratch / server.group}",
+                f"--kubeconfig={api.kubeconfig}",
+                "--bind-address=127.0.0.1",
+                "--secure-port=0",
+                "--register",
+            ],
+            group=server.group,
+        )
+        stop, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
+        serving = asyncio.create_task(serve(server, options, stop, ready.set_result))
+        try:
+            await asyncio.wait((serving, ready), return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                serving.result()
+            await _until_available(server, api)
+            yield api
+            stop.set()
+            await serving
+        finally:
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
+
+
+async def _until_available(server: APIServer, api: API) -> None:
+    """Return when the whole server leads to this one, and shows it in its discovery."""
+    services = api.client().resource("apiregistration.k8s.io/v1", "apiservices")
+    for version in server.place.versions:
+        while not is_true(await services.get(f"{version}.{server.group}"), "Available"):
+            await asyncio.sleep(_POLL)
+        while True:
+            try:
+                await api.client().get_json(f"/apis/{server.group}/{version}")
+                break
+            except NotFound:
+                await asyncio.sleep(_POLL)

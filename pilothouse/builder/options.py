@@ -1,0 +1,99 @@
+"""The flags of an extension API server: those of every generic server, and where its cluster is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pilothouse.apiserver.server.run_options import ServerRunOptions
+from pilothouse.controlplane.options.audit import AuditOptions
+from pilothouse.controlplane.options.completion import InvalidOptions
+from pilothouse.controlplane.options.etcd import EtcdOptions
+from pilothouse.controlplane.options.logs import LogsOptions
+from pilothouse.controlplane.options.pilothouse import default_data_dir
+from pilothouse.controlplane.options.secure_serving import SecureServingOptions
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.flags.declare import build, flag, flags_of
+from pilothouse.machinery.flags.flagset import FlagError, parse
+from pilothouse.machinery.flags.usage import format_section
+from pilothouse.machinery.flags.values import BOOL, STRING
+
+
+@dataclass(frozen=True)
+class ExtensionOptions:
+    title: ClassVar[str] = "extension server"
+
+    data_dir: str = flag("data-dir", STRING, "", "The home of store and certificates.")
+    kubeconfig: str = flag(
+        "kubeconfig", STRING, "", "The cluster that this server extends; the pod's own, or the usual kubeconfig, if empty."
+    )
+    standalone: bool = flag(
+        "standalone", BOOL, False, "Serve without a cluster: whoever has the kubeconfig in --data-dir may do everything."
+    )
+    register: bool = flag(
+        "register", BOOL, False, "Register in the cluster by this machine's address for as long as the server runs."
+    )
+    leader_elect: bool = flag(
+        "leader-elect", BOOL, False, "Run the controllers in one replica only; on where --etcd-servers are shared."
+    )
+
+    def validate(self) -> Iterator[str]:
+        if self.standalone and (self.kubeconfig or self.register):
+            yield "--standalone: there is no cluster to register in; drop --kubeconfig and --register"
+
+
+SECTIONS: dict[str, type[Any]] = {
+    "extension": ExtensionOptions,
+    "generic": ServerRunOptions,
+    "etcd": EtcdOptions,
+    "secure_serving": SecureServingOptions,
+    "audit": AuditOptions,
+    "logs": LogsOptions,
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Complete and valid, when made by `parse_options`."""
+
+    extension: ExtensionOptions = field(default_factory=ExtensionOptions)
+    generic: ServerRunOptions = field(default_factory=ServerRunOptions)
+    etcd: EtcdOptions = field(default_factory=EtcdOptions)
+    secure_serving: SecureServingOptions = field(default_factory=SecureServingOptions)
+    audit: AuditOptions = field(default_factory=AuditOptions)
+    logs: LogsOptions = field(default_factory=LogsOptions)
+
+    @property
+    def data_dir(self) -> Path:
+        return Path(self.extension.data_dir)
+
+
+def parse_options(arguments: Sequence[str], *, group: str, standalone: bool = False) -> Options:
+    """Raises FlagError and InvalidOptions."""
+    parsed = parse([flag for section in SECTIONS.values() for flag in flags_of(section)], arguments)
+    if parsed.positionals:
+        raise FlagError(f"this server takes no arguments, got {parsed.positionals}")
+    values = {"data-dir": str(default_data_dir().parent / group), "standalone": standalone, **parsed.values}
+    options = Options(**{name: build(section, values) for name, section in SECTIONS.items()})
+    if problems := [text for name in SECTIONS for text in getattr(options, name).validate()]:
+        raise InvalidOptions(problems)
+    return _completed(options, parsed.values)
+
+
+def _completed(options: Options, given: dict[str, Any]) -> Options:
+    """Two servers of one etcd must not share their keys, nor their controllers' work."""
+    shared = bool(options.etcd.servers)
+    extension = replace(
+        options.extension,
+        data_dir=os.path.abspath(os.path.expanduser(options.extension.data_dir)),
+        leader_elect=given.get("leader-elect", shared),
+    )
+    return replace(options, extension=extension)
+
+
+def usage() -> str:
+    """Return the help of all flags."""
+    return "".join(format_section(section.title, flags_of(section), 0) for section in SECTIONS.values())

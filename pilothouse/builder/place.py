@@ -1,0 +1,57 @@
+"""Where a cluster finds an extension server: its Service, and the objects that register it there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
+
+GROUP_PRIORITY, VERSION_PRIORITY = 1000, 100
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`versions` are those that are served, preferred first."""
+
+    group: str
+    versions: tuple[str, ...]
+    name: str
+    """Of Service, Deployment and ServiceAccount."""
+    namespace: str
+
+    @property
+    def host(self) -> str:
+        """The name that the serving certificate must have."""
+        return f"{self.name}.{self.namespace}.svc"
+
+
+def api_services(place: Place, *, ca_bundle: str, port: int = 443) -> Iterable[Json]:
+    """Yield the APIServices that lead to the server's Service."""
+    for position, version in enumerate(place.versions):
+        spec = {
+            "group": place.group,
+            "version": version,
+            "service": {"namespace": place.namespace, "name": place.name, "port": port},
+            "caBundle": ca_bundle,
+            "groupPriorityMinimum": GROUP_PRIORITY,
+            "versionPriority": VERSION_PRIORITY - position,
+        }
+        yield {
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "metadata": {"name": f"{version}.{place.group}", "labels": {"app": place.name}},
+            "spec": {key: value for key, value in spec.items() if value != ""},
+        }
+
+
+def on_this_machine(place: Place, *, host: str, port: int, ca_bundle: str) -> list[Json]:
+    """Return what leads a cluster to a server outside of it, at this host name or address."""
+    service: Json = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": place.name, "namespace": place.namespace, "labels": {"app": place.name}},
+        "spec": {"type": "ExternalName", "externalName": host},
+    }
+    namespace: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.namespace}}
+    return [namespace, service, *api_services(place, ca_bundle=ca_bundle, port=port)]

@@ -1,0 +1,204 @@
+"""Runs an extension server: store and certificates → whom to believe → generic server → serve, until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pilothouse.apiserver.admission.chain import AdmissionChain
+from pilothouse.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from pilothouse.apiserver.endpoints.api_groups import install_api_group, install_group_list
+from pilothouse.apiserver.endpoints.install import Installer
+from pilothouse.apiserver.filters.audit import Auditing
+from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain, loopback_handler_chain
+from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.server.checks import storage_checks
+from pilothouse.apiserver.server.config import GenericConfig
+from pilothouse.apiserver.server.hooks import HookContext, HookFailed
+from pilothouse.apiserver.server.not_found import not_found
+from pilothouse.apiserver.server.run import Background, RunConfig, Runner
+from pilothouse.apiserver.server.server import GenericAPIServer
+from pilothouse.apiserver.storage.errors import StorageError
+from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
+from pilothouse.builder.cluster import Cluster, Standalone, open_cluster
+from pilothouse.builder.options import Options
+from pilothouse.builder.place import on_this_machine
+from pilothouse.builder.serving import AuthoredDefinitions, ServedKind, api_group
+from pilothouse.client.config.model import ConfigError
+from pilothouse.client.rest.errors import ConnectionFailed
+from pilothouse.controlplane.certificates.errors import CertificateError
+from pilothouse.controlplane.data_dir import DataDir
+from pilothouse.controlplane.data_dir_errors import DataDirError
+from pilothouse.controlplane.errors import StartFailed
+from pilothouse.controlplane.ports import Port, host_port
+from pilothouse.controlplane.serving import secure_serving
+from pilothouse.controlplane.storage import open_store
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import StatusError
+
+if TYPE_CHECKING:
+    from pilothouse.builder.server import APIServer
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Where a server is that can be used now."""
+
+    group: str
+    url: str
+    data_dir: Path
+    ca_file: Path
+    kubeconfig: Path | None = None
+    """Of a server without a cluster: whoever has it may do everything."""
+    register_file: Path | None = None
+    """What `kubectl apply -f` registers the server by, where it has not done so itself."""
+
+
+async def serve(server: APIServer, options: Options, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
+    """Serve in this event loop until `stop` is set; return after an orderly shutdown.
+
+    Raises StartFailed, and InvalidDeclaration for resources that cannot be served as they are declared.
+    """
+    try:
+        async with AsyncExitStack() as opened:
+            await _serve(server, options, stop, ready, opened)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise StartFailed(f"{where}{error.strerror or error}") from error
+    except (CertificateError, ConfigError, ConnectionFailed, DataDirError) as error:
+        raise StartFailed(str(error)) from error
+    except (HookFailed, StatusError, StorageError, ValueError) as error:
+        raise StartFailed(str(error)) from error
+
+
+async def _serve(
+    server: APIServer, options: Options, stop: asyncio.Event, ready: Callable[[Ready], None], opened: AsyncExitStack
+) -> None:
+    kinds = server.kinds
+    for kind in kinds:
+        _ = kind.custom_resource  # what is wrong with a declaration is said before anything is opened
+    opened.callback(DataDir.open(options.data_dir).close)
+    timeout = options.generic.storage_initialization_timeout
+    store = await open_store(options.etcd, options.data_dir, timeout=timeout)
+    opened.push_async_callback(store.close)
+    cluster = await open_cluster(server.place, options, opened)
+    root = options.etcd.prefix if options.etcd.prefix != DEFAULT_ROOT else f"{DEFAULT_ROOT}/{server.group}"
+    served = [ServedKind(kind, store, root=root) for kind in kinds]
+    await _Process(server, options, cluster, store, served).run(stop, ready)
+
+
+class _Process:
+    """One generic server with its group, on its port."""
+
+    def __init__(
+        self,
+        server: APIServer,
+        options: Options,
+        cluster: Cluster | Standalone,
+        store: Store,
+        served: list[ServedKind],
+    ) -> None:
+        self._server = server
+        self._options = options
+        self._cluster = cluster
+        self._served = served
+        config = GenericConfig(
+            store,
+            authenticator=cluster.authenticator,
+            authorizer=cluster.authorizer,
+            health_checks=(*storage_checks(store, timeout=options.etcd.healthcheck_timeout),),
+            run_options=options.generic,
+            definitions=AuthoredDefinitions(server.group, served),
+        )
+        auditing, self._background = _audit(options)
+        self._chain = ChainConfig(
+            config.authenticator,
+            config.authorizer,
+            anonymous=cluster.anonymous,
+            run_options=options.generic,
+            auditing=auditing,
+            front_proxy=cluster.front_proxy,
+        )
+        self._generic = self._new_server(config)
+        self._install_controllers()
+        self._prepared = self._generic.prepare_run(livez_grace_period=options.generic.livez_grace_period)
+        secure = secure_serving(options.secure_serving, cluster.tls_files)
+        self._port = Port(handler_chain(self._generic.handler, self._chain), secure.endpoint)
+
+    async def run(self, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
+        """Raises StartFailed, HookFailed."""
+        background = {**self._background, **self._cluster.background}
+        config = RunConfig([self._port], self._drain, run_options=self._options.generic, background=background)
+        await Runner(self._prepared, config).run(stop, ready=lambda: ready(self._announce()))
+
+    def _new_server(self, config: GenericConfig) -> GenericAPIServer:
+        server = config.new_server(self._server.name, not_found(config.lifecycle.mux_and_discovery_complete))
+        group = api_group(self._server.group, self._served)
+        phase_of = self._cluster.namespace_phase
+        admission = AdmissionChain([NamespaceLifecycle(phase_of)] if phase_of else [])
+        install_api_group(server, group, Installer(admission, config.authorizer, config.run_options))
+        install_group_list(server, [group])
+        for served in self._served:
+            server.add_drained(served.stop)
+        server.add_post_start_hook("start-resources", self._start_resources)
+        server.add_post_start_hook("register", self._register)
+        server.add_pre_shutdown_hook("unregister", self._cluster.unregister)
+        return server
+
+    async def _start_resources(self, context: HookContext) -> None:
+        for served in self._served:
+            await served.start()
+
+    async def _register(self, context: HookContext) -> None:
+        await self._cluster.register(self._port.number)
+
+    def _install_controllers(self) -> None:
+        if not self._server.controllers:
+            return
+        from pilothouse.builder.controllers import ControllerRunner
+
+        runner = ControllerRunner(self._server, self._options, self._cluster.client, self._loopback)
+        self._generic.add_post_start_hook("start-controllers", runner.start)
+        self._generic.add_pre_shutdown_hook("stop-controllers", runner.stop)
+
+    @property
+    def _loopback(self) -> Handler:
+        """The way in for this program's own calls."""
+        return loopback_handler_chain(self._generic.handler, self._chain)
+
+    async def _drain(self, timeout: float) -> None:
+        self._chain.in_flight.close()
+        await self._chain.in_flight.wait(timeout)
+
+    def _announce(self) -> Ready:
+        address, cluster = self._options.secure_serving.bind_address, self._cluster
+        url = f"https://{host_port(address, self._port.number)}"
+        folder = self._options.data_dir
+        if isinstance(cluster, Standalone):
+            return Ready(self._server.group, url, folder, cluster.ca_file, kubeconfig=cluster.write_kubeconfig(url))
+        register = None if cluster.registers else self._write_registration(cluster)
+        return Ready(self._server.group, url, folder, cluster.ca_file, register_file=register)
+
+    def _write_registration(self, cluster: Cluster) -> Path | None:
+        """None where the certificate was given, and nobody here knows its CA."""
+        if cluster.certificate is None:
+            return None
+        bundle = cluster.certificate.ca_bundle
+        objects = on_this_machine(self._server.place, host="localhost", port=self._port.number, ca_bundle=bundle)
+        file = self._options.data_dir / "register.json"
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1))
+        return file
+
+
+def _audit(options: Options) -> tuple[Auditing | None, Background]:
+    """Return how requests are logged, and what must run beside the server for it."""
+    if not options.audit.policy_file:
+        return None, {}
+    from pilothouse.controlplane.audit import build_audit
+
+    audit = build_audit(options.audit)
+    return (audit.auditing, {"audit": audit.run}) if audit else (None, {})
