@@ -60,7 +60,9 @@ class Reconciler(Generic[R]):
     watches: ClassVar[tuple[tuple[Watched, Callable[[Json], Iterable[str]]], ...]] = ()
     workers: ClassVar[int] = 1
 
-    def __init__(self, client: Client, factory: SharedInformerFactory, recorder: EventRecorder, plurals: Plurals) -> None:
+    def __init__(
+        self, client: Client, factory: SharedInformerFactory, recorder: EventRecorder, plurals: Plurals
+    ) -> None:
         self.client = client
         """Reaches the whole cluster, and this server's own group without a detour."""
         self._factory = factory

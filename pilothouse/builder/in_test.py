@@ -5,24 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pilothouse.builder.options import parse_options
 from pilothouse.builder.running import serve
 from pilothouse.machinery.conditions import is_true
-from pilothouse.machinery.errors import NotFound
 from pilothouse.testing.in_loop import server as whole_server
 
 if TYPE_CHECKING:
     from pilothouse.builder.server import APIServer
     from pilothouse.testing.api import API
-    from pilothouse.testing.flags import Flag
 
 _POLL = 0.02
 
 
 @asynccontextmanager
-async def in_loop(server: APIServer, flags: Mapping[str, Flag]) -> AsyncIterator[API]:
+async def in_loop(server: APIServer, flags: Mapping[str, Any]) -> AsyncIterator[API]:
     """Run both servers for as long as the block lasts. Raises StartError, StartFailed, InvalidDeclaration."""
     async with whole_server(**flags) as api:
         options = parse_options(
@@ -52,13 +50,10 @@ async def in_loop(server: APIServer, flags: Mapping[str, Flag]) -> AsyncIterator
 
 async def _until_available(server: APIServer, api: API) -> None:
     """Return when the whole server leads to this one, and shows it in its discovery."""
-    services = api.client().resource("apiregistration.k8s.io/v1", "apiservices")
+    client = api.client()
+    services = client.resource("apiregistration.k8s.io/v1", "apiservices")
     for version in server.place.versions:
-        while not is_true(await services.get(f"{version}.{server.group}"), "Available"):
+        while not is_true(await services.get(f"{version}.{server.group}"), "Available"):  # noqa: ASYNC110  # nothing tells
             await asyncio.sleep(_POLL)
-        while True:
-            try:
-                await api.client().get_json(f"/apis/{server.group}/{version}")
-                break
-            except NotFound:
-                await asyncio.sleep(_POLL)
+    while not any(group["name"] == server.group for group in (await client.get_json("/apis"))["groups"]):  # noqa: ASYNC110
+        await asyncio.sleep(_POLL)

@@ -28,10 +28,10 @@ class ExtensionOptions:
 
     data_dir: str = flag("data-dir", STRING, "", "The home of store and certificates.")
     kubeconfig: str = flag(
-        "kubeconfig", STRING, "", "The cluster that this server extends; the pod's own, or the usual kubeconfig, if empty."
+        "kubeconfig", STRING, "", "The cluster that this server extends; the pod's own, or the usual one, if empty."
     )
     standalone: bool = flag(
-        "standalone", BOOL, False, "Serve without a cluster: whoever has the kubeconfig in --data-dir may do everything."
+        "standalone", BOOL, False, "Serve without a cluster: who has the kubeconfig in --data-dir may do everything."
     )
     register: bool = flag(
         "register", BOOL, False, "Register in the cluster by this machine's address for as long as the server runs."

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pilothouse.builder.types.wire import from_wire, to_wire
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.objects import Json
 
@@ -21,7 +22,7 @@ F = TypeVar("F", bound="Callable[..., Any]")
 _PARTS = {"Spec": "spec", "Status": "status"}
 
 
-@dataclasses.dataclass
+@dataclass
 class ObjectMeta:
     """The metadata that every object has.
 
@@ -33,10 +34,10 @@ class ObjectMeta:
     name: str = ""
     generate_name: str = ""
     namespace: str = ""
-    labels: dict[str, str] = dataclasses.field(default_factory=dict)
-    annotations: dict[str, str] = dataclasses.field(default_factory=dict)
-    finalizers: list[str] = dataclasses.field(default_factory=list)
-    owner_references: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    finalizers: list[str] = field(default_factory=list)
+    owner_references: list[dict[str, Any]] = field(default_factory=list)
     uid: str = ""
     resource_version: str = ""
     generation: int = 0
@@ -44,7 +45,7 @@ class ObjectMeta:
     deletion_timestamp: datetime | None = None
 
 
-@dataclasses.dataclass(kw_only=True)
+@dataclass(kw_only=True)
 class Resource:
     """A kind. Subclasses say what its objects look like, and override the rules that they want to add to.
 
@@ -61,7 +62,7 @@ class Resource:
     {'reference': 'other'}
     """
 
-    metadata: ObjectMeta = dataclasses.field(default_factory=ObjectMeta)
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)
 
     columns: ClassVar[Iterable[Column]] = ()
     """What `kubectl get` shows besides the name; the age, if nothing is said."""
@@ -84,13 +85,13 @@ class Resource:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         own = dict(cls.__dict__.get("__annotations__", {}))
-        for part, field in _PARTS.items():
+        for part, name in _PARTS.items():
             if part in cls.__dict__:
-                own.setdefault(field, vars(cls)[part])
-                setattr(cls, field, dataclasses.field(default_factory=_empty(vars(cls)[part])))
+                own.setdefault(name, vars(cls)[part])
+                setattr(cls, name, field(default_factory=_empty(vars(cls)[part])))
         cls.__annotations__ = own
         cls.subresources = {}
-        dataclasses.dataclass(kw_only=True)(cls)
+        dataclass(kw_only=True)(cls)
 
     def default(self) -> None:
         """Fill in what the author of an object left out. Called on every object that is read, in its own version."""
@@ -137,9 +138,7 @@ class Resource:
         return {"apiVersion": self.api_version, "kind": self.kind, "metadata": {}, **wire}
 
     @classmethod
-    def subresource(
-        cls, name: str, *, verb: Verb = "create", methods: Iterable[str] = ("GET",)
-    ) -> Callable[[F], F]:
+    def subresource(cls, name: str, *, verb: Verb = "create", methods: Iterable[str] = ("GET",)) -> Callable[[F], F]:
         """Serve a function as a subresource; see `pilothouse.builder.subresources`. `methods` are those of a connect."""
 
         def decorate(function: F) -> F:

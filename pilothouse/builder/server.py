@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pilothouse.testing.flags import Flag
 
 R = TypeVar("R", bound=type[Resource])
-C = TypeVar("C", bound="type[Reconciler]")
+C = TypeVar("C", bound="type[Reconciler[Any]]")
 
 
 class APIServer:
@@ -41,7 +41,7 @@ class APIServer:
         self.group = group
         self.name = name or f"{group.partition('.')[0]}-apiserver"
         self.namespace = namespace or group.partition(".")[0]
-        self.controllers: dict[str, type[Reconciler]] = {}
+        self.controllers: dict[str, type[Reconciler[Any]]] = {}
         self._versions: dict[str, dict[str, tuple[type[Resource], VersionOptions]]] = {}
         """By kind and version."""
 

@@ -92,7 +92,7 @@ class _AuthoredRules(Rules):
             self._kind.change(version.name, obj, lambda typed: typed.default())
 
     def storage(self, registry: RegistryStore) -> object:
-        return registry if self._own is None else self._own.storage(registry)
+        return registry if self._own is None else self._own.storage_of(registry)
 
 
 def api_group(group: str, served: Sequence[ServedKind]) -> APIGroup:

@@ -1,13 +1,13 @@
 """The author's own subresources.
 
-    @Flunder.subresource("approve")                         POST …/flunders/NAME/approve, with a body of its own kind
-    async def approve(flunder: Flunder, body: Approval): …
+@Flunder.subresource("approve")                         POST …/flunders/NAME/approve, with a body of its own kind
+async def approve(flunder: Flunder, body: Approval): …
 
-    @Flunder.subresource("approval", verb="update")         GET, PUT and PATCH of the object under other rules
-    def approval(flunder: Flunder, old: Flunder): …
+@Flunder.subresource("approval", verb="update")         GET, PUT and PATCH of the object under other rules
+def approval(flunder: Flunder, old: Flunder): …
 
-    @Flunder.subresource("log", verb="connect")             a stream, or whatever the function answers
-    async def log(flunder: Flunder, request: Request): …
+@Flunder.subresource("log", verb="connect")             a stream, or whatever the function answers
+async def log(flunder: Flunder, request: Request): …
 """
 
 from __future__ import annotations
