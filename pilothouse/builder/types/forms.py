@@ -1,0 +1,138 @@
+"""From annotations to forms: which of them have one, and what their markers add."""
+
+from __future__ import annotations
+
+import dataclasses
+from enum import Enum
+from typing import Any, Literal, get_args, get_origin, is_typeddict
+
+from pilothouse.builder.types.form import Form, Place, as_it_is, nothing
+from pilothouse.builder.types.hints import Hint, Names, hint_of, members_of
+from pilothouse.builder.types.markers import Marker
+from pilothouse.builder.types.object_forms import dataclass_form, typed_dict_form
+from pilothouse.builder.types.pydantic_models import is_model, model_form
+from pilothouse.builder.types.scalars import INT_OR_TEXT, SCALARS, enum_form, literal_form
+from pilothouse.extensions.schema.structural import PRESERVE, VALIDATIONS
+from pilothouse.machinery.objects import Json
+
+_FORM = "__wire_form__"
+_ANYTHING = Form({PRESERVE: True}, as_it_is, nothing)
+_ANY_OBJECT = Form({"type": "object", PRESERVE: True}, as_it_is, dict)
+
+
+def form_of(annotation: Any, names: Names | None = None) -> Form:
+    """Return the form of a type. Raises TypeError, with the class and field, for one that has none.
+
+    The forms of classes are made once, with the names that were given then, and kept on them.
+    """
+    made: Form | None = vars(annotation).get(_FORM) if isinstance(annotation, type) else None
+    return made or _form(annotation, Place(_title(annotation), names=names))
+
+
+def _title(annotation: Any) -> str:
+    return annotation.__qualname__ if isinstance(annotation, type) else str(annotation)
+
+
+def _form(annotation: Any, at: Place) -> Form:
+    if isinstance(annotation, dict):
+        return Form(annotation, as_it_is, dict)
+    return hinted_form(hint_of(annotation), at)
+
+
+def hinted_form(hint: Hint, at: Place) -> Form:
+    """Return the form of a type with what its markers say. Where None is a value, it stands for a missing one."""
+    form = _of_type(hint.type, at)
+    schema = marked(form.schema, hint.markers, at)
+    return Form(schema, form.read, nothing if hint.allows_none else form.zero)
+
+
+def _item_form(annotation: Any, at: Place) -> Form:
+    """The form of an item of a list or dict, which cannot be absent: where it may be None, it may be null."""
+    hint = hint_of(annotation)
+    form = hinted_form(hint, at)
+    if not hint.allows_none:
+        return form
+    return Form({**form.schema, "nullable": True}, lambda value: value if value is None else form.read(value), nothing)
+
+
+def marked(schema: Json, markers: tuple[Marker, ...], at: Place) -> Json:
+    """Return the schema with what the markers say. Raises TypeError for one that does not fit the type."""
+    out, json_type = dict(schema), schema.get("type") or ""
+    for marker in markers:
+        if marker.of and json_type not in marker.of:
+            at.refuse(f"{marker} is for {' and '.join(marker.of)}, not for {json_type or 'any value'}")
+        said = marker.keywords(json_type)
+        if VALIDATIONS in said:
+            said[VALIDATIONS] = [*out.get(VALIDATIONS, ()), *said[VALIDATIONS]]
+        out |= said
+    return out
+
+
+def _of_type(type_: Any, at: Place) -> Form:
+    if type_ in SCALARS:
+        return SCALARS[type_]
+    if type_ in (Any, object):
+        return _ANYTHING
+    if members := members_of(type_):
+        return _union_form(set(members), type_, at)
+    origin, arguments = get_origin(type_) or type_, get_args(type_)
+    if origin is Literal:
+        return literal_form(arguments, at)
+    if origin is list:
+        return _list_form(arguments[0] if arguments else Any, at)
+    if origin is dict:
+        return _dict_form(arguments or (str, Any), at)
+    return _class_form(type_, at) if isinstance(type_, type) else at.refuse(f"{type_} has no schema")
+
+
+def _union_form(members: set[Any], type_: Any, at: Place) -> Form:
+    if members == {int, str}:
+        return INT_OR_TEXT
+    if members == {int, float}:
+        return SCALARS[float]
+    return at.refuse(f"{type_} has no schema: a value is of one type, or of int | str")
+
+
+def _list_form(item: Any, at: Place) -> Form:
+    form = _item_form(item, at.items())
+    read_item = form.read
+
+    def read(value: Any) -> Any:
+        return [read_item(each) for each in value] if isinstance(value, list) else value
+
+    return Form({"type": "array", "items": form.schema}, read, list)
+
+
+def _dict_form(arguments: tuple[Any, ...], at: Place) -> Form:
+    key, item = arguments
+    if key is not str:
+        at.refuse(f"{key} is no key: those of JSON are str")
+    if hint_of(item).type in (Any, object):
+        return _ANY_OBJECT
+    form = _item_form(item, at.items())
+    read_item = form.read
+
+    def read(value: Any) -> Any:
+        return {key: read_item(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+    return Form({"type": "object", "additionalProperties": form.schema}, read, dict)
+
+
+def _class_form(cls: type, at: Place) -> Form:
+    made: Form | None = vars(cls).get(_FORM)
+    if made is None:
+        made = _made_class_form(cls, at)
+        setattr(cls, _FORM, made)
+    return made
+
+
+def _made_class_form(cls: type, at: Place) -> Form:
+    if issubclass(cls, Enum):
+        return enum_form(cls, at)
+    if dataclasses.is_dataclass(cls):
+        return dataclass_form(cls, at.within(cls), hinted_form)
+    if is_typeddict(cls):
+        return typed_dict_form(cls, at.within(cls), hinted_form)
+    if is_model(cls):
+        return model_form(cls, at)
+    return at.refuse(f"{cls.__qualname__} has no schema")
