@@ -24,7 +24,7 @@ from pilothouse.apiserver.audit.truncation import Truncation
 from pilothouse.apiserver.filters.audit import Auditing
 from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.client.rest.errors import InvalidResponse
-from pilothouse.client.rest.webhook import KubeconfigWebhook
+from pilothouse.client.rest.webhook import GenericWebhook
 from pilothouse.controlplane.options.audit import AuditOptions, BatchOptions, TruncateOptions
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
@@ -78,7 +78,7 @@ def _log_backend(options: AuditOptions) -> Backend:
 def _webhook_backend(options: AuditOptions) -> Backend:
     """Whatever the mode, no request waits for the webhook: blocking would let it hold up the whole server."""
     file = Path(options.webhook_config_file)
-    webhook = KubeconfigWebhook.load(file, initial_backoff=options.webhook_initial_backoff)
+    webhook = GenericWebhook.load(file, initial_backoff=options.webhook_initial_backoff)
 
     async def send(events: list[Json]) -> None:
         # It need not answer anything.

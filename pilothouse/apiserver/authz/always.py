@@ -5,6 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.apiserver.authz.rules import ALL_RULES, NO_RULES, Rules
+from pilothouse.machinery.dataclass import dataclass
 
 _ALLOW = Answer(Decision.ALLOW)
 _DENY = Answer(Decision.NO_OPINION, "Everything is forbidden.")
@@ -32,3 +33,13 @@ class PrivilegedGroup:
 
     async def authorize(self, attributes: Attributes) -> Answer:
         return _ALLOW if SYSTEM_PRIVILEGED_GROUP in attributes.user.groups else _NO_OPINION
+
+
+@dataclass(frozen=True, slots=True)
+class AlwaysAllowPaths:
+    """Everybody may ask for these paths, and for nothing below them."""
+
+    paths: frozenset[str]
+
+    async def authorize(self, attributes: Attributes) -> Answer:
+        return _ALLOW if not attributes.is_resource and attributes.path in self.paths else _NO_OPINION

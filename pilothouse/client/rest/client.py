@@ -80,11 +80,16 @@ class Client:
         body: Any = None,
         content_type: str = JSON,
         accept: str = JSON,
+        timeout: float | None = None,
     ) -> Json:
-        """The answer as JSON. Raises StatusError, ConnectionFailed or InvalidResponse."""
+        """The answer as JSON. `timeout`: seconds for each time it is sent, if not the client's own.
+
+        Raises StatusError, ConnectionFailed or InvalidResponse.
+        """
         data = b"" if body is None else orjson.dumps(body)
         headers = {"accept": accept, **({"content-type": content_type} if data else {})}
-        request = HttpRequest(method, target(path, params), self._with_agent(headers), data, self._timeout)
+        limit = self._timeout if timeout is None else timeout
+        request = HttpRequest(method, target(path, params), self._with_agent(headers), data, limit)
         answer = await self._read(request)
         try:
             found = parse(answer)

@@ -1,4 +1,4 @@
-"""A webhook that a kubeconfig names: something is posted to it, and again, with growing pauses, when that may help."""
+"""A webhook: something is posted to it, and again, with growing pauses, when that may help."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest.errors import ConnectionFailed
+from pilothouse.client.wait import Backoff
 from pilothouse.machinery.errors import InternalError, ServiceUnavailable, StatusError, Timeout, TooManyRequests
 from pilothouse.machinery.objects import Json
 
 _ATTEMPTS = 5
-_FACTOR = 1.5
+_BACKOFF = Backoff(duration=0.5, factor=1.5, jitter=0.2, steps=_ATTEMPTS)
 _AGAIN = (ConnectionFailed, InternalError, ServiceUnavailable, Timeout, TooManyRequests)
 
 MayHelp: TypeAlias = Callable[[Exception], bool]
@@ -26,18 +27,23 @@ def may_help_later(error: Exception) -> bool:
     return isinstance(error, _AGAIN)
 
 
-class KubeconfigWebhook:
+class GenericWebhook:
     def __init__(
         self,
         client: Client,
+        path: str = "",
         *,
-        initial_backoff: float = 0.5,
+        timeout: float | None = None,
+        initial_backoff: float = _BACKOFF.duration,
         may_help: MayHelp = may_help_later,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        """`may_help`: whether to try again after an error."""
+        """`path`: below the client's server. `timeout`: of one attempt. `may_help`: whether to try again after an
+        error."""
         self._client = client
-        self._initial_backoff = initial_backoff
+        self._path = path
+        self._timeout = timeout
+        self._backoff = replace(_BACKOFF, duration=initial_backoff)
         self._may_help = may_help
         self._clock = clock
 
@@ -46,26 +52,28 @@ class KubeconfigWebhook:
         cls,
         file: Path,
         *,
-        initial_backoff: float = 0.5,
+        initial_backoff: float = _BACKOFF.duration,
         may_help: MayHelp = may_help_later,
         timeout: float | None = None,
-    ) -> KubeconfigWebhook:
-        """Raises ConfigError, OSError."""
+    ) -> GenericWebhook:
+        """The webhook that a kubeconfig names. Raises ConfigError, OSError."""
         config = replace(load_kubeconfig(file), timeout=timeout, qps=0)
         return cls(connect(config), initial_backoff=initial_backoff, may_help=may_help)
 
     async def post(self, body: Json) -> Json:
         """What it answers. Raises StatusError, ConnectionFailed, InvalidResponse: what the last attempt did."""
-        pause = self._initial_backoff
+        pause = self._backoff.delays()
         for _ in range(_ATTEMPTS - 1):
             try:
-                return await self._client.request("POST", "", body=body)
+                return await self._attempt(body)
             except (StatusError, ConnectionFailed) as error:
                 if not self._may_help(error):
                     raise
-                await self._clock.sleep(pause)
-                pause *= _FACTOR
-        return await self._client.request("POST", "", body=body)
+                await self._clock.sleep(pause())
+        return await self._attempt(body)
+
+    async def _attempt(self, body: Json) -> Json:
+        return await self._client.request("POST", self._path, body=body, timeout=self._timeout)
 
     async def close(self) -> None:
         await self._client.close()

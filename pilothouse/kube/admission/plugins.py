@@ -74,10 +74,10 @@ from pilothouse.machinery.objects import Json
 
 
 def _image_policy(configuration: Json) -> Plugin:
-    from pilothouse.client.rest.webhook import KubeconfigWebhook  # brings an HTTP client
+    from pilothouse.client.rest.webhook import GenericWebhook  # brings an HTTP client
 
     config = ImagePolicyConfig.parse(configuration)
-    return ImagePolicyWebhook(config, KubeconfigWebhook.load(config.kubeconfig, initial_backoff=config.retry_backoff))
+    return ImagePolicyWebhook(config, GenericWebhook.load(config.kubeconfig, initial_backoff=config.retry_backoff))
 
 
 def _node_restriction(parts: PluginParts) -> Plugin:
