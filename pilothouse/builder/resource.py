@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from datetime import datetime
@@ -84,7 +85,7 @@ class Resource:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        own = dict(cls.__dict__.get("__annotations__", {}))
+        own = inspect.get_annotations(cls)
         for part, name in _PARTS.items():
             if part in cls.__dict__:
                 own.setdefault(name, vars(cls)[part])
@@ -139,7 +140,7 @@ class Resource:
 
     @classmethod
     def subresource(cls, name: str, *, verb: Verb = "create", methods: Iterable[str] = ("GET",)) -> Callable[[F], F]:
-        """Serve a function as a subresource; see `pilothouse.builder.subresources`. `methods` are those of a connect."""
+        """Serve a function as a subresource, as in `pilothouse.builder.subresources`. A connect has `methods`."""
 
         def decorate(function: F) -> F:
             from pilothouse.builder.subresources import Subresource

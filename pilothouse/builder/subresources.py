@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
-from pilothouse.apiserver.endpoints.groups import ServedResource, no_default
+from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Result, Validate, object_of, unchecked_update
