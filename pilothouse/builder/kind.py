@@ -146,16 +146,7 @@ def whole_schema(cls: type[Resource]) -> Json:
     """Return the structural schema of the kind. Raises TypeError for annotations that have none."""
     schema = schema_of(cls, names=vars(cls))
     properties = {name: child for name, child in schema["properties"].items() if name != "metadata"}
-    rules = [rule if isinstance(rule, dict) else _rule(rule) for rule in cls.rules]
-    return {
-        **{key: value for key, value in schema.items() if key != "properties"},
-        "properties": _STRUCTURE | properties,
-        **({"x-kubernetes-validations": rules} if rules else {}),
-    }
-
-
-def _rule(rule: Any) -> Json:
-    return {"rule": rule} if isinstance(rule, str) else dict(rule.declared())
+    return schema | {"properties": _STRUCTURE | properties}
 
 
 def _subresources(cls: type[Resource], schema: Json) -> Json:
