@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NotRequired, Required, TypeAlias, get_args, get_origin
+from typing import Any, NotRequired, Required, get_args, get_origin
 
 from pilothouse.builder.types.descriptions import class_description, field_descriptions
 from pilothouse.builder.types.fields import WireField, fields_of
-from pilothouse.builder.types.form import Form, Place, Read
+from pilothouse.builder.types.form import Form, FormOf, Place, Read
 from pilothouse.builder.types.hints import Hint, hint_of, resolved
 from pilothouse.builder.types.markers import Default, Description, Rule
 from pilothouse.builder.types.writing import default_on_wire
 from pilothouse.extensions.schema.structural import VALIDATIONS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-
-FormOf: TypeAlias = Callable[[Hint, Place], Form]
 
 
 @dataclass(frozen=True, slots=True)

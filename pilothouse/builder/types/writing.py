@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Any
 
 from pilothouse.builder.types.fields import WireField, fields_of, is_object
-from pilothouse.builder.types.pydantic_models import is_model
+from pilothouse.builder.types.pydantic_models import is_model, write_model
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import format_time
 
@@ -53,7 +53,7 @@ def _write_scalar(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if is_model(type(value)):
-        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return write_model(value)
     for kind in (str, int, float):
         if isinstance(value, kind):
             return kind(value)
