@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import Any, NotRequired, Required, get_args, get_origin
 
@@ -69,7 +70,7 @@ def _reading(field: WireField, form: Form) -> _Reading:
     own_default = field.hint.marked(Default)
     absent: Callable[[], Any] | None = None
     if not field.has_default:
-        absent = form.zero if own_default is None else lambda: form.read(own_default.value)
+        absent = form.zero if own_default is None else lambda: form.read(copy.deepcopy(own_default.value))
     return _Reading(field.name, field.wire_name, form.read, absent, field.is_nullable)
 
 
@@ -87,12 +88,13 @@ def _read_object(cls: type, readings: list[_Reading], value: Json) -> Any:
 
 
 def typed_dict_form(cls: Any, at: Place, form_of: FormOf) -> Form:
-    """A TypedDict is read as a dict with the same keys, also those that it does not name."""
+    """A TypedDict is read as a dict with the same keys, also those that it does not name, and its None is null."""
     readers: dict[str, Read] = {}
     schema = _object_schema(cls, sorted(key for key in cls.__annotations__ if _is_required(cls, key, at)))
     for key in cls.__annotations__:
-        form = form_of(_hint_of_key(cls, key, at), at.field(key))
-        schema["properties"][key] = form.schema
+        hint = _hint_of_key(cls, key, at)
+        form = form_of(hint, at.field(key))
+        schema["properties"][key] = {**form.schema, "nullable": True} if hint.allows_none else form.schema
         readers[key] = form.read
 
     def read(value: Any) -> Any:

@@ -14,6 +14,7 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import format_time
 
 _AS_IT_IS = frozenset({str, int, float, bool, NoneType})
+_LISTS = (list, tuple)
 
 
 def to_wire(value: Any) -> Any:
@@ -25,7 +26,7 @@ def to_wire(value: Any) -> Any:
     """
     if type(value) in _AS_IT_IS:
         return value
-    if isinstance(value, list | tuple):
+    if isinstance(value, _LISTS):
         return [to_wire(each) for each in value]
     if isinstance(value, dict):
         return {to_wire(key): to_wire(each) for key, each in value.items()}
