@@ -395,3 +395,13 @@ def test_fields_and_descriptions_are_inherited_but_not_the_docstring() -> None:
             "size": {**INTEGER, "description": "Its size, said so."},
         },
     }
+
+
+def test_two_fields_with_one_name_on_the_wire_are_refused() -> None:
+    @dataclass
+    class Twice:
+        a_b: int = 0
+        other: Annotated[int, Name("aB")] = 0
+
+    with pytest.raises(TypeError, match=r"Twice\.other: another field is called aB on the wire"):
+        schema_of(Twice)

@@ -30,19 +30,26 @@ class _Reading:
 
 
 def dataclass_form(cls: type, at: Place, form_of: FormOf) -> Form:
-    forms = [(field, form_of(field.hint, at.field(field.name))) for field in fields_of(cls, at.names)]
+    schema, forms = _dataclass_schema(cls, at, form_of)
     readings = [_reading(field, form) for field, form in forms]
-    schema = _object_schema(cls, [field.wire_name for field, _ in forms if field.is_required])
-    descriptions = field_descriptions(cls)
-    for field, form in forms:
-        schema["properties"][field.wire_name] = _field_schema(field, form.schema, descriptions.get(field.name))
-    if rules := _rules(cls, {field.name for field, _ in forms}):
-        schema[VALIDATIONS] = rules
 
     def read(value: Any) -> Any:
         return _read_object(cls, readings, value) if isinstance(value, dict) else value
 
     return Form(schema, read, lambda: read({}))
+
+
+def _dataclass_schema(cls: type, at: Place, form_of: FormOf) -> tuple[Json, list[tuple[WireField, Form]]]:
+    forms = [(field, form_of(field.hint, at.field(field.name))) for field in fields_of(cls, at.names)]
+    schema = _object_schema(cls, [field.wire_name for field, _ in forms if field.is_required])
+    descriptions = field_descriptions(cls)
+    for field, form in forms:
+        if field.wire_name in schema["properties"]:
+            at.field(field.name).refuse(f"another field is called {field.wire_name} on the wire")
+        schema["properties"][field.wire_name] = _field_schema(field, form.schema, descriptions.get(field.name))
+    if rules := _rules(cls, {field.name for field, _ in forms}):
+        schema[VALIDATIONS] = rules
+    return schema, forms
 
 
 def _object_schema(cls: type, required: list[str]) -> Json:
