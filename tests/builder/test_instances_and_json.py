@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilothouse.builder.types.markers import Default, Name, Nullable
@@ -82,6 +82,9 @@ ALWAYS = {
     "strategy": {"maxSurge": 1, "kind": "Rolling"},
 }
 """What is always written of a Spec."""
+
+
+SCHEMA = compile_schema({"type": "object", "properties": {"spec": schema_of(Spec)}}, preserve_unknown_fields=False)
 
 
 def test_what_is_empty_by_default_is_left_out_and_everything_else_is_written() -> None:
@@ -219,6 +222,17 @@ def test_instances_of_classes_that_only_a_function_knows_are_read_and_written() 
     assert to_wire(whole) == {"parts": [{"size": 1}]}
 
 
+def test_a_default_of_the_schema_is_not_shared_between_instances() -> None:
+    @dataclass
+    class Options:
+        extra: Annotated[dict[str, Any], Default({"a": 1})]
+
+    first, second = (from_wire(Options, {}) for _ in range(2))
+    first.extra["b"] = 2
+    assert second.extra == {"a": 1}
+    assert to_wire(second) == {"extra": {"a": 1}}
+
+
 texts, numbers = st.text(max_size=5), st.integers(-(2**63), 2**63 - 1)
 moments = st.datetimes(timezones=st.just(UTC)).map(lambda moment: moment.replace(microsecond=0))
 ports = st.builds(Port, texts, numbers, numbers | texts)
@@ -252,27 +266,27 @@ specs = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(specs)
 def test_what_is_written_is_read_as_it_was(spec: Spec) -> None:
     assert from_wire(Spec, to_wire(spec)) == spec
 
 
+@settings(deadline=None)
 @given(specs)
 def test_what_is_written_is_valid_and_complete_by_its_schema(spec: Spec) -> None:
-    schema = compile_schema({"type": "object", "properties": {"spec": schema_of(Spec)}}, preserve_unknown_fields=False)
     obj = {"spec": to_wire(spec)}
     after = copy.deepcopy(obj)
-    assert schema.prune(after) == []
-    schema.default(after)
+    assert SCHEMA.prune(after) == []
+    SCHEMA.default(after)
     assert after == obj
-    assert [str(each) for each in schema.validate(obj)] == []
+    assert [str(each) for each in SCHEMA.validate(obj)] == []
 
 
 def test_the_schema_fills_in_what_the_class_would() -> None:
-    schema = compile_schema({"type": "object", "properties": {"spec": schema_of(Spec)}}, preserve_unknown_fields=False)
     obj: dict[str, Any] = {"spec": {"title": "a", "color": "red", "unknown": 1, "note": None}}
-    schema.prune(obj)
-    schema.default(obj)
+    SCHEMA.prune(obj)
+    SCHEMA.default(obj)
     assert obj == {"spec": to_wire(Spec("a", Color.RED))}
 
 

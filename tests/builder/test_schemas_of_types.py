@@ -263,13 +263,14 @@ def test_a_typed_dict_has_its_keys_as_they_are() -> None:
         """Some options."""
 
         max_age: int
+        last: int | None
         note: NotRequired[str]
 
     assert schema_of(Options) == {
         "type": "object",
         "description": "Some options.",
-        "required": ["max_age"],
-        "properties": {"max_age": INTEGER, "note": TEXT},
+        "required": ["last", "max_age"],
+        "properties": {"max_age": INTEGER, "last": {**INTEGER, "nullable": True}, "note": TEXT},
     }
 
 
@@ -362,3 +363,45 @@ def test_a_name_that_nobody_knows_is_refused_with_class_and_field() -> None:
 
     with pytest.raises(TypeError, match=r"Lost\.thing: .*'Nowhere' is not defined"):
         schema_of(Lost)
+
+
+def test_a_class_without_source_has_no_descriptions_of_its_fields() -> None:
+    known: dict[str, Any] = {"dataclass": dataclass, "__name__": __name__}
+    exec('@dataclass\nclass Made:\n    a: int\n    "About a."\n', known)
+    assert schema_of(known["Made"])["properties"] == {"a": INTEGER}
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What all have."""
+
+    name: str
+    """Its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived(Base):
+    size: Annotated[int, Description("Its size, said so.")] = 0
+    """Its size."""
+    area: int = field(init=False, default=4)
+
+
+def test_fields_and_descriptions_are_inherited_but_not_the_docstring() -> None:
+    assert schema_of(Derived) == {
+        "type": "object",
+        "required": ["name"],
+        "properties": {
+            "name": {**TEXT, "description": "Its name."},
+            "size": {**INTEGER, "description": "Its size, said so."},
+        },
+    }
+
+
+def test_two_fields_with_one_name_on_the_wire_are_refused() -> None:
+    @dataclass
+    class Twice:
+        a_b: int = 0
+        other: Annotated[int, Name("aB")] = 0
+
+    with pytest.raises(TypeError, match=r"Twice\.other: another field is called aB on the wire"):
+        schema_of(Twice)

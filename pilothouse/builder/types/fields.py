@@ -37,9 +37,7 @@ class WireField:
         """Whether an object is written without the field when this is its value."""
         if value is None:
             return not self.is_nullable or self.default is None
-        if not self.is_left_out_when_empty:
-            return False
-        return value == self.default or (type(value) is type(self.default) and is_zero(value))
+        return self.is_left_out_when_empty and bool(value == self.default)
 
 
 def fields_of(cls: type, names: Names | None = None) -> tuple[WireField, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeAlias
 
-from pilothouse.builder.types.hints import Names
+from pilothouse.builder.types.hints import Hint, Names
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -43,6 +43,10 @@ class Place:
 
     def refuse(self, why: str) -> NoReturn:
         raise TypeError(f"{self.path}: {why}")
+
+
+FormOf: TypeAlias = Callable[[Hint, Place], Form]
+"""Makes the forms of parts."""
 
 
 def as_it_is(value: Any) -> Any:

@@ -134,5 +134,5 @@ def _made_class_form(cls: type, at: Place) -> Form:
     if is_typeddict(cls):
         return typed_dict_form(cls, at.within(cls), hinted_form)
     if is_model(cls):
-        return model_form(cls, at)
+        return model_form(cls, at.within(cls), hinted_form)
     return at.refuse(f"{cls.__qualname__} has no schema")

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
+from pilothouse.builder.types.bounds import Format as Format
+from pilothouse.builder.types.bounds import Marker as Marker
+from pilothouse.builder.types.bounds import Maximum as Maximum
+from pilothouse.builder.types.bounds import MaxItems as MaxItems
+from pilothouse.builder.types.bounds import MaxLength as MaxLength
+from pilothouse.builder.types.bounds import MaxProperties as MaxProperties
+from pilothouse.builder.types.bounds import Minimum as Minimum
+from pilothouse.builder.types.bounds import MinItems as MinItems
+from pilothouse.builder.types.bounds import MinLength as MinLength
+from pilothouse.builder.types.bounds import MinProperties as MinProperties
+from pilothouse.builder.types.bounds import MultipleOf as MultipleOf
+from pilothouse.builder.types.bounds import Pattern as Pattern
 from pilothouse.extensions.schema.structural import (
     EMBEDDED,
     LIST_MAP_KEYS,
@@ -15,132 +27,16 @@ from pilothouse.extensions.schema.structural import (
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
-_NUMBERS = ("integer", "number")
-
-
-class Marker:
-    """One of the marks below."""
-
-    of: ClassVar[tuple[str, ...]] = ()
-    """The JSON types of the values that it can mark; empty for all."""
-    keyword: ClassVar[str] = ""
-    """What most marks say in a schema, with their value."""
-
-    def keywords(self, json_type: str) -> Json:
-        """Return what is added to the schema of a value of this type."""
-        return {self.keyword: getattr(self, "value", True)} if self.keyword else {}
-
-
-@dataclass(frozen=True)
-class Minimum(Marker):
-    """The smallest number allowed, or with `exclusive` the one that it must exceed: `Annotated[int, Minimum(1)]`."""
-
-    value: float
-    exclusive: bool = False
-    of = _NUMBERS
-
-    def keywords(self, json_type: str) -> Json:
-        return {"minimum": self.value, **({"exclusiveMinimum": True} if self.exclusive else {})}
-
-
-@dataclass(frozen=True)
-class Maximum(Marker):
-    """The largest number allowed, or with `exclusive` the one to stay below: `Annotated[float, Maximum(1.0)]`."""
-
-    value: float
-    exclusive: bool = False
-    of = _NUMBERS
-
-    def keywords(self, json_type: str) -> Json:
-        return {"maximum": self.value, **({"exclusiveMaximum": True} if self.exclusive else {})}
-
-
-@dataclass(frozen=True)
-class MultipleOf(Marker):
-    """Only multiples of the number are allowed: `Annotated[int, MultipleOf(512)]`."""
-
-    value: float
-    keyword = "multipleOf"
-    of = _NUMBERS
-
-
-@dataclass(frozen=True)
-class MinLength(Marker):
-    """A text has at least so many characters: `Annotated[str, MinLength(1)]`."""
-
-    value: int
-    keyword = "minLength"
-    of = ("string",)
-
-
-@dataclass(frozen=True)
-class MaxLength(Marker):
-    """A text has at most so many characters: `Annotated[str, MaxLength(63)]`."""
-
-    value: int
-    keyword = "maxLength"
-    of = ("string",)
-
-
-@dataclass(frozen=True)
-class Pattern(Marker):
-    """A text matches the regular expression, in Go's syntax, somewhere: `Annotated[str, Pattern("^[a-z]+$")]`."""
-
-    value: str
-    keyword = "pattern"
-    of = ("string",)
-
-
-@dataclass(frozen=True)
-class Format(Marker):
-    """A text or number has the named OpenAPI format: `Annotated[str, Format("ipv4")]`."""
-
-    value: str
-    keyword = "format"
-    of = ("string", *_NUMBERS)
-
-
-@dataclass(frozen=True)
-class MinItems(Marker):
-    """A list has at least so many items: `Annotated[list[str], MinItems(1)]`."""
-
-    value: int
-    keyword = "minItems"
-    of = ("array",)
-
-
-@dataclass(frozen=True)
-class MaxItems(Marker):
-    """A list has at most so many items: `Annotated[list[str], MaxItems(10)]`."""
-
-    value: int
-    keyword = "maxItems"
-    of = ("array",)
-
-
-@dataclass(frozen=True)
-class MinProperties(Marker):
-    """A dict has at least so many entries: `Annotated[dict[str, str], MinProperties(1)]`."""
-
-    value: int
-    keyword = "minProperties"
-    of = ("object",)
-
-
-@dataclass(frozen=True)
-class MaxProperties(Marker):
-    """A dict has at most so many entries: `Annotated[dict[str, str], MaxProperties(10)]`."""
-
-    value: int
-    keyword = "maxProperties"
-    of = ("object",)
-
 
 @dataclass(frozen=True)
 class ListMap(Marker):
-    """Items are known by the named fields, each of them once: `Annotated[list[Port], ListMap("name")]`.
+    """Items are known by the named fields, each of them once, and server-side apply merges them by these.
 
-    The names are those on the wire. The fields must be required or have a default. Server-side apply merges such items.
+    The names are those on the wire. The fields must be required or have a default.
+
+    >>> from typing import Annotated
+    >>> from pilothouse.builder.types.markers import ListMap
+    >>> Parts = Annotated[list[dict[str, str]], ListMap("name")]
     """
 
     keys: tuple[str, ...]
@@ -155,7 +51,12 @@ class ListMap(Marker):
 
 @dataclass(frozen=True)
 class ListSet(Marker):
-    """No item is there twice, and server-side apply merges the items: `Annotated[list[str], ListSet()]`."""
+    """No item is in a list twice, and server-side apply merges the items.
+
+    >>> from typing import Annotated
+    >>> from pilothouse.builder.types.markers import ListSet
+    >>> Finalizers = Annotated[list[str], ListSet()]
+    """
 
     of = ("array",)
 
@@ -165,7 +66,12 @@ class ListSet(Marker):
 
 @dataclass(frozen=True)
 class Atomic(Marker):
-    """Server-side apply takes the list, dict or object as a whole: `Annotated[dict[str, str], Atomic()]`."""
+    """Server-side apply takes the list, dict or object as a whole.
+
+    >>> from typing import Annotated
+    >>> from pilothouse.builder.types.markers import Atomic
+    >>> Selector = Annotated[dict[str, str], Atomic()]
+    """
 
     of = ("array", "object")
 
@@ -175,21 +81,37 @@ class Atomic(Marker):
 
 @dataclass(frozen=True)
 class Nullable(Marker):
-    """null is a value of its own: `Annotated[int | None, Nullable()]`. Otherwise None means that a field is absent."""
+    """null is a value of its own. Without this, None means that a field is absent.
+
+    >>> from typing import Annotated
+    >>> from pilothouse.builder.types.markers import Nullable
+    >>> Weight = Annotated[int | None, Nullable()]
+    """
 
     keyword = "nullable"
 
 
 @dataclass(frozen=True)
 class PreserveUnknown(Marker):
-    """Fields that the schema does not know are kept: `Annotated[Settings, PreserveUnknown()]`."""
+    """Fields that the schema of an object does not know are kept.
+
+    >>> from typing import Annotated
+    >>> from pilothouse.builder.types.markers import PreserveUnknown
+    >>> Settings = Annotated[dict[str, str], PreserveUnknown()]
+    """
 
     keyword = PRESERVE
+    of = ("object",)
 
 
 @dataclass(frozen=True)
 class EmbeddedResource(Marker):
-    """The value is a whole object, with its own kind and metadata: `Annotated[dict[str, Any], EmbeddedResource()]`."""
+    """The value is a whole object, with its own apiVersion, kind and metadata.
+
+    >>> from typing import Annotated, Any
+    >>> from pilothouse.builder.types.markers import EmbeddedResource
+    >>> Template = Annotated[dict[str, Any], EmbeddedResource()]
+    """
 
     keyword = EMBEDDED
     of = ("object",)
@@ -197,14 +119,24 @@ class EmbeddedResource(Marker):
 
 @dataclass(frozen=True)
 class Name(Marker):
-    """The name on the wire of a field, if it is not the camelCase of its own: `Annotated[str, Name("clusterIP")]`."""
+    """The name of a field on the wire, where it is not the camelCase of its own.
+
+    >>> from typing import Annotated
+    >>> from pilothouse.builder.types.markers import Name
+    >>> ClusterIP = Annotated[str, Name("clusterIP")]
+    """
 
     value: str
 
 
 @dataclass(frozen=True)
 class Description(Marker):
-    """What people read about a value: `Annotated[int, Description("How many there are.")]`."""
+    """What people read about a value.
+
+    >>> from typing import Annotated
+    >>> from pilothouse.builder.types.markers import Description
+    >>> Replicas = Annotated[int, Description("How many there are.")]
+    """
 
     value: str
     keyword = "description"
@@ -212,7 +144,12 @@ class Description(Marker):
 
 @dataclass(frozen=True)
 class Default(Marker):
-    """The schema's default in JSON, such as a zero value, which otherwise is none: `Annotated[int, Default(0)]`."""
+    """The schema's default, in JSON, where the field's own says something else or is a zero value.
+
+    >>> from typing import Annotated
+    >>> from pilothouse.builder.types.markers import Default
+    >>> Replicas = Annotated[int, Default(0)]
+    """
 
     value: Any
     keyword = "default"
@@ -220,9 +157,13 @@ class Default(Marker):
 
 @dataclass(frozen=True)
 class Rule(Marker):
-    """A CEL expression that holds for every value: `Annotated[int, Rule("self % 2 == 0", message="must be even")]`.
+    """A CEL expression that holds for every value.
 
     A dataclass has its own in a class attribute: `rules: ClassVar[list[Rule]] = [Rule("self.low <= self.high")]`.
+
+    >>> from typing import Annotated
+    >>> from pilothouse.builder.types.markers import Rule
+    >>> Even = Annotated[int, Rule("self % 2 == 0", message="must be even")]
     """
 
     rule: str

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
-from typing import Any, NotRequired, Required, TypeAlias, get_args, get_origin
+from typing import Any, NotRequired, Required, get_args, get_origin
 
 from pilothouse.builder.types.descriptions import class_description, field_descriptions
 from pilothouse.builder.types.fields import WireField, fields_of
-from pilothouse.builder.types.form import Form, Place, Read
+from pilothouse.builder.types.form import Form, FormOf, Place, Read
 from pilothouse.builder.types.hints import Hint, hint_of, resolved
 from pilothouse.builder.types.markers import Default, Description, Rule
 from pilothouse.builder.types.writing import default_on_wire
 from pilothouse.extensions.schema.structural import VALIDATIONS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-
-FormOf: TypeAlias = Callable[[Hint, Place], Form]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +30,26 @@ class _Reading:
 
 
 def dataclass_form(cls: type, at: Place, form_of: FormOf) -> Form:
-    forms = [(field, form_of(field.hint, at.field(field.name))) for field in fields_of(cls, at.names)]
+    schema, forms = _dataclass_schema(cls, at, form_of)
     readings = [_reading(field, form) for field, form in forms]
-    schema = _object_schema(cls, [field.wire_name for field, _ in forms if field.is_required])
-    descriptions = field_descriptions(cls)
-    for field, form in forms:
-        schema["properties"][field.wire_name] = _field_schema(field, form.schema, descriptions.get(field.name))
-    if rules := _rules(cls, {field.name for field, _ in forms}):
-        schema[VALIDATIONS] = rules
 
     def read(value: Any) -> Any:
         return _read_object(cls, readings, value) if isinstance(value, dict) else value
 
     return Form(schema, read, lambda: read({}))
+
+
+def _dataclass_schema(cls: type, at: Place, form_of: FormOf) -> tuple[Json, list[tuple[WireField, Form]]]:
+    forms = [(field, form_of(field.hint, at.field(field.name))) for field in fields_of(cls, at.names)]
+    schema = _object_schema(cls, [field.wire_name for field, _ in forms if field.is_required])
+    descriptions = field_descriptions(cls)
+    for field, form in forms:
+        if field.wire_name in schema["properties"]:
+            at.field(field.name).refuse(f"another field is called {field.wire_name} on the wire")
+        schema["properties"][field.wire_name] = _field_schema(field, form.schema, descriptions.get(field.name))
+    if rules := _rules(cls, {field.name for field, _ in forms}):
+        schema[VALIDATIONS] = rules
+    return schema, forms
 
 
 def _object_schema(cls: type, required: list[str]) -> Json:
@@ -71,7 +77,7 @@ def _reading(field: WireField, form: Form) -> _Reading:
     own_default = field.hint.marked(Default)
     absent: Callable[[], Any] | None = None
     if not field.has_default:
-        absent = form.zero if own_default is None else lambda: form.read(own_default.value)
+        absent = form.zero if own_default is None else lambda: form.read(copy.deepcopy(own_default.value))
     return _Reading(field.name, field.wire_name, form.read, absent, field.is_nullable)
 
 
@@ -89,12 +95,13 @@ def _read_object(cls: type, readings: list[_Reading], value: Json) -> Any:
 
 
 def typed_dict_form(cls: Any, at: Place, form_of: FormOf) -> Form:
-    """A TypedDict is read as a dict with the same keys, also those that it does not name."""
+    """A TypedDict is read as a dict with the same keys, also those that it does not name, and its None is null."""
     readers: dict[str, Read] = {}
     schema = _object_schema(cls, sorted(key for key in cls.__annotations__ if _is_required(cls, key, at)))
     for key in cls.__annotations__:
-        form = form_of(_hint_of_key(cls, key, at), at.field(key))
-        schema["properties"][key] = form.schema
+        hint = _hint_of_key(cls, key, at)
+        form = form_of(hint, at.field(key))
+        schema["properties"][key] = {**form.schema, "nullable": True} if hint.allows_none else form.schema
         readers[key] = form.read
 
     def read(value: Any) -> Any:

@@ -19,7 +19,7 @@ ZERO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 def _read_integer(value: Any) -> Any:
-    return int(value) if type(value) is float else value
+    return int(value) if type(value) is float and value.is_integer() else value
 
 
 def _read_number(value: Any) -> Any:

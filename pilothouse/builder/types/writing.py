@@ -9,11 +9,12 @@ from types import NoneType
 from typing import Any
 
 from pilothouse.builder.types.fields import WireField, fields_of, is_object
-from pilothouse.builder.types.pydantic_models import is_model
+from pilothouse.builder.types.pydantic_models import is_model, write_model
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import format_time
 
 _AS_IT_IS = frozenset({str, int, float, bool, NoneType})
+_LISTS = (list, tuple)
 
 
 def to_wire(value: Any) -> Any:
@@ -25,7 +26,7 @@ def to_wire(value: Any) -> Any:
     """
     if type(value) in _AS_IT_IS:
         return value
-    if isinstance(value, list | tuple):
+    if isinstance(value, _LISTS):
         return [to_wire(each) for each in value]
     if isinstance(value, dict):
         return {to_wire(key): to_wire(each) for key, each in value.items()}
@@ -53,7 +54,7 @@ def _write_scalar(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if is_model(type(value)):
-        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return write_model(value)
     for kind in (str, int, float):
         if isinstance(value, kind):
             return kind(value)
