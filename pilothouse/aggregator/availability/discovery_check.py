@@ -12,6 +12,7 @@ from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.outbound.exchange import BackendExchange
 from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, BackendFailed, DialFailed, get_problem
+from pilothouse.apiserver.outbound.request import OutboundRequest
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver, ServiceUnresolved
 from pilothouse.machinery.dataclass import dataclass
@@ -68,7 +69,7 @@ class DiscoveryCheck:
         except DialFailed as error:
             return get_problem(error, target)
         try:
-            status = await probe_status(connection, target)
+            status = await _probe_status(connection, target)
         except BackendFailed as error:
             if not fresh and (error.unprocessed or (connection.reused and error.unanswered)):
                 return await self._ask(target, fresh=True)
@@ -78,9 +79,12 @@ class DiscoveryCheck:
         return "" if 200 <= status < 300 else f"bad status from {target.url}: {status}"
 
 
-async def probe_status(connection: BackendExchange, target: Target) -> int:
-    """What the server answers to its front proxy. Raises BackendFailed."""
-    headers = [(b"host", target.authority.encode()), (b"user-agent", b"pilothouse"), *user_headers(_PROBER)]
-    connection.send_head("GET", target.resource, headers)
-    connection.send_end()
+def probe(target: Target) -> OutboundRequest:
+    """What a front proxy asks to find out whether the server answers."""
+    return OutboundRequest("GET", target, [(b"user-agent", b"pilothouse"), *user_headers(_PROBER)])
+
+
+async def _probe_status(connection: BackendExchange, target: Target) -> int:
+    """Raises BackendFailed."""
+    probe(target).send_on(connection)
     return (await connection.head()).status
