@@ -1,0 +1,1 @@
+"""Extension API servers in a few lines."""
