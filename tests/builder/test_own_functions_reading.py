@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -231,19 +234,23 @@ async def test_ten_thousand_objects_do_not_hold_the_loop(tmp_path: Path) -> None
     for number in range(10_000):
         shelf.put(f"book-{number}", "x" * 100)
     async with served(tmp_path, shelf) as books:
-        held = [await _longest_hold(books.list(limit=1)) for _ in range(2)]
+        held = [await _longest_hold(books.list(limit=1))]
         shelf.put("book-7", "changed")
         held.append(await _longest_hold(books.list(limit=1)))
         assert (await books.get("book-7"))["spec"]["title"] == "changed"
-    assert max(held) < 0.25, held  # 50 ms where nobody else uses the machine
+    assert max(held) < 0.15, held  # all at once, it would be more than half a second
 
 
-async def _longest_hold(work: Any) -> float:
-    loop, longest = asyncio.get_running_loop(), 0.0
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        before = loop.time()
-        await asyncio.sleep(0)
-        longest = max(longest, loop.time() - before)
+async def _longest_hold(work: Coroutine[Any, Any, object]) -> float:
+    """In seconds of this thread: what other programs and the garbage of other tests take does not count."""
+    longest, task = 0.0, asyncio.ensure_future(work)
+    gc.disable()
+    try:
+        while not task.done():
+            before = thread_time()
+            await asyncio.sleep(0)
+            longest = max(longest, thread_time() - before)
+    finally:
+        gc.enable()
     await task
     return longest
