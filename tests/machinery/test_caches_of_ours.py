@@ -71,6 +71,7 @@ MEMOS = {
         "apiserver/discovery/handlers:AggregatedDocument._forms",
         "apiserver/endpoints/abilities:_KNOWN",
         "apiserver/storage/object:StoredObject._encoded",
+        "builder/own_functions/storage:_types",
         "client/cache/informer_factory:SharedInformerFactory._informers",
         "client/cache/informer_factory:SharedInformerFactory._tasks",
         "client/workqueue/metrics:_collectors",

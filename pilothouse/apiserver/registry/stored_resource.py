@@ -25,6 +25,11 @@ from pilothouse.apiserver.storage.views import store_of
 from pilothouse.machinery.objects import Json
 
 
+def keys_of(resource: Resource, root: str) -> Keys:
+    """Where the objects of the resource live in a store whose keys begin with `root`."""
+    return Keys(f"{root}/{resource.storage_path or resource.names.plural}/", resource.namespaced)
+
+
 class StoredResource:
     """`objects` and `cacher` are for the modules of this package; everybody else goes by the methods."""
 
@@ -39,7 +44,7 @@ class StoredResource:
     ) -> None:
         """`empty` makes what an object of the kind has when nothing is set in it; `on_read` as in ObjectCodec."""
         self.resource = resource
-        self.keys = Keys(f"{root}/{resource.storage_path or resource.names.plural}/", resource.namespaced)
+        self.keys = keys_of(resource, root)
         group_resource = resource.group_resource
         store = store_of(store, group_resource)
         codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of, empty, on_read)

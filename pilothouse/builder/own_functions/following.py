@@ -1,0 +1,113 @@
+"""Keeps the mirror up to date while somebody watches: by the author's own watch, or else by asking again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from typing import Any
+
+from pilothouse.builder.own_functions.mirror import Mirror
+from pilothouse.client.wait import Backoff
+from pilothouse.machinery.objects import name_of, namespace_of
+
+_PATIENCE = 60.0  # seconds for one question of ours; those of clients have the time of their requests
+_BACKOFF = Backoff(duration=0.5, factor=2.0, jitter=0.5, steps=10, cap=30.0)
+
+_log = logging.getLogger(__name__)
+
+
+class Following:
+    """`run` asks nothing of the author while nobody watches."""
+
+    def __init__(self, mirror: Mirror, *, is_watched: Callable[[], bool], interval: float) -> None:
+        self._mirror = mirror
+        self._is_watched = is_watched
+        self._interval = interval
+        self._failing = False
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        following: asyncio.Task[None] | None = None
+        try:
+            while True:
+                if self._is_watched() and following is None:
+                    following = asyncio.create_task(self._follow())
+                elif not self._is_watched() and following is not None:
+                    await _ended(following)
+                    following = None
+                await asyncio.sleep(self._interval)
+        finally:
+            await _ended(following)
+
+    async def _follow(self) -> None:
+        if "watch" in self._mirror.functions.given:
+            await self._listen_for_ever()
+        else:
+            await self._poll_for_ever()
+
+    async def _poll_for_ever(self) -> None:
+        while True:
+            try:
+                await self._refresh()
+            except Exception as error:
+                self._failed(error)
+            await asyncio.sleep(self._interval)
+
+    async def _listen_for_ever(self) -> None:
+        delay = _BACKOFF.delays()
+        while True:
+            try:
+                async with aclosing(self._changes()) as changes:
+                    async for item in changes:
+                        await self._changed(item)
+                        delay = _BACKOFF.delays()
+            except Exception as error:
+                self._failed(error)
+            await asyncio.sleep(delay())
+
+    async def _changes(self) -> AsyncGenerator[object, None]:
+        """What the author's watch gives, after a refresh once it listens: that is for what changed before."""
+        changes = self._mirror.functions.watch()
+        upcoming = asyncio.ensure_future(anext(changes))
+        try:
+            await asyncio.sleep(0)
+            await self._refresh()
+            with suppress(StopAsyncIteration):
+                while True:
+                    item = await upcoming
+                    upcoming = asyncio.ensure_future(anext(changes))
+                    yield item
+        finally:
+            await _ended(upcoming)
+            if isinstance(changes, AsyncGenerator):
+                await changes.aclose()
+
+    async def _changed(self, item: object) -> None:
+        """An object, or a pair whose second part is one, says which it is about; all else says: something changed."""
+        obj = item[1] if isinstance(item, tuple) and len(item) == 2 else item
+        keys = self._mirror.functions.keys
+        if isinstance(obj, dict) and name_of(obj) and bool(namespace_of(obj)) is keys.namespaced:
+            async with asyncio.timeout(_PATIENCE):
+                await self._mirror.refresh_one(namespace_of(obj), name_of(obj))
+        else:
+            await self._refresh()
+
+    async def _refresh(self) -> None:
+        async with asyncio.timeout(_PATIENCE):
+            await self._mirror.refresh()
+        self._failing = False
+
+    def _failed(self, error: Exception) -> None:
+        """Said once for each time that it begins to fail: the same every second tells nobody more."""
+        level = logging.DEBUG if self._failing else logging.WARNING
+        self._failing = True
+        resource = self._mirror.functions.reader.resource.group_resource
+        _log.log(level, "changes of %s are not seen for now: %s", resource, error or type(error).__name__)
+
+
+async def _ended(task: asyncio.Future[Any] | None) -> None:
+    if task is not None:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
