@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pilothouse.machinery.generated import packages
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.wire_facts.facts import (
     SCALARS,
@@ -13,7 +14,6 @@ from pilothouse.machinery.wire_facts.facts import (
     is_kind,
     is_list,
     messages_of,
-    packages,
 )
 from pilothouse.machinery.wire_facts.kinds import META, MessageName, message_of
 
