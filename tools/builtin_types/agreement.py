@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.wire_facts.facts import FieldFacts, Package
+from pilothouse.machinery.wire_facts.facts import Package
 from pilothouse.machinery.wire_facts.kinds import message_named
+from tools.builtin_types.inlining import shown_fields
 from tools.builtin_types.shape import REFERENCE, shape, shape_in
 from tools.builtin_types.sources import Types, parsed
 
@@ -46,20 +47,10 @@ def _in_struct(
     published = {field: shape_in(child) for field, child in schema.get("properties", {}).items()}
     if message in package.kinds:
         published = {field: child for field, child in published.items() if field not in _TYPE_META}
-    facts = {fact.name: shape(fact, packages) for fact in _shown(package, message, packages)}
+    facts = {fact.name: shape(fact, packages) for fact in shown_fields(package, message, packages)}
     for field in sorted(published.keys() | facts.keys()):
         if published.get(field) != facts.get(field):
             yield f"{name}.{field} is {published.get(field)} as published, {facts.get(field)} in its Go struct"
-
-
-def _shown(package: Package, message: str, packages: Mapping[str, Package]) -> Iterator[FieldFacts]:
-    """The fields that JSON shows, those of inlined structs among them."""
-    for fact in package.fields(message).values():
-        if not fact.inline:
-            yield fact
-            continue
-        inner, _, name = fact.type.rpartition(".")
-        yield from _shown(packages[inner], name, packages)
 
 
 def _in_lists(name: str, schema: Json, definitions: Mapping[str, Json]) -> Iterator[str]:

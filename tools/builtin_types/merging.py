@@ -6,11 +6,13 @@ What the definition says of the type is made of the struct, so that the two cann
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.wire_facts.facts import SCALARS, Package
 from pilothouse.machinery.wire_facts.kinds import message_named
+from tools.builtin_types.clashes import clashes
+from tools.builtin_types.inlining import shown_by
 from tools.builtin_types.overlay import AddedField, Overlay, OverlayError
 from tools.builtin_types.rules import RULES
 from tools.builtin_types.shape import shape
@@ -19,35 +21,15 @@ from tools.builtin_types.sources import Types, parsed
 
 def merged(types: Types, overlay: Overlay) -> Types:
     """The types with all that the overlay adds; what is given is not changed. Raises OverlayError."""
-    if wrong := list(_clashes(types, overlay)):
+    if wrong := list(clashes(types, overlay)):
         raise OverlayError("\n".join(wrong))
-    structs = _merged_structs(types.structs, overlay)
+    structs = merged_structs(types.structs, overlay)
     definitions = _merged_definitions(types.definitions, overlay, parsed(structs))
     return Types(definitions, structs, {**types.defaults, **overlay.defaults})
 
 
-def _clashes(types: Types, overlay: Overlay) -> Iterator[str]:
-    """What is there already would be lost without a word; what has no place would not arrive."""
-    fields = {name: set(schema.get("properties", ())) for name, schema in types.definitions.items()}
-    for struct in overlay.structs:
-        if struct.name in fields:
-            yield f"there is a definition {struct.name} already"
-        if message_named(struct.name).package not in types.structs:
-            yield f"{struct.name} is of a package that has no Go structs"
-        fields[struct.name] = set()
-    for field in overlay.fields:
-        if field.of not in fields:
-            yield f"there is no {field.of} that could have a field {field.name}"
-        elif field.name in fields[field.of]:
-            yield f"{field.of} has a field {field.name} already"
-        fields.setdefault(field.of, set()).add(field.name)
-    for place in overlay.defaults:
-        definition, _, name = place.rpartition(".")
-        if name not in fields.get(definition, ()):
-            yield f"there is no field {place} that could have a default"
-
-
-def _merged_structs(structs: Mapping[str, str], overlay: Overlay) -> dict[str, str]:
+def merged_structs(structs: Mapping[str, str], overlay: Overlay) -> dict[str, str]:
+    """The Go structs alone, with the structs and fields that the overlay adds."""
     out = dict(structs)
     for struct in overlay.structs:
         name = message_named(struct.name)
@@ -74,11 +56,12 @@ def _merged_definitions(
     out = dict(definitions)
     for struct in overlay.structs:
         out[struct.name] = _sorted({"description": struct.description, "type": "object"} | _rules(struct))
+    shown = shown_by(packages) if overlay.fields else {}
     for field in overlay.fields:
         name = message_named(field.of)
         fact = packages[name.package].fields(name.message)[field.name]
-        schema = {"description": field.description} | shape(fact, packages) | _rules(field)
-        out[field.of] = _with_property(out[field.of], field, _sorted(schema))
+        schema = _sorted({"description": field.description} | shape(fact, packages) | _rules(field))
+        out |= {place: _with_property(out[place], field, schema) for place in shown[name] if place in out}
     return out
 
 

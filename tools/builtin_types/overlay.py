@@ -60,6 +60,9 @@ def read_overlay(path: Path) -> Overlay:
     defaults = tables.pop("defaults", {})
     if tables:
         raise OverlayError(f"{path.name}: unknown: {', '.join(tables)}")
+    places = [f"{row.of}.{row.name}" for row in added] + [row.name for row in structs]
+    if twice := {place for place in places if places.count(place) > 1}:
+        raise OverlayError(f"{path.name}: declared twice: {', '.join(sorted(twice))}")
     own = {f"{row.of}.{row.name}": row.default for row in added if row.default is not None}
     return Overlay(structs, added, defaults | own)
 

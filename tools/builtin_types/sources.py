@@ -26,8 +26,12 @@ class Types:
 
 def published_types() -> Types:
     """The types as upstream has them, from the build dependency. Raises FileNotFoundError where it is not installed."""
-    structs = {path.stem: path.read_text("ascii") for path in _GO_STRUCTS.glob("*.txt")}
-    return Types(published_definitions(), structs, {})
+    return Types(published_definitions(), go_structs(), {})
+
+
+def go_structs() -> dict[str, str]:
+    """Upstream's structs by protobuf package."""
+    return {path.stem: path.read_text("ascii") for path in _GO_STRUCTS.glob("*.txt")}
 
 
 def installed_types() -> Types:

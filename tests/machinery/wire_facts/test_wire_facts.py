@@ -87,13 +87,6 @@ def is_known(package: str, message: str) -> bool:
     return package in packages() and (message in messages_of(package) or is_list(package, message))
 
 
-def test_field_numbers_are_unique_within_a_message() -> None:
-    for package in packages():
-        for message in messages_of(package):
-            numbers = [field.number for field in facts_of(package, message).values()]
-            assert len(numbers) == len(set(numbers)), message
-
-
 def test_an_unknown_message_is_a_key_error() -> None:
     for package, message in [(CORE, "Nothing"), ("example.com.v1", "Pod")]:
         with pytest.raises(KeyError):
