@@ -73,6 +73,7 @@ def test_a_struct_that_is_missing_is_a_disagreement(types: Types) -> None:
         ({"number": 2}, "ConfigMap: data and notes are both number 2"),
         ({"type": "io.k8s.api.core.v1.Note"}, "refers to io.k8s.api.core.v1.Note, which is not published"),
         ({"type": f"[]{PORT}", "list_type": "map", "map_keys": ["port"]}, "a list by keys, and its items lack port"),
+        ({"type": "[]string", "list_type": "bag"}, "a list of type bag, which there is not"),
         ({"type": f"[]{PORT}", "list_type": "map"}, "a list by keys, and its items lack any"),
     ],
 )

@@ -15,6 +15,7 @@ from tools.builtin_types.sources import Types, parsed
 _JSON_ONLY = frozenset({"io.k8s.apimachinery.pkg.version.Info"})
 """Objects without a protobuf form."""
 _TYPE_META = ("kind", "apiVersion")
+_LIST_TYPES = frozenset({None, "atomic", "set", "map"})
 
 
 class Disagreement(ValueError):
@@ -33,7 +34,7 @@ def _disagreements(definitions: Mapping[str, Json], packages: Mapping[str, Packa
         package = packages.get(message.package)
         if package is not None and message.message in package.lines:
             yield from _in_struct(name, schema, package, message.message, packages)
-            yield from _in_lists(name, schema, definitions)
+            yield from _in_references(name, schema, definitions)
         elif "properties" in schema and name not in _JSON_ONLY:
             yield f"{name} is published, and has no Go struct"
     for package in packages.values():
@@ -53,17 +54,19 @@ def _in_struct(
             yield f"{name}.{field} is {published.get(field)} as published, {facts.get(field)} in its Go struct"
 
 
-def _in_lists(name: str, schema: Json, definitions: Mapping[str, Json]) -> Iterator[str]:
-    """References lead somewhere, and the items of a list that is a map have its keys."""
+def _in_references(name: str, schema: Json, definitions: Mapping[str, Json]) -> Iterator[str]:
+    """Each leads somewhere, and the items of a list that is a map have its keys."""
     for field, child in schema.get("properties", {}).items():
         value = child.get("items") or child.get("additionalProperties") or child
         referred = value.get("$ref", "").removeprefix(REFERENCE)
         if referred and referred not in definitions:
             yield f"{name}.{field} refers to {referred}, which is not published"
             continue
-        keys = child.get("x-kubernetes-list-map-keys", [])
+        keys, list_type = child.get("x-kubernetes-list-map-keys", []), child.get("x-kubernetes-list-type")
         missing = set(keys) - set(definitions.get(referred, {}).get("properties", ()))
-        if missing or (child.get("x-kubernetes-list-type") == "map" and not keys):
+        if list_type not in _LIST_TYPES:
+            yield f"{name}.{field} is a list of type {list_type}, which there is not"
+        if missing or (list_type == "map" and not keys):
             yield f"{name}.{field} is a list by keys, and its items lack {', '.join(sorted(missing)) or 'any'}"
 
 
