@@ -10,9 +10,9 @@ from functools import cache
 from typing import Any
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.schema.declared_defaults import DECLARED_DEFAULTS
-from pilothouse.machinery.schema.tree import definition_name
+from pilothouse.machinery.generated import declared_default
 from pilothouse.machinery.wire_facts.facts import FieldFacts, Label, facts_of
+from pilothouse.machinery.wire_facts.kinds import definition_name, message_named
 
 _ZERO: dict[str, Any] = {"string": "", "bool": False, "int32": 0, "int64": 0, "double": 0}
 
@@ -26,9 +26,9 @@ class Default:
 
 def defaults_of(definition: str) -> dict[str, Default]:
     """By field; empty for a definition that is not a struct of the built-in kinds."""
-    package, _, message = definition.rpartition(".")
+    name = message_named(definition)
     try:
-        return dict(_defaults("k8s.io." + package.removeprefix("io.k8s.").replace("-", "_"), message, definition))
+        return dict(_defaults(name.package, name.message, definition))
     except KeyError:
         return {}
 
@@ -39,7 +39,7 @@ def _defaults(package: str, message: str, definition: str) -> Iterator[tuple[str
             inner, _, name = fact.type.rpartition(".")
             yield from _defaults(inner, name, definition_name(inner, name))
             continue
-        declared = DECLARED_DEFAULTS.get(f"{definition}.{fact.name}")
+        declared = declared_default(definition, fact.name)
         default = _zero(fact) if declared is None else Default(declared)
         if default is not None:
             yield fact.name, default

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.schema.tree import definition_name
-from pilothouse.machinery.wire_facts.kinds import message_of
+from pilothouse.machinery.wire_facts.kinds import definition_name, message_of
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 

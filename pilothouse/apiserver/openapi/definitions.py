@@ -15,8 +15,8 @@ import orjson
 
 from pilothouse.apiserver.openapi.defaults import defaults_of
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.generated import definitions
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.schema.generated import definitions
 
 V2_REFERENCE, V3_REFERENCE = "#/definitions/", "#/components/schemas/"
 

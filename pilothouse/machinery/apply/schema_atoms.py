@@ -6,7 +6,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from pilothouse.machinery.apply.atoms import DEDUCED, UNTYPED_ATOMIC, Atom, ListAtom, MapAtom, Scalar
-from pilothouse.machinery.schema.declared_defaults import DECLARED_DEFAULTS
+from pilothouse.machinery.generated import declared_default
 from pilothouse.machinery.schema.nodes import Field, NodeKind, TypeNode
 from pilothouse.machinery.schema.nodes import Scalar as NodeScalar
 
@@ -74,7 +74,7 @@ def _key_defaults(node: TypeNode) -> dict[str, Any]:
 
 def _default(struct: TypeNode, field: Field) -> Any:
     """What Go's type declares; for a field that Go always writes, its zero value."""
-    declared = DECLARED_DEFAULTS.get(f"{struct.name}.{field.name}")
+    declared = declared_default(struct.name, field.name)
     if declared is not None or field.pointer or field.omitempty or field.node.scalar is None:
         return declared
     return _ZERO_VALUES.get(_SCALARS.get(field.node.scalar, Scalar.UNTYPED))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.machinery.schema.generated import definitions
+from pilothouse.machinery.generated import definitions
 
 
 def of(definition: str, field: str) -> str:

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from pilothouse.machinery.schema.generated import merge_rules
+from pilothouse.machinery.generated import field_rules
 from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
 from pilothouse.machinery.wire_facts.facts import FieldFacts, Label, facts_of, is_kind, is_list
+from pilothouse.machinery.wire_facts.kinds import definition_name
 
 _META = "k8s.io.apimachinery.pkg.apis.meta.v1"
 _APIEXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions."
@@ -50,11 +51,6 @@ _STRUCTS: dict[str, TypeNode] = {}
 _SHARED: dict[tuple[str, str], TypeNode] = {}
 
 
-def definition_name(package: str, message: str) -> str:
-    """The OpenAPI name of a message: `k8s.io.api.core.v1`, `Pod` → `io.k8s.api.core.v1.Pod`."""
-    return f"io.k8s.{package.removeprefix('k8s.io.')}.{message}".replace("_", "-")
-
-
 def node_of(package: str, message: str) -> TypeNode:
     """The struct's node. KeyError when there is no such message."""
     full = f"{package}.{message}"
@@ -65,7 +61,7 @@ def node_of(package: str, message: str) -> TypeNode:
 def _build_struct(package: str, message: str) -> TypeNode:
     name = definition_name(package, message)
     facts = facts_of(package, message)
-    rules = merge_rules().get(name, {})
+    rules = field_rules().get(name, {})
     go_type = f"{package.rpartition('.')[2]}.{message}"
     map_type = rules.get("", {}).get("map_type", "")
     fields: dict[str, Field] = {}

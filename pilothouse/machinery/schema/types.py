@@ -13,7 +13,7 @@ from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.schema.nodes import TypeNode
 from pilothouse.machinery.schema.object_type import ObjectType
 from pilothouse.machinery.schema.tree import node_of
-from pilothouse.machinery.wire_facts.kinds import message_of
+from pilothouse.machinery.wire_facts.kinds import message_named, message_of
 
 
 def of(gvk: GroupVersionKind) -> ObjectType | None:
@@ -31,8 +31,8 @@ def _of(group: str, version: str, kind: str) -> ObjectType | None:
 @cache
 def definition(name: str) -> TypeNode | None:
     """The struct under an OpenAPI name, None if there is no such struct."""
-    package, _, message = name.rpartition(".")
+    message = message_named(name)
     try:
-        return node_of("k8s.io." + package.removeprefix("io.k8s.").replace("-", "_"), message)
+        return node_of(message.package, message.message)
     except KeyError:
         return None

@@ -1,6 +1,6 @@
 """The facts that Go's struct tags hold about each field of the built-in messages, read when first asked for.
 
-A file in `data/` is one protobuf package, a line a message, the fields in the order in which Go writes them as JSON:
+A text is one protobuf package, a line a message, the fields in the order in which Go writes them as JSON:
 
     use meta k8s.io.apimachinery.pkg.apis.meta.v1
     Pod!: metadata=1?:meta.ObjectMeta spec=2?:PodSpec          "!" has apiVersion and kind of its own
@@ -8,6 +8,8 @@ A file in `data/` is one protobuf package, a line a message, the fields in the o
     Probe: terminationGracePeriodSeconds=7*?:int64              "*" pointer, "?" omitempty, "~" omitzero
     Secret!: data=2?:{}bytes type=3?:string@v1.SecretType       "[]" repeated, "{}" string map, "@" Go's type name
     ExtraValue = []string                                       a message in protobuf, a bare list in JSON
+
+A type without a package is of this one; before a dot stands an alias of a `use` line, or a whole package.
 """
 
 from __future__ import annotations
@@ -15,18 +17,17 @@ from __future__ import annotations
 import re
 from enum import Enum
 from functools import cache
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.generated import go_structs, packages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SCALARS = frozenset({"string", "bool", "int32", "int64", "double", "bytes"})
 
-_DATA = Path(__file__).parent / "data"
 _FIELD = re.compile(r"([^=]+)=(\d+)([*?~<]*):(\[\]|\{\}|)([^@]+)(?:@(.+))?")
 _GO_SCALARS = {"bytes": "[]uint8", "double": "float64"}
 
@@ -60,18 +61,43 @@ class FieldFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Package:
+class Package:
+    """The messages of one package: `lines` has those that are objects in JSON, `lists` those that are bare lists."""
+
     name: str
     lines: Mapping[str, str]
     uses: Mapping[str, str]
     kinds: frozenset[str]
     lists: frozenset[str]
 
+    @classmethod
+    def parse(cls, name: str, text: str) -> Package:
+        lines: dict[str, str] = {}
+        uses: dict[str, str] = {}
+        kinds, lists = set[str](), set[str]()
+        for line in text.splitlines():
+            head, _, rest = line.partition(" ")
+            if head == "use":
+                alias, _, uses[alias] = rest.partition(" ")
+            elif rest.startswith("= "):
+                lists.add(head)
+            else:
+                message = head.rstrip("!:")
+                lines[message] = rest
+                if head.endswith("!:"):
+                    kinds.add(message)
+        return cls(name, lines, uses, frozenset(kinds), frozenset(lists))
+
+    def fields(self, message: str) -> Mapping[str, FieldFacts]:
+        """The message's fields by name, in JSON order. KeyError for one that is unknown or is no JSON object."""
+        fields = (_field(self, token) for token in self.lines[message].split())
+        return MappingProxyType({field.name: field for field in fields})
+
     def full_name(self, type_name: str) -> str:
         if type_name in SCALARS:
             return type_name
         alias, dot, message = type_name.rpartition(".")
-        return f"{self.uses[alias]}.{message}" if dot else f"{self.name}.{type_name}"
+        return f"{self.uses.get(alias, alias)}.{message}" if dot else f"{self.name}.{type_name}"
 
 
 @cache
@@ -79,14 +105,7 @@ def facts_of(package: str, message: str) -> Mapping[str, FieldFacts]:
     """The message's fields by name, in JSON order. KeyError for a message that is unknown or is no JSON object."""
     if package not in packages():
         raise KeyError(package)
-    source = _package(package)
-    fields = (_field(source, token) for token in source.lines[message].split())
-    return MappingProxyType({field.name: field for field in fields})
-
-
-@cache
-def packages() -> frozenset[str]:
-    return frozenset(path.stem for path in _DATA.glob("*.txt"))
+    return _package(package).fields(message)
 
 
 def is_kind(package: str, message: str) -> bool:
@@ -105,25 +124,11 @@ def messages_of(package: str) -> frozenset[str]:
 
 
 @cache
-def _package(name: str) -> _Package:
-    lines: dict[str, str] = {}
-    uses: dict[str, str] = {}
-    kinds, lists = set[str](), set[str]()
-    for line in (_DATA / f"{name}.txt").read_text("ascii").splitlines():
-        head, _, rest = line.partition(" ")
-        if head == "use":
-            alias, _, uses[alias] = rest.partition(" ")
-        elif rest.startswith("= "):
-            lists.add(head)
-        else:
-            message = head.rstrip("!:")
-            lines[message] = rest
-            if head.endswith("!:"):
-                kinds.add(message)
-    return _Package(name, lines, uses, frozenset(kinds), frozenset(lists))
+def _package(name: str) -> Package:
+    return Package.parse(name, go_structs(name))
 
 
-def _field(source: _Package, token: str) -> FieldFacts:
+def _field(source: Package, token: str) -> FieldFacts:
     match = _FIELD.fullmatch(token)
     assert match is not None, token
     name, number, flags, prefix, type_name, go_type = match.groups()

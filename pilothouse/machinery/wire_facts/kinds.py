@@ -1,4 +1,4 @@
-"""Which protobuf message carries a kind: `apps/v1, Kind=Deployment` → `k8s.io.api.apps.v1.Deployment`."""
+"""The names of messages: by kind, `apps/v1, Kind=Deployment` → `k8s.io.api.apps.v1.Deployment`, and by OpenAPI name."""
 
 from __future__ import annotations
 
@@ -51,6 +51,17 @@ class MessageName:
 
     def __str__(self) -> str:
         return f"{self.package}.{self.message}"
+
+
+def definition_name(package: str, message: str) -> str:
+    """The OpenAPI name of a message: `k8s.io.api.core.v1`, `Pod` → `io.k8s.api.core.v1.Pod`."""
+    return f"io.k8s.{package.removeprefix('k8s.io.')}.{message}".replace("_", "-")
+
+
+def message_named(definition: str) -> MessageName:
+    """The other way round: the message that goes by an OpenAPI name, if there is one."""
+    package, _, message = definition.rpartition(".")
+    return MessageName("k8s.io." + package.removeprefix("io.k8s.").replace("-", "_"), message)
 
 
 def message_of(gvk: GroupVersionKind) -> MessageName | None:

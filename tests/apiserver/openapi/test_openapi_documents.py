@@ -25,9 +25,9 @@ from pilothouse.apiserver.openapi import v3
 from pilothouse.apiserver.openapi.definitions import PACKAGED, Definition
 from pilothouse.apiserver.openapi.route import Info, RouteContainer
 from pilothouse.apiserver.registry.resource import Names
+from pilothouse.machinery.generated import definitions
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.schema.generated import definitions
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 ITEM = "/api/v1/namespaces/{namespace}/configmaps/{name}"

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from pilothouse.machinery import generated
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.patch import strategic
 from pilothouse.machinery.patch.errors import PatchFailed
 from pilothouse.machinery.patch.schema import PatchSchema, SchemaKind
-from pilothouse.machinery.schema import generated, types
+from pilothouse.machinery.schema import types
 from pilothouse.machinery.schema.nodes import NodeKind, TypeNode
 from pilothouse.machinery.schema.object_type import ObjectType
 
@@ -86,7 +87,7 @@ def test_definitions_are_as_openapi_shows_them() -> None:
 def test_missing_files_say_how_to_make_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generated, "_FOLDER", tmp_path)
     generated.definitions.cache_clear()
-    with pytest.raises(generated.MissingSchemas, match=r"definitions\.json is missing: .*pip install"):
+    with pytest.raises(generated.MissingTypes, match=r"definitions\.json is missing: .*pip install"):
         generated.definitions()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pilothouse.machinery.generated import packages
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.wire_facts.facts import (
     SCALARS,
@@ -13,7 +14,6 @@ from pilothouse.machinery.wire_facts.facts import (
     is_kind,
     is_list,
     messages_of,
-    packages,
 )
 from pilothouse.machinery.wire_facts.kinds import META, MessageName, message_of
 
@@ -85,13 +85,6 @@ def test_every_type_that_a_field_names_is_known() -> None:
 
 def is_known(package: str, message: str) -> bool:
     return package in packages() and (message in messages_of(package) or is_list(package, message))
-
-
-def test_field_numbers_are_unique_within_a_message() -> None:
-    for package in packages():
-        for message in messages_of(package):
-            numbers = [field.number for field in facts_of(package, message).values()]
-            assert len(numbers) == len(set(numbers)), message
 
 
 def test_an_unknown_message_is_a_key_error() -> None:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
 from pilothouse.kube.core.pods.internal_types import TYPES
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema import types
 
 _ZEROS: dict[str, Any] = {"s": "", "i": 0, "b": False, "q": "0", "": None}
 _ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _CONTEXT_LINES = 3
 _CLAIM_TEMPLATE = "PersistentVolumeClaimTemplate"
 _HELD_BY_SECURITY_CONTEXT = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
+_PRINTED_ELSEWHERE = {
+    _CLAIM_TEMPLATE: frozenset({"metadata"}),
+    "PodSpec": frozenset({*_HELD_BY_SECURITY_CONTEXT, "serviceAccount"}),
+}
+"""Fields that the type in memory does not have under its own name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,16 @@ def _fields(kind: str) -> tuple[_Field, ...]:
         names, _, of = declared.partition(":")
         name, _, json_name = names.partition("=")
         found.append(_Field(name, json_name or name[0].lower() + name[1:], _reader(of)))
-    return tuple(found)
+    return (*found, *_further_fields(kind, {field.json_name for field in found}))
+
+
+def _further_fields(kind: str, listed: set[str]) -> Iterator[_Field]:
+    """Those that the type has only here, because the overlay of the built-in types adds them. They print as in JSON."""
+    struct = types.definition(f"io.k8s.api.core.v1.{kind}")
+    assert struct is not None, kind
+    for name in struct.fields:
+        if name not in listed and name not in _PRINTED_ELSEWHERE.get(kind, ()):
+            yield _Field(name[0].upper() + name[1:], name, _reader(""))
 
 
 def _reader(kind: str) -> Callable[[Any], Any]:

@@ -1,0 +1,6 @@
+"""Builds all that is known of the built-in types from three sources, which it checks against each other.
+
+`go_structs/` lists the fields: names, types, numbers and order, as Go's structs and their tags have them. Upstream's
+published definitions say the same of each field, and add its description and how it merges. `overlay.toml` has what
+neither says: fields of our own, and declared defaults.
+"""
