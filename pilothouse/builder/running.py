@@ -15,6 +15,7 @@ from pilothouse.apiserver.endpoints.api_groups import install_api_group, install
 from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.filters.audit import Auditing
 from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain, loopback_handler_chain
+from pilothouse.apiserver.filters.priority_and_fairness import FlowControl
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.checks import storage_checks
 from pilothouse.apiserver.server.config import GenericConfig
@@ -25,6 +26,7 @@ from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
 from pilothouse.builder.cluster import Cluster, Standalone, open_cluster
+from pilothouse.builder.flow_control import ClusterFlowControl
 from pilothouse.builder.options import Options
 from pilothouse.builder.place import on_this_machine
 from pilothouse.builder.serving import AuthoredDefinitions, ServedKind, api_group
@@ -114,14 +116,15 @@ class _Process:
             run_options=options.generic,
             definitions=AuthoredDefinitions(server.group, served),
         )
-        auditing, self._background = _audit(options)
+        self._background: Background = {}
         self._chain = ChainConfig(
             config.authenticator,
             config.authorizer,
             anonymous=cluster.anonymous,
             run_options=options.generic,
-            auditing=auditing,
+            auditing=self._audit(),
             front_proxy=cluster.front_proxy,
+            flow_control=self._flow_control(),
         )
         self._generic = self._new_server(config)
         self._install_controllers()
@@ -155,6 +158,26 @@ class _Process:
 
     async def _register(self, context: HookContext) -> None:
         await self._cluster.register(self._port.number)
+
+    def _audit(self) -> Auditing | None:
+        if not self._options.audit.policy_file:
+            return None
+        from pilothouse.controlplane.audit import build_audit
+
+        audit = build_audit(self._options.audit)
+        if audit is None:
+            return None
+        self._background["audit"] = audit.run
+        return audit.auditing
+
+    def _flow_control(self) -> FlowControl | None:
+        """Without a cluster there is nobody who says how to divide the seats: only their number is bounded."""
+        if self._cluster.client is None or not self._options.generic.enable_priority_and_fairness:
+            return None
+        registries = [served.registry for served in self._served]
+        followed = ClusterFlowControl(self._cluster.client, self._options.generic, registries)
+        self._background["priority-and-fairness"] = followed.run
+        return followed.control
 
     def _install_controllers(self) -> None:
         if not self._server.controllers:
@@ -192,13 +215,3 @@ class _Process:
         file = self._options.data_dir / "register.json"
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1))
         return file
-
-
-def _audit(options: Options) -> tuple[Auditing | None, Background]:
-    """Return how requests are logged, and what must run beside the server for it."""
-    if not options.audit.policy_file:
-        return None, {}
-    from pilothouse.controlplane.audit import build_audit
-
-    audit = build_audit(options.audit)
-    return (audit.auditing, {"audit": audit.run}) if audit else (None, {})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pilothouse.apiserver.authn.request_header import STANDARD
 from pilothouse.apiserver.filters.chain import ChainConfig
 from pilothouse.apiserver.filters.priority_and_fairness import FlowControl
-from pilothouse.apiserver.flowcontrol.controller import FlowController
+from pilothouse.apiserver.flowcontrol.controller import BEGIN_AT_ONCE, FlowController
 from pilothouse.apiserver.flowcontrol.metrics import FlowControlCollector
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.checks import provider_checks, storage_checks
@@ -39,9 +39,6 @@ from pilothouse.machinery.dataclass import dataclass
 if TYPE_CHECKING:
     from pilothouse.controlplane.audit import Audit
 
-
-_BEGIN_AT_ONCE = 4
-"""How many requests begin in one turn of the event loop; see docs/decisions/fairness.md."""
 
 Background: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
@@ -78,7 +75,7 @@ def _flow_controller(options: CompletedOptions) -> FlowController | None:
     reads, writes = options.generic.max_requests_inflight, options.generic.max_mutating_requests_inflight
     if not options.generic.enable_priority_and_fairness or not (reads and writes):
         return None
-    controller = FlowController(reads + writes, begin_at_once=_BEGIN_AT_ONCE)
+    controller = FlowController(reads + writes, begin_at_once=BEGIN_AT_ONCE)
     REGISTRY.register(FlowControlCollector(controller))
     return controller
 

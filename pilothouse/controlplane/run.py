@@ -88,7 +88,9 @@ class Process:
         self._prepared = prepare(config)
         api = self._prepared.server.handler
         self._handler = handler_chain(api, config.chain)
-        self._ports = open_ports(api, self._handler, config, secure_serving(config.options.secure_serving, certificates.files))
+        self._ports = open_ports(
+            api, self._handler, config, secure_serving(config.options.secure_serving, certificates.files)
+        )
 
     async def run(self, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
         """Raises StartFailed, HookFailed."""

@@ -22,6 +22,8 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
 
 EXEMPT, CATCH_ALL = "exempt", "catch-all"
+BEGIN_AT_ONCE = 4
+"""How many requests begin in one turn of the event loop; see docs/decisions/fairness.md."""
 _ADJUST_EVERY = 10.0
 _REMEMBERED, _REMEMBERED_BYTES = 10_000, 8 << 20
 _EVERYONE = [{"kind": "Group", "group": {"name": name}} for name in ("system:authenticated", "system:unauthenticated")]
