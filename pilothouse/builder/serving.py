@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
@@ -54,8 +55,10 @@ class ServedKind:
         """The endpoints of each version, with the author's own subresources."""
         versions = api_versions(self.resource, self.registry, self.kind.convert, _AuthoredRules(self.kind, self.own))
         for version in versions:
-            cls = self.kind.of(version.group_version.version)
-            version.resources.extend(subresources_of(cls, version.resources[0], self.registry))
+            name = version.group_version.version
+            own = subresources_of(self.kind.of(name), version.resources[0], self.registry)
+            warning = self.resource.deprecation_warning(self.resource.versions[name])
+            version.resources[:] = [replace(each, deprecation=warning) for each in (*version.resources, *own)]
         return versions
 
     def _on_read(self) -> Callable[[Json], None]:

@@ -31,6 +31,7 @@ from pilothouse.builder.types.wire import apply_changes, from_wire, to_wire
 from pilothouse.extensions.customresources.decoder import CustomResourceDecoder
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.objects import Json, metadata
 
 Verb = Literal["create", "update", "connect"]
@@ -141,6 +142,8 @@ class CreateStore(_Store):
     async def create_named(
         self, ctx: RequestContext, name: str, obj: Json, *, options: WriteOptions, validate: Validate
     ) -> Result:
+        if errors := list(self._body.schemas.of(self._main.kind.version).validate(obj)):
+            raise Invalid.of(self._body.kind(self._main.kind.version).group_kind, name, errors)
         await validate(obj)
         body = from_wire(self._sub.body_type, obj)
         answer: Any = None
@@ -158,6 +161,7 @@ class CreateStore(_Store):
         await self._registry.with_strategy(_Unruled(self._registry.strategy)).update(
             ctx, name, unchecked_update(make, options)
         )
+        metadata(obj).pop("managedFields", None)  # nobody keeps the body
         return obj if answer is None else {**obj, **to_wire(answer)}
 
 

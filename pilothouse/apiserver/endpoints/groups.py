@@ -52,7 +52,8 @@ class ServedResource:
     serializers: Serializers = BUILT_IN
     patch_types: tuple[str, ...] = ALL_PATCHES
     typed_items: bool = False
-    deprecation: Deprecation | None = None
+    deprecation: Deprecation | str | None = None
+    """Since when, or the warning itself."""
     reset_fields: tuple[str, ...] = ()
     """Paths that writes through this endpoint never own."""
     returns_deleted_object: bool = False
@@ -65,7 +66,8 @@ class ServedResource:
     @property
     def warning(self) -> str:
         """What every answer warns of; empty for a kind that is not deprecated."""
-        return self.deprecation.warning(self.kind) if self.deprecation else ""
+        said = self.deprecation
+        return said.warning(self.kind) if isinstance(said, Deprecation) else said or ""
 
     @property
     def path(self) -> str:

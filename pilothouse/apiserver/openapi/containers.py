@@ -15,7 +15,7 @@ from pilothouse.apiserver.openapi.route import Route, RouteContainer
 
 
 def version_container(group: APIGroup, version: APIVersion, definitions: Definitions | None = None) -> RouteContainer:
-    """One group version: its resources, and the list of them. Without `definitions` only built-in kinds are described."""
+    """One group version: its resources, and the list of them. Kinds that are not built in have `definitions`."""
     path = f"{group.root}/{version.group_version.version}"
 
     def routes() -> Iterator[Route]:

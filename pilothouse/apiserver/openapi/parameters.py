@@ -35,10 +35,10 @@ def name_parameter(kind: str) -> Parameter:
 
 @cache
 def parameters_of(options: GroupVersionKind) -> tuple[Parameter, ...]:
-    """Raises KeyError for a kind that is not built in."""
+    """Return the query parameters that the fields of the kind are. Of a kind that is not built in nothing is known."""
     message = message_of(options)
     if message is None:
-        raise KeyError(str(options))
+        return ()
     facts = facts_of(message.package, message.message).values()
     return tuple(_parameter(fact) for fact in facts if fact.type in _JSON_TYPES)
 
