@@ -1,4 +1,4 @@
-"""`pilothouse doctor apiservice NAME`: says, step by step, why an aggregated API is not available."""
+"""`pilothouse doctor apiservice [NAME]`: says, step by step, why aggregated APIs are not available."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pilothouse.cli.diagnosis.apiservice import APIServiceDoctor
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -22,7 +26,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="pilothouse doctor", description="Find out what is wrong.")
     patients = parser.add_subparsers(dest="patient", required=True)
     apiservice = patients.add_parser("apiservice", help="an aggregated API", description="Why is it not available?")
-    apiservice.add_argument("name", help="of the APIService: VERSION.GROUP")
+    apiservice.add_argument("name", nargs="?", help="of the APIService: VERSION.GROUP; all remote ones if not given")
     apiservice.add_argument("--kubeconfig", type=Path, help="of the cluster; the usual places if not given")
     apiservice.add_argument("--context", default="", help="of the kubeconfig; its current one if not given")
     apiservice.add_argument("--proxy-client-cert-file", type=Path, help="the aggregator's, to ask servers as it does")
@@ -33,7 +37,6 @@ def _parser() -> argparse.ArgumentParser:
 async def _examine(parsed: argparse.Namespace) -> int:
     from pilothouse.apiserver.serving.certificate_files import KeyPair
     from pilothouse.cli.diagnosis.apiservice import APIServiceDoctor
-    from pilothouse.cli.diagnosis.findings import Outcome, shown
     from pilothouse.client.config.kubeconfig import load_kubeconfig
     from pilothouse.client.config.model import ConfigError
     from pilothouse.client.rest.connect import connect
@@ -41,13 +44,33 @@ async def _examine(parsed: argparse.Namespace) -> int:
     from pilothouse.machinery.errors import StatusError
 
     cert, key = parsed.proxy_client_cert_file, parsed.proxy_client_key_file
-    well = True
     try:
         async with connect(load_kubeconfig(parsed.kubeconfig, context=parsed.context)) as client:
-            async for finding in APIServiceDoctor(client, KeyPair(cert, key) if cert else None).examine(parsed.name):
-                well = well and finding.outcome is not Outcome.FAILED
-                print("\n".join(shown([finding])), flush=True)
+            doctor = APIServiceDoctor(client, KeyPair(cert, key) if cert else None)
+            well = await (_examine_one(doctor, parsed.name) if parsed.name else _examine_all(doctor))
     except (ConfigError, ConnectionFailed, StatusError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
     return 0 if well else 1
+
+
+async def _examine_all(doctor: APIServiceDoctor) -> bool:
+    """Print what is found out about each, under its name. Return whether all are well."""
+    names = await doctor.names()
+    if not names:
+        print("There is no APIService of another server.")
+    well = True
+    for name in names:
+        print(f"APIService {name}")
+        well = await _examine_one(doctor, name) and well
+    return well
+
+
+async def _examine_one(doctor: APIServiceDoctor, name: str) -> bool:
+    from pilothouse.cli.diagnosis.findings import Outcome, shown
+
+    well = True
+    async for finding in doctor.examine(name):
+        well = well and finding.outcome is not Outcome.FAILED
+        print("\n".join(shown([finding])), flush=True)
+    return well

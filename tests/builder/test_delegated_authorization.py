@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,6 @@ from pilothouse.machinery.objects import Json
 from pilothouse.testing import API, server
 
 ANN = User("ann", uid="7", groups=("developers",), extra={"reason": ("curious",)})
-SELECTED = {"field_selector": "metadata.name!=a", "label_selector": "app in (web),!old"}
 
 
 @pytest.fixture
@@ -55,9 +55,16 @@ async def _let_developers(admin: Client) -> None:
     await admin.resource(f"{rbac}/v1", "clusterrolebindings").create(binding)
 
 
-def _flunders(verb: str, user: User = ANN, **more: str) -> Attributes:
-    of = {"group": "wardle.example.com", "version": "v1alpha1", "resource": "flunders", "namespace": "default"}
-    return Attributes(user, verb, is_resource=True, **of, **more)  # type: ignore[arg-type]
+def _flunders(verb: str, user: User = ANN) -> Attributes:
+    return Attributes(
+        user,
+        verb,
+        is_resource=True,
+        group="wardle.example.com",
+        version="v1alpha1",
+        resource="flunders",
+        namespace="default",
+    )
 
 
 def _reviews(line: Line) -> list[Json]:
@@ -86,7 +93,8 @@ async def test_answers_are_remembered_for_ten_seconds(
 
 
 async def test_a_review_says_who_what_and_which_selectors(authorizer: Authorizer, line: Line) -> None:
-    await authorizer.authorize(_flunders("list", **SELECTED))
+    selected = replace(_flunders("list"), field_selector="metadata.name!=a", label_selector="app in (web),!old")
+    await authorizer.authorize(selected)
     await authorizer.authorize(Attributes(ANN, "get", path="/metrics"))
     who = {"user": "ann", "uid": "7", "groups": ["developers"], "extra": {"reason": ["curious"]}}
     resource = {

@@ -97,7 +97,7 @@ async def test_a_service_that_is_missing_or_has_no_endpoints(client: Client) -> 
     found = await _findings(client)
     assert found["service"] == "FAILED: Service default/web has no port 443; its ports: 444"
     await _services(client).update({**await _services(client).get("web"), "spec": {"ports": [{"port": 443}]}})
-    assert (await _findings(client))["endpoints"] == "FAILED: the Service has no EndpointSlices"
+    assert (await _findings(client))["endpoints"] == "FAILED: Service default/web has no endpoints"
 
 
 async def test_a_server_that_is_well_passes_every_step(client: Client, pki: Pki) -> None:
@@ -148,7 +148,7 @@ async def test_a_server_that_does_not_speak_tls(client: Client, monkeypatch: pyt
         await reader.read()
         writer.close()
 
-    monkeypatch.setattr("pilothouse.cli.diagnosis.backend._TIMEOUT", 0.1)
+    monkeypatch.setattr("pilothouse.cli.diagnosis.backend.TIMEOUT", 0.1)
     async with await asyncio.start_server(answer_plainly, "127.0.0.1", 0) as plain:
         await _register(client, plain.sockets[0].getsockname()[1], insecureSkipTLSVerify=True)
         finding = await _finding(client, "tls")

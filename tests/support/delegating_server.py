@@ -18,7 +18,7 @@ from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.serving.secure import SecureServing, SecureServingOptions
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.serving.tls_context import TlsFiles
-from pilothouse.builder.delegation.authentication import DelegatedAuthentication
+from pilothouse.builder.delegation.authentication import DelegatedAuthentication, delegated_authentication
 from pilothouse.builder.delegation.authorization import delegated_authorizer
 from pilothouse.client.config.model import ClientConfig, TLSConfig
 from pilothouse.client.rest.client import Client
@@ -96,7 +96,7 @@ async def delegating_server(api: API, folder: Path, *, name: str = NAME) -> Asyn
     pki = Pki.make(folder / "pki")
     line = Line(HttpTransport(api.as_user(name).config()))
     client = Client(line)
-    authentication = DelegatedAuthentication(client, folder / "trust")
+    authentication = delegated_authentication(client, folder / "trust")
     await authentication.start()
     chain = ChainConfig(authentication.authenticator, delegated_authorizer(client))
     files = TlsFiles(pki.server("localhost"), client_cas=authentication.client_cas)

@@ -68,7 +68,8 @@ class DiscoveryCheck:
         except DialFailed as error:
             return get_problem(error, target)
         try:
-            status = await probe_status(connection, target)
+            send_probe(connection, target)
+            status = (await connection.head()).status
         except BackendFailed as error:
             if not fresh and (error.unprocessed or (connection.reused and error.unanswered)):
                 return await self._ask(target, fresh=True)
@@ -78,9 +79,8 @@ class DiscoveryCheck:
         return "" if 200 <= status < 300 else f"bad status from {target.url}: {status}"
 
 
-async def probe_status(connection: BackendExchange, target: Target) -> int:
-    """What the server answers to its front proxy. Raises BackendFailed."""
+def send_probe(connection: BackendExchange, target: Target) -> None:
+    """Asks for the discovery document as a front proxy. Raises BackendFailed."""
     headers = [(b"host", target.authority.encode()), (b"user-agent", b"pilothouse"), *user_headers(_PROBER)]
     connection.send_head("GET", target.resource, headers)
     connection.send_end()
-    return (await connection.head()).status

@@ -17,9 +17,10 @@ DEADLINE_EXCEEDED: Final = "context deadline exceeded"
 
 _UNKNOWN_AUTHORITY: Final = "certificate signed by unknown authority"
 _OUT_OF_TIME: Final = "certificate has expired or is not yet valid"
+_OTHER_TIME: Final = frozenset({9, 10})
 _BY_VERIFY_CODE: Final = {
     **dict.fromkeys((2, 7, 18, 19, 20, 21), _UNKNOWN_AUTHORITY),
-    **dict.fromkeys((9, 10), _OUT_OF_TIME),
+    **dict.fromkeys(_OTHER_TIME, _OUT_OF_TIME),
 }
 """By OpenSSL's numbers."""
 _OTHER_NAME: Final = frozenset({62, 64})
@@ -86,6 +87,11 @@ def _certificate_problem(error: ssl.SSLCertVerificationError, wanted: str) -> st
 def is_other_name(error: BaseException) -> bool:
     """Whether a certificate is good, but for somebody else."""
     return isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _OTHER_NAME
+
+
+def is_out_of_time(error: BaseException) -> bool:
+    """Whether a certificate has expired, or is not good yet."""
+    return isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _OTHER_TIME
 
 
 def is_no_tls(error: BaseException) -> bool:
