@@ -219,6 +219,29 @@ async def test_a_server_that_the_cluster_refuses_reviews(
         )
 
 
+async def test_a_server_that_takes_the_aggregator_for_nobody(
+    cluster: API, admin: Client, doctor: Doctor, pki: Pki
+) -> None:
+    async def refuse(request: Request) -> Response:
+        if request.header(b"x-remote-user") == "system:kube-aggregator":
+            return Response(200, b"{}")  # the aggregator's own probes, so that requests of users are let through
+        said = 'forbidden: User "system:anonymous" cannot get path "/apis/example.com/v1"'
+        status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "message": said}
+        return Response(403, orjson.dumps(status | {"code": 403}), [(b"content-type", b"application/json")])
+
+    async with backend(refuse, pki) as running:
+        await _register(admin, running.port, caBundle=pki.ca_bundle)
+        async with asyncio.timeout(20):
+            while (await cluster.request("GET", "/apis/example.com/v1")).status != 403:
+                continue  # until the aggregator has found out that it answers
+        assert (await doctor.finds("aggregator")).splitlines() == [
+            'GET /apis/example.com/v1: forbidden: User "system:anonymous" cannot get path "/apis/example.com/v1"',
+            "→ the server must believe the front proxies that ConfigMap kube-system/extension-apiserver-authentication "
+            "names: may it read that (Role extension-apiserver-authentication-reader), "
+            "and does it let system:masters do all?",
+        ]
+
+
 async def test_a_server_that_does_not_run(admin: Client, doctor: Doctor, pki: Pki) -> None:
     async with backend(_serving("example.com/v1"), pki) as stopped:
         port = stopped.port

@@ -12,7 +12,6 @@ from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.outbound.exchange import BackendExchange
 from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, BackendFailed, DialFailed, get_problem
-from pilothouse.apiserver.outbound.request import OutboundRequest
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver, ServiceUnresolved
 from pilothouse.machinery.dataclass import dataclass
@@ -69,7 +68,8 @@ class DiscoveryCheck:
         except DialFailed as error:
             return get_problem(error, target)
         try:
-            status = await _probe_status(connection, target)
+            send_probe(connection, target)
+            status = (await connection.head()).status
         except BackendFailed as error:
             if not fresh and (error.unprocessed or (connection.reused and error.unanswered)):
                 return await self._ask(target, fresh=True)
@@ -79,12 +79,8 @@ class DiscoveryCheck:
         return "" if 200 <= status < 300 else f"bad status from {target.url}: {status}"
 
 
-def probe(target: Target) -> OutboundRequest:
-    """What a front proxy asks to find out whether the server answers."""
-    return OutboundRequest("GET", target, [(b"user-agent", b"pilothouse"), *user_headers(_PROBER)])
-
-
-async def _probe_status(connection: BackendExchange, target: Target) -> int:
-    """Raises BackendFailed."""
-    probe(target).send_on(connection)
-    return (await connection.head()).status
+def send_probe(connection: BackendExchange, target: Target) -> None:
+    """Asks for the discovery document as a front proxy. Raises BackendFailed."""
+    headers = [(b"host", target.authority.encode()), (b"user-agent", b"pilothouse"), *user_headers(_PROBER)]
+    connection.send_head("GET", target.resource, headers)
+    connection.send_end()

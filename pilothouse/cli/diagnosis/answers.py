@@ -18,10 +18,11 @@ SLOW = 1.0
 """Seconds after which people notice: every client asks for discovery before it does anything."""
 _SPEED_UP = "look at the server's load and log, and whether its own calls to the cluster or its storage wait"
 _AS_AGGREGATOR = "give --proxy-client-cert-file and --proxy-client-key-file to ask as the aggregator"
-_REFUSED = (
-    "the server must believe front proxies of the CA in the ConfigMap extension-apiserver-authentication, "
-    "and let system:masters read its discovery document"
+NOT_BELIEVED = (
+    "the server must believe the front proxies that ConfigMap kube-system/extension-apiserver-authentication names: "
+    "may it read that (Role extension-apiserver-authentication-reader), and does it let system:masters do all?"
 )
+"""For those whom a front proxy has named, and who are refused all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def judge(answer: Answer, asked: Asked, others: Sequence[str] = ()) -> Finding:
         return failed("discovery", text, "look at the server's log: it must answer its aggregator")
     if not asked.identified:
         return note("authentication", text, _AS_AGGREGATOR)
-    return failed("authentication", text, _REFUSED)
+    return failed("authentication", text, NOT_BELIEVED)
 
 
 def other_group(step: str, document: Json, asked: Asked) -> Finding | None:

@@ -14,9 +14,10 @@ from pilothouse.aggregator.apiservice.order import group_version_of
 from pilothouse.aggregator.availability.discovery_check import TIMEOUT
 from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
 from pilothouse.aggregator.proxy.transport import Transport, TransportConfig, TransportUnusable
+from pilothouse.apiserver.authn.user import ANONYMOUS
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.serving.certificate_files import KeyPair
-from pilothouse.cli.diagnosis.answers import Asked, other_group, timed, too_slow
+from pilothouse.cli.diagnosis.answers import NOT_BELIEVED, Asked, other_group, timed, too_slow
 from pilothouse.cli.diagnosis.backend import Backend
 from pilothouse.cli.diagnosis.delegation import examine_delegation, refused_by_the_cluster
 from pilothouse.cli.diagnosis.findings import Finding, failed, note, ok
@@ -108,7 +109,8 @@ class APIServiceDoctor:
         except TimeoutError:
             return too_slow("aggregator", asked, TIMEOUT)
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
-            return refused_by_the_cluster(str(error)) or failed("aggregator", f"{asked}: {error}")
+            advice = NOT_BELIEVED if ANONYMOUS in str(error) else ""
+            return refused_by_the_cluster(str(error)) or failed("aggregator", f"{asked}: {error}", advice)
         seconds = time.monotonic() - began
         text = f"{asked} lists {len(document.get('resources') or ())} resources ({seconds * 1000:.1f} ms)"
         wrong = other_group("aggregator", document, Asked(asked, version, seconds, identified=True))

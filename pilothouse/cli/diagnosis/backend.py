@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-from pilothouse.aggregator.availability.discovery_check import TIMEOUT, probe
+from pilothouse.aggregator.availability.discovery_check import TIMEOUT, send_probe
 from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
 from pilothouse.apiserver.outbound.failures import BackendFailed, DialFailed, dial_problem
 from pilothouse.apiserver.outbound.request import Answer, AnswerTooLarge, read_answer
@@ -106,7 +106,7 @@ class Backend:
         """Raises BackendFailed, AnswerTooLarge."""
         connection = await (await self.transport.pool()).take(target)
         try:
-            probe(target).send_on(connection)
+            send_probe(connection, target)
             return await read_answer(connection, await connection.head(), limit=_MOST_BYTES)
         finally:
             connection.close()
