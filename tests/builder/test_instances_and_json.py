@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pilothouse.builder.types.markers import Default, Name, Nullable
 from pilothouse.builder.types.schema import schema_of
-from pilothouse.builder.types.wire import apply_changes, from_wire, to_wire
+from pilothouse.builder.types.wire import from_wire, to_wire
 from pilothouse.extensions.schema.compiled import compile_schema
 
 NOON = datetime(2024, 2, 1, 12, tzinfo=UTC)
@@ -288,24 +288,3 @@ def test_the_schema_fills_in_what_the_class_would() -> None:
     SCHEMA.prune(obj)
     SCHEMA.default(obj)
     assert obj == {"spec": to_wire(Spec("a", Color.RED))}
-
-
-@pytest.mark.parametrize(
-    ("obj", "before", "after", "expected"),
-    [
-        ({"a": 0, "unknown": 1}, {}, {"b": 1}, {"a": 0, "unknown": 1, "b": 1}),
-        ({"a": 1, "b": 2}, {"a": 1, "b": 2}, {"b": 2}, {"b": 2}),
-        ({"a": {"b": 1, "unknown": 2}}, {"a": {"b": 1}}, {"a": {"b": 3}}, {"a": {"b": 3, "unknown": 2}}),
-        ({"a": {"unknown": 2}}, {}, {"a": {"b": 3}}, {"a": {"b": 3, "unknown": 2}}),
-        ({"a": {"b": 1}}, {"a": {"b": 1}}, {}, {}),
-        ({"a": [1]}, {"a": [1]}, {"a": [2, 3]}, {"a": [2, 3]}),
-        ({"a": None}, {}, {"a": {"b": 1}}, {"a": {"b": 1}}),
-        ({}, {"a": 1}, {}, {}),
-        ({"a": 1}, {"a": 1}, {"a": True}, {"a": True}),
-    ],
-    ids=str,
-)
-def test_only_what_changed_is_changed(obj: Any, before: Any, after: Any, expected: Any) -> None:
-    apply_changes(obj, before, after)
-    assert obj == expected
-    assert {key: type(value) for key, value in obj.items()} == {key: type(value) for key, value in expected.items()}
