@@ -209,6 +209,19 @@ async def test_what_the_author_refuses_reaches_the_client_and_other_errors_are_i
             await books.list()
 
 
+async def test_something_of_the_authors_that_was_cancelled_is_an_error_of_the_author(tmp_path: Path) -> None:
+    class Nervous(Shelf):
+        async def get(self, name: str, namespace: str) -> Json:
+            given_up = asyncio.create_task(asyncio.sleep(0))
+            given_up.cancel()
+            await given_up
+            return book(name)
+
+    async with served(tmp_path, Nervous()) as books:
+        with pytest.raises(InternalError, match="CancelledError"):
+            await books.get("emma")
+
+
 async def test_defaults_are_filled_in_as_for_objects_that_clients_send(tmp_path: Path) -> None:
     def on_read(obj: Json) -> None:
         obj["spec"].setdefault("pages", 100)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -86,9 +87,17 @@ class Functions:
             yield
         except StatusError:
             raise
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
             _log.exception("%s of %s failed", self._name(function), self.reader.resource.group_resource)
             raise InternalError.of(str(error) or type(error).__name__) from error
 
     def _name(self, function: str) -> str:
         return f"{type(self._author).__name__}.{function}"
+
+
+def _is_cancelled() -> bool:
+    """Whether the caller is, and not only something of the author's that it waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
