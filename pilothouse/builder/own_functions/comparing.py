@@ -37,7 +37,8 @@ class Change:
 class Comparer:
     """Remembers a few words about each object, so that an answer that has not changed costs next to nothing.
 
-    Objects may be large, as clients like: the methods that begin with an underscore run beside the loop for those."""
+    Objects may be as large as clients like: the methods that begin with an underscore run beside the loop for those.
+    """
 
     carried: frozenset[str]  # the metadata that the author has been seen to keep, of any object
     _known: dict[str, _Known]  # by key; only of objects that are in the mirror
@@ -52,13 +53,14 @@ class Comparer:
     async def compare(self, key: str, answer: Answer | None, entry: Entry | None) -> Change | None:
         """The change that the mirror needs, if any."""
         if answer is None:
-            self._known.pop(key, None)
+            self.forget(key)
             return None if entry is None else Change(key, entry, None)
         known, digest = self._known.get(key), hash(answer.text)
         if entry and known and known.revision == entry.modified and known.digest == digest:
             return None
         before = known.mentioned if known else frozenset()
-        change = await by_size(len(answer.text), self._change, answer, entry, before)
+        size = len(answer.text) + (len(entry.value) if entry else 0)
+        change = await by_size(size, self._change, answer, entry, before)
         self.carried |= change.mentioned
         if entry is not None and change.value == entry.value:
             self.written(change, entry)
@@ -68,6 +70,10 @@ class Comparer:
     def written(self, change: Change, entry: Entry) -> None:
         """The mirror has at this entry what the author said."""
         self._known[change.key] = _Known(change.digest, change.mentioned, entry.modified)
+
+    def forget(self, key: str) -> None:
+        """The object is no longer in the mirror, or soon will not be."""
+        self._known.pop(key, None)
 
     async def kept(self, answer: Answer, sent: bytes) -> bytes:
         """To be stored when the author answers a write: the answer, and what was sent of the metadata besides."""

@@ -109,7 +109,7 @@ class Following:
         self._failing = False
 
     def _failed(self, error: Exception) -> None:
-        """Said once for each time that it begins to fail: the same every second tells nobody more."""
+        """Said once for each time that it begins to fail."""
         level = logging.DEBUG if self._failing else logging.WARNING
         self._failing = True
         resource = self._mirror.functions.reader.resource.group_resource

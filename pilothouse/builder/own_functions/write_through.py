@@ -46,6 +46,7 @@ class WriteThroughStore(PassingStore):
         async with self._mirror.order.writing(key):
             await self._expected(key, expected)
             await self._functions.delete(key)
+            self._mirror.comparer.forget(key)
             return await self._store.delete(key, expected=expected)
 
     async def _expected(self, key: str, expected: Revision) -> Entry:
