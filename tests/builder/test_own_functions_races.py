@@ -178,6 +178,19 @@ async def test_writes_of_one_object_take_turns(tmp_path: Path, shelf: SlowShelf)
         assert shelf.calls.count("update emma") == 10
 
 
+async def test_nothing_is_remembered_of_objects_that_are_gone(tmp_path: Path) -> None:
+    shelf = Shelf()
+    async with served(tmp_path, shelf) as books:
+        for name in ("a", "b", "c"):
+            await books.create(book(name))
+            await books.get(name)
+            await books.delete(name)
+            with pytest.raises(NotFound):
+                await books.get(f"never-{name}")
+        mirror = books.own.mirror
+        assert (mirror.comparer._known, mirror.order._locks, mirror._flights._last) == ({}, {}, {})
+
+
 class TestSingleFlight:
     async def test_whoever_comes_while_work_is_under_way_waits_for_the_next(self) -> None:
         flights, gate, begun = SingleFlight(), Gate(), []

@@ -165,6 +165,7 @@ async def test_an_author_who_ignores_the_namespace_is_understood(tmp_path: Path)
     [
         ({"metadata": {}}, "answered an object without metadata.name"),
         ({"metadata": {"name": "a"}}, 'answered the object "a" without metadata.namespace'),
+        ({"metadata": {"name": 42, "namespace": "c"}}, "answered an object whose metadata.name is no text: 42"),
         ("a", "answered something that is no object: str"),
         ({"metadata": {"name": "a/b", "namespace": "c"}}, 'answered the object "a/b": Name parameter invalid'),
         ({"metadata": {"name": "a", "namespace": "c"}, "spec": {1, 2}}, "Type is not JSON serializable: set"),
@@ -207,6 +208,35 @@ async def test_what_the_author_refuses_reaches_the_client_and_other_errors_are_i
             await books.get("emma")
         with pytest.raises(InternalError, match="Internal error occurred: no route to the library"):
             await books.list()
+
+
+async def test_a_failure_that_goes_on_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class Closed(Shelf):
+        why = "no route to the library"
+
+        async def list(self, namespace: str) -> list[Json]:
+            raise ConnectionError(self.why)
+
+    shelf = Closed()
+    async with served(tmp_path, shelf) as books:
+        for why in ("no route to the library", "no route to the library", "the library burns"):
+            shelf.why = why
+            with pytest.raises(InternalError):
+                await books.list()
+    assert len([record for record in caplog.records if record.levelname == "ERROR"]) == 2
+
+
+async def test_something_of_the_authors_that_was_cancelled_is_an_error_of_the_author(tmp_path: Path) -> None:
+    class Nervous(Shelf):
+        async def get(self, name: str, namespace: str) -> Json:
+            given_up = asyncio.create_task(asyncio.sleep(0))
+            given_up.cancel()
+            await given_up
+            return book(name)
+
+    async with served(tmp_path, Nervous()) as books:
+        with pytest.raises(InternalError, match="CancelledError"):
+            await books.get("emma")
 
 
 async def test_defaults_are_filled_in_as_for_objects_that_clients_send(tmp_path: Path) -> None:

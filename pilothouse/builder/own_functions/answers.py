@@ -34,15 +34,20 @@ class AnswerReader:
         """Raises InternalError, which names the function, when that is no object of the resource."""
         if not isinstance(obj, dict) or not isinstance(obj.get("metadata") or {}, dict):
             raise self._refused(function, f"answered something that is no object: {type(obj).__name__}")
-        if not name_of(obj):
-            raise self._refused(function, "answered an object without metadata.name")
-        if self.keys.namespaced and not namespace_of(obj):
-            raise self._refused(function, f'answered the object "{name_of(obj)}" without metadata.namespace')
+        for part in ("name", "namespace") if self.keys.namespaced else ("name",):
+            self._check_text(obj, part, function)
         try:
-            key = self.keys.object(namespace_of(obj), name_of(obj))
-            return Answer(key, orjson.dumps(obj))
+            return Answer(self.keys.object(namespace_of(obj), name_of(obj)), orjson.dumps(obj))
         except (BadRequest, TypeError) as error:
             raise self._refused(function, f'answered the object "{name_of(obj)}": {error}') from error
+
+    def _check_text(self, obj: Json, part: str, function: str) -> None:
+        found = (obj.get("metadata") or {}).get(part)
+        if not found:
+            which = f'the object "{name_of(obj)}"' if name_of(obj) else "an object"
+            raise self._refused(function, f"answered {which} without metadata.{part}")
+        if not isinstance(found, str):
+            raise self._refused(function, f"answered an object whose metadata.{part} is no text: {found!r}")
 
     def read_one(self, obj: Any, key: str, function: str) -> Answer:
         """The same where only the object at `key` is an answer."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import orjson
 
+from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.storage.interface import Entry, Revision
 from pilothouse.apiserver.storage.object import ObjectCodec
 from pilothouse.builder.own_functions import merging
@@ -34,47 +35,65 @@ class Change:
 
 
 class Comparer:
-    """Remembers a few words about each object, so that an answer that has not changed costs next to nothing."""
+    """Remembers a few words about each object, so that an answer that has not changed costs next to nothing.
 
-    carried: set[str]  # the metadata that the author has been seen to keep, of any object
+    Objects may be as large as clients like: the methods that begin with an underscore run beside the loop for those.
+    """
+
+    carried: frozenset[str]  # the metadata that the author has been seen to keep, of any object
     _known: dict[str, _Known]  # by key; only of objects that are in the mirror
 
     def __init__(self, reader: AnswerReader) -> None:
         resource = reader.resource
         self.reader = reader
-        self.carried = set()
+        self.carried = frozenset()
         self._codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of)
         self._known = {}
 
-    def compare(self, key: str, answer: Answer | None, entry: Entry | None) -> list[Change]:
-        """The one change that the mirror needs, or none. At least one of `answer` and `entry` is there."""
+    async def compare(self, key: str, answer: Answer | None, entry: Entry | None) -> Change | None:
+        """The change that the mirror needs, if any."""
         if answer is None:
-            self._known.pop(key, None)
-            return [] if entry is None else [Change(key, entry, None)]
+            self.forget(key)
+            return None if entry is None else Change(key, entry, None)
         known, digest = self._known.get(key), hash(answer.text)
         if entry and known and known.revision == entry.modified and known.digest == digest:
-            return []
-        change = self._change(answer, entry, known.mentioned if known else frozenset())
+            return None
+        before = known.mentioned if known else frozenset()
+        size = len(answer.text) + (len(entry.value) if entry else 0)
+        change = await by_size(size, self._change, answer, entry, before)
+        self.carried |= change.mentioned
         if entry is not None and change.value == entry.value:
             self.written(change, entry)
-            return []
-        return [change]
+            return None
+        return change
 
     def written(self, change: Change, entry: Entry) -> None:
         """The mirror has at this entry what the author said."""
         self._known[change.key] = _Known(change.digest, change.mentioned, entry.modified)
 
-    def kept(self, answer: Answer, sent: Json) -> bytes:
+    def forget(self, key: str) -> None:
+        """The object is no longer in the mirror, or soon will not be."""
+        self._known.pop(key, None)
+
+    async def kept(self, answer: Answer, sent: bytes) -> bytes:
         """To be stored when the author answers a write: the answer, and what was sent of the metadata besides."""
+        return await by_size(len(answer.text) + len(sent), self._kept, answer, sent)
+
+    async def concerns_author(self, value: bytes, mirrored: bytes) -> bool:
+        """Whether a change of an object is one of those parts that the author keeps."""
+        return await by_size(len(value) + len(mirrored), self._concerns_author, value, mirrored)
+
+    def _kept(self, answer: Answer, sent: bytes) -> bytes:
         obj = self.reader.parse(answer)
-        self.carried |= merging.mentioned(obj)
         self.reader.complete(obj)
-        return self._codec.encode(merging.combined(obj, metadata(sent)))
+        return self._codec.encode(merging.combined(obj, metadata(orjson.loads(sent))))
+
+    def _concerns_author(self, value: bytes, mirrored: bytes) -> bool:
+        return merging.changes_what_the_author_keeps(orjson.loads(value), orjson.loads(mirrored), self.carried)
 
     def _change(self, answer: Answer, entry: Entry | None, before: frozenset[str]) -> Change:
         obj = self.reader.parse(answer)
         mentioned = merging.mentioned(obj)
-        self.carried |= mentioned
         self.reader.complete(obj)
         old: Json | None = None if entry is None else orjson.loads(entry.value)
         replaces = old is not None and "uid" in mentioned and uid_of(obj) != uid_of(old)

@@ -19,16 +19,25 @@ _log = logging.getLogger(__name__)
 
 
 class Following:
-    """`run` asks nothing of the author while nobody watches."""
+    """Asks nothing of the author while nobody watches."""
 
     def __init__(self, mirror: Mirror, *, is_watched: Callable[[], bool], interval: float) -> None:
         self._mirror = mirror
         self._is_watched = is_watched
         self._interval = interval
         self._failing = False
+        self._running: asyncio.Task[None] | None = None
 
-    async def run(self) -> None:
-        """Until it is cancelled."""
+    def start(self) -> None:
+        """Where the author has no list, nothing can be watched."""
+        if "list" in self._mirror.functions.given:
+            self._running = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """The author's functions are not called for watchers any more."""
+        await _ended(self._running)
+
+    async def _run(self) -> None:
         following: asyncio.Task[None] | None = None
         try:
             while True:
@@ -100,7 +109,7 @@ class Following:
         self._failing = False
 
     def _failed(self, error: Exception) -> None:
-        """Said once for each time that it begins to fail: the same every second tells nobody more."""
+        """Said once for each time that it begins to fail."""
         level = logging.DEBUG if self._failing else logging.WARNING
         self._failing = True
         resource = self._mirror.functions.reader.resource.group_resource

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ class Functions:
     raises, and MethodNotAllowed where the author gave no such function."""
 
     given: frozenset[str]  # the names of the functions that the author has
+    _failing: dict[str, str]  # the functions that failed when they were last called, and why
 
     def __init__(self, author: object, reader: AnswerReader) -> None:
         """Raises TypeError when nothing can be read from the author's functions."""
@@ -31,6 +33,7 @@ class Functions:
             raise TypeError(f"{type(author).__name__} needs at least a function `get` or `list`")
         self.reader = reader
         self._author: Any = author
+        self._failing = {}
 
     @property
     def keys(self) -> Keys:
@@ -86,9 +89,26 @@ class Functions:
             yield
         except StatusError:
             raise
-        except Exception as error:
-            _log.exception("%s of %s failed", self._name(function), self.reader.resource.group_resource)
-            raise InternalError.of(str(error) or type(error).__name__) from error
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
+            why = str(error) or type(error).__name__
+            self._log(function, why, error)
+            raise InternalError.of(why) from error
+        self._failing.pop(function, None)
+
+    def _log(self, function: str, why: str, error: BaseException) -> None:
+        """Said once, until it works again or fails in another way: the same every second tells nobody more."""
+        level = logging.DEBUG if self._failing.get(function) == why else logging.ERROR
+        self._failing[function] = why
+        resource = self.reader.resource.group_resource
+        _log.log(level, "%s of %s failed", self._name(function), resource, exc_info=error)
 
     def _name(self, function: str) -> str:
         return f"{type(self._author).__name__}.{function}"
+
+
+def _is_cancelled() -> bool:
+    """Whether the caller is, and not only something of the author's that it waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

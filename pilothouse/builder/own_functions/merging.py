@@ -47,7 +47,7 @@ def with_next_generation(obj: Json, mirrored: Json) -> Json:
     return {**obj, "metadata": {**metadata(obj), "generation": last + 1}}
 
 
-def changes_what_the_author_keeps(obj: Json, mirrored: Json, carried: set[str]) -> bool:
+def changes_what_the_author_keeps(obj: Json, mirrored: Json, carried: frozenset[str]) -> bool:
     """`carried` is the metadata that the author's objects have. All other metadata is the mirror's affair alone:
     finalizers, deletion marks, who manages which fields."""
     return not same(_kept_by_author(obj, carried), _kept_by_author(mirrored, carried))
@@ -58,7 +58,7 @@ def same(one: Json, other: Json) -> bool:
     return one == other and _canonical(one) == _canonical(other)
 
 
-def _kept_by_author(obj: Json, carried: set[str]) -> Json:
+def _kept_by_author(obj: Json, carried: frozenset[str]) -> Json:
     return {**obj, "metadata": {key: value for key, value in metadata(obj).items() if key in carried}}
 
 

@@ -63,9 +63,11 @@ class Mirror:
             entries, pauses = await self._entries(question.scope), Pauses()
             changes: list[Change] = []
             for key in [*(entries.keys() - answers.keys()), *answers]:
-                if not self.order.is_newer_in_mirror(question, key):
-                    changes += self.comparer.compare(key, answers.get(key), entries.get(key))
                 await pauses.due()
+                if self.order.is_newer_in_mirror(question, key):
+                    continue
+                if change := await self.comparer.compare(key, answers.get(key), entries.get(key)):
+                    changes.append(change)
             for start in range(0, len(changes), _WRITES_AT_ONCE):
                 await self._write(changes[start : start + _WRITES_AT_ONCE])
 

@@ -9,7 +9,6 @@ books = own_registry(BOOKS, store, Books(), root="/registry")
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from pilothouse.apiserver.registry.context import RequestContext
@@ -29,6 +28,7 @@ from pilothouse.builder.own_functions.functions import Functions
 from pilothouse.builder.own_functions.mirror import Mirror
 from pilothouse.builder.own_functions.storage import OwnStorage, storage_type
 from pilothouse.builder.own_functions.write_through import WriteThroughStore
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 _NEWEST_OR_ANY = ("", "0")
@@ -38,10 +38,25 @@ class MirroredRegistry(RegistryStore):
     """Asks the author before it reads the mirror; so do its views (status). A past state is read as it was."""
 
     def __init__(
-        self, resource: Resource, mirror: Mirror, *, root: str, on_read: Callable[[Json], None] | None = None
+        self,
+        resource: Resource,
+        mirror: Mirror,
+        *,
+        root: str,
+        on_read: Callable[[Json], None] | None,
+        poll_interval: float,
     ) -> None:
         super().__init__(resource, WriteThroughStore(mirror), root=root, on_read=on_read)
         self._mirror = mirror
+        self._following = Following(mirror, is_watched=lambda: self.watcher_count > 0, interval=poll_interval)
+
+    async def start(self) -> None:
+        await super().start()
+        self._following.start()
+
+    async def stop(self) -> None:
+        await self._following.stop()
+        await super().stop()
 
     async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> StoredObject:
         with translated(ctx.resource, name):
@@ -66,36 +81,29 @@ class MirroredRegistry(RegistryStore):
         return ctx.namespace if self.keys.namespaced else ""
 
 
+@dataclass(frozen=True, slots=True)
 class OwnRegistry:
-    """One resource of an author: its registry, its storage, and what keeps the mirror up to date for watchers."""
+    """One resource of an author. Subresources are made from `registry`, as those of any other."""
 
-    def __init__(self, registry: MirroredRegistry, mirror: Mirror, *, poll_interval: float) -> None:
-        self.registry = registry
-        self.mirror = mirror
-        self.storage = self.storage_of(registry)
-        self._following = Following(mirror, is_watched=self._is_watched, interval=poll_interval)
-        self._running: asyncio.Task[None] | None = None
+    registry: MirroredRegistry
+    mirror: Mirror
+
+    @property
+    def storage(self) -> OwnStorage:
+        """For the installer: the resource itself, with the verbs that the functions allow."""
+        return self.storage_of(self.registry)
 
     def storage_of(self, view: RegistryStore) -> OwnStorage:
-        """For the installer: a view of the registry (`with_strategy`) with the verbs that the functions allow."""
+        """The same for a view of the registry (`with_strategy`)."""
         return storage_type(self.mirror.functions.given)(view)
 
     async def start(self) -> None:
         """Begins to fill the watch cache. Requests may come at once; they wait for a moment."""
         await self.registry.start()
-        if "list" in self.mirror.functions.given:
-            self._running = asyncio.create_task(self._following.run())
 
     async def stop(self) -> None:
-        """Ends all watches. The author's functions are not called for watchers any more."""
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
-            self._running = None
+        """Ends all watches."""
         await self.registry.stop()
-
-    def _is_watched(self) -> bool:
-        return self.registry.watcher_count > 0
 
 
 def own_registry(
@@ -123,5 +131,5 @@ def own_registry(
     """
     reader = AnswerReader(resource, keys_of(resource, root), on_read)
     mirror = Mirror(store_of(store, resource.group_resource), Functions(functions, reader))
-    registry = MirroredRegistry(resource, mirror, root=root, on_read=on_read)
-    return OwnRegistry(registry, mirror, poll_interval=poll_interval)
+    registry = MirroredRegistry(resource, mirror, root=root, on_read=on_read, poll_interval=poll_interval)
+    return OwnRegistry(registry, mirror)

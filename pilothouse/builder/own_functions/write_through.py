@@ -9,9 +9,7 @@ from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, Revision
 from pilothouse.apiserver.storage.interface import Entry, Revision
 from pilothouse.apiserver.storage.passing import PassingStore
 from pilothouse.builder.own_functions.answers import Answer
-from pilothouse.builder.own_functions.merging import changes_what_the_author_keeps
 from pilothouse.builder.own_functions.mirror import Mirror
-from pilothouse.machinery.objects import Json
 
 
 class WriteThroughStore(PassingStore):
@@ -33,20 +31,22 @@ class WriteThroughStore(PassingStore):
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
             answer = await self._functions.create(key, orjson.loads(value))
-            return await self._store.create(key, self._kept(answer, value), ttl=ttl)
+            return await self._store.create(key, await self._kept(answer, value), ttl=ttl)
 
     async def update(self, key: str, value: bytes, *, expected: Revision, ttl: int = 0) -> Entry:
         """The author is not told of changes to metadata that only the mirror keeps."""
         async with self._mirror.order.writing(key):
-            current, obj = await self._expected(key, expected), orjson.loads(value)
-            if self._concerns_author(obj, current):
-                value = self._kept(await self._functions.update(key, obj), value)
+            current = await self._expected(key, expected)
+            if await self._mirror.comparer.concerns_author(value, current.value):
+                answer = await self._functions.update(key, orjson.loads(value))
+                value = await self._kept(answer, value)
             return await self._store.update(key, value, expected=expected, ttl=ttl)
 
     async def delete(self, key: str, *, expected: Revision) -> Entry:
         async with self._mirror.order.writing(key):
             await self._expected(key, expected)
             await self._functions.delete(key)
+            self._mirror.comparer.forget(key)
             return await self._store.delete(key, expected=expected)
 
     async def _expected(self, key: str, expected: Revision) -> Entry:
@@ -58,9 +58,5 @@ class WriteThroughStore(PassingStore):
             raise RevisionConflict(f"{key} is at revision {current.modified}, not {expected}")
         return current
 
-    def _concerns_author(self, obj: Json, current: Entry) -> bool:
-        return changes_what_the_author_keeps(obj, orjson.loads(current.value), self._mirror.comparer.carried)
-
-    def _kept(self, answer: Answer | None, value: bytes) -> bytes:
-        # The author's function may have changed the object that it was given, so that is not what was sent.
-        return value if answer is None else self._mirror.comparer.kept(answer, orjson.loads(value))
+    async def _kept(self, answer: Answer | None, value: bytes) -> bytes:
+        return value if answer is None else await self._mirror.comparer.kept(answer, value)
