@@ -36,7 +36,7 @@ from pilothouse.machinery.objects import (
     resource_version_of,
     uid_of,
 )
-from pilothouse.machinery.pod_secrets import pod_secret_names
+from pilothouse.machinery.pod_references import secret_names
 from pilothouse.machinery.times import parse_time
 
 logger = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class _Cleaner:
             found: set[str] = set()
             async for page in self._context.client.for_resource(PODS, namespace=namespace).pages():
                 for pod in page["items"]:
-                    found.update(pod_secret_names(pod.get("spec") or {}))
+                    found.update(secret_names(pod.get("spec") or {}))
             round_.mounted[namespace] = found
         return round_.mounted[namespace]
 

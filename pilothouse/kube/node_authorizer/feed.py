@@ -13,8 +13,9 @@ from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.tallies import HistogramTally
 from pilothouse.kube.core.persistentvolumes.resource import PERSISTENT_VOLUMES
 from pilothouse.kube.core.pods.resource import PODS
+from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.kube.node_authorizer.graph import NodeGraph
-from pilothouse.kube.node_authorizer.references import Reference, is_mirror, references_of_pod, secrets_of_volume
+from pilothouse.kube.node_authorizer.references import Reference, references_of_pod, secrets_of_volume
 from pilothouse.kube.parts import part, text
 from pilothouse.kube.resource.resource_slices import RESOURCE_SLICES
 from pilothouse.kube.served import Registries
@@ -52,7 +53,7 @@ class NodeGraphFeed:
 
     def _put_pod(self, pod: Json) -> None:
         owner = Reference("pods", namespace_of(pod), name_of(pod))
-        self._graph.place(owner, text(pod, "spec", "nodeName"), () if is_mirror(pod) else references_of_pod(pod))
+        self._graph.place(owner, text(pod, "spec", "nodeName"), () if is_mirror_pod(pod) else references_of_pod(pod))
 
     def _put_volume(self, volume: Json) -> None:
         claim = part(volume, "spec", "claimRef")

@@ -116,6 +116,19 @@ async def test_a_mirror_pod_has_no_account_and_nothing_that_comes_with_one(spec:
     assert await refusal(mirror) == f'pods "p" is forbidden: {why}'
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"nodeSelector": {"secretName": "fast", "secret": "no"}},
+        {"volumes": [{"name": "v", "csi": {"driver": "d", "volumeAttributes": {"secretName": "shape"}}}]},
+    ],
+)
+async def test_a_mirror_pod_may_use_words_that_are_called_as_secrets_are(spec: Json):
+    mirror = pod(**spec)
+    mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    assert await admitted(mirror) == pod(**spec)["spec"]
+
+
 async def test_a_mirror_pod_that_needs_nothing_stays_as_it_is():
     mirror = pod()
     mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}

@@ -10,23 +10,23 @@ from typing import TypeAlias
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.admission.service_account.secret_references import (
-    has_secret_references,
     is_limited_to_its_secrets,
     unreferenced_secret,
     unreferenced_secret_of_ephemeral_containers,
 )
 from pilothouse.kube.admission.service_account.token_volume import mount_token
+from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.pod_references import secret_names
 
 GetServiceAccount: TypeAlias = Callable[[str, str], Awaitable[Json | None]]
 """By namespace and name."""
 
 DEFAULT = "default"
 _PODS = GroupResource("", "pods")
-_MIRROR = "kubernetes.io/config.mirror"
 _ATTEMPTS = 10
 
 
@@ -44,7 +44,7 @@ class ServiceAccount:
         pod = _written_pod(attributes)
         if pod is None or attributes.operation is not Operation.CREATE:
             return
-        if not _is_mirror(pod):
+        if not is_mirror_pod(pod):
             await self._complete(attributes, pod)
         await self.validate(attributes)
 
@@ -66,7 +66,7 @@ class ServiceAccount:
             if attributes.subresource == "ephemeralcontainers":
                 account = await self._named_account(attributes, pod)
                 _refuse(attributes, account, unreferenced_secret_of_ephemeral_containers, pod)
-        elif _is_mirror(pod):
+        elif is_mirror_pod(pod):
             _validate_mirror(attributes, pod["spec"])
         else:
             _refuse(attributes, await self._named_account(attributes, pod), unreferenced_secret, pod)
@@ -98,10 +98,6 @@ def _written_pod(attributes: Attributes) -> Json | None:
     return attributes.obj
 
 
-def _is_mirror(pod: Json) -> bool:
-    return _MIRROR in (metadata(pod).get("annotations") or {})
-
-
 def _mounts_token(account: Json, spec: Json) -> bool:
     """The pod's wish goes before its account's."""
     for said in (spec.get("automountServiceAccountToken"), account.get("automountServiceAccountToken")):
@@ -114,7 +110,7 @@ def _validate_mirror(attributes: Attributes, spec: Json) -> None:
     """What a kubelet runs by itself has no account, and nothing that comes with one."""
     if spec.get("serviceAccountName"):
         raise refused(attributes, "a mirror pod may not reference service accounts")
-    if has_secret_references(spec):
+    if secret_names(spec):
         raise refused(attributes, "a mirror pod may not reference secrets")
     projections = (volume.get("projected") or {} for volume in spec.get("volumes") or [])
     sources = (source for projected in projections for source in projected.get("sources") or [])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from pilothouse.machinery.objects import Json, metadata, name_of
-from pilothouse.machinery.pod_secrets import pod_secret_names
 
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
@@ -59,7 +58,3 @@ def _unreferenced_pull_secret(account: Json, spec: Json) -> str:
 
 def _not_allowed(what: str, account: Json, kind: str = "secret") -> str:
     return f"{what} is not allowed because service account {name_of(account)} does not reference that {kind}"
-
-
-def has_secret_references(spec: Json) -> bool:
-    return bool(pod_secret_names(spec))
