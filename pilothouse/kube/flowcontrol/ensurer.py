@@ -15,21 +15,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
 
+from pilothouse.apiserver.flowcontrol.mandatory import EXEMPT, MANDATORY_LEVELS, MANDATORY_SCHEMAS
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.kube.flowcontrol.bootstrap import (
-    AUTO_UPDATE,
-    EXEMPT,
-    MANDATORY_LEVELS,
-    MANDATORY_SCHEMAS,
-    SUGGESTED_LEVELS,
-    SUGGESTED_SCHEMAS,
-)
+from pilothouse.kube.flowcontrol.suggested import SUGGESTED_LEVELS, SUGGESTED_SCHEMAS
 from pilothouse.machinery.errors import AlreadyExists, NotFound, StatusError
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 
+AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec"
 _PERIOD = 60.0
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
