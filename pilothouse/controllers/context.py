@@ -14,6 +14,11 @@ from pilothouse.client.cache.informer_factory import SharedInformerFactory
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.client import Client
+from pilothouse.client.workqueue.rate_limiters import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    MaxOfRateLimiter,
+)
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.endpointslice.config import EndpointConfig
 from pilothouse.controllers.resourcequota.evaluator import Evaluators
@@ -93,9 +98,18 @@ class ControllerContext:
         asyncio.get_running_loop().call_soon(factory.start)
         return informer
 
-    def queue(self, name: str, of: type[T]) -> RateLimitingQueue[T]:
-        """With the usual rate limits; its metrics are shown under the name."""
-        return RateLimitingQueue(name, registry=self.registry, clock=self.clock)
+    def queue(
+        self, name: str, of: type[T], *, first_delay: float = 0.005, max_delay: float = 1000.0
+    ) -> RateLimitingQueue[T]:
+        """Return a queue whose metrics are shown under the name.
+
+        An item that failed is tried again after the first delay, which doubles up to the greatest. Over all items, ten
+        are tried again in a second, after a burst of a hundred.
+        """
+        limiter = MaxOfRateLimiter(
+            ItemExponentialFailureRateLimiter(first_delay, max_delay), BucketRateLimiter(10, 100, self.clock)
+        )
+        return RateLimitingQueue(name, rate_limiter=limiter, registry=self.registry, clock=self.clock)
 
     async def close(self) -> None:
         await asyncio.gather(*(factory.shutdown() for factory in self._informers.values()))
