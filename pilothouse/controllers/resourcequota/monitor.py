@@ -6,6 +6,7 @@ Resources of which only the number of objects matters are followed by metadata, 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
@@ -16,8 +17,7 @@ from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import Clock, cancelled
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.resourcequota.evaluator import Evaluator, hard, is_counted, usage_in
-from pilothouse.controllers.resourcequota.object_counts import ObjectCounts
-from pilothouse.machinery.objects import Json, namespace_of
+from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.quantity import ZERO
 from pilothouse.machinery.resource_list import ResourceList, added, only
 
@@ -33,13 +33,13 @@ class Monitor(Protocol):
     async def wait_synced(self) -> None: ...
 
     async def usage(self, quota: Json) -> ResourceList:
-        """What the objects in the quota's namespace use of what it limits."""
+        """Return how much the objects in the quota's namespace use of each resource that it limits."""
 
     async def stop(self) -> None: ...
 
 
 class Replenish(Protocol):
-    """Something is used less, or by other quotas: `new` is None when the object is gone."""
+    """Called when something is used less, or by other quotas: `new` is None when the object is gone."""
 
     def __call__(self, evaluator: Evaluator, old: Json, new: Json | None) -> None: ...
 
@@ -77,6 +77,47 @@ class ObjectMonitor:
     def _on_delete(self, obj: Deleted) -> None:
         if (last := last_known_state(obj)) is not None:
             self._replenish(self.evaluator, last, None)
+
+
+class ObjectCounts:
+    """The number of objects in each namespace, as a reflector tells it.
+
+    `shrunk` is called with a namespace when something in it has gone."""
+
+    _names: dict[str, set[str]]  # by namespace; no set is empty
+
+    def __init__(self, shrunk: Callable[[str], None]) -> None:
+        self._shrunk = shrunk
+        self._names = {}
+        self.synced = asyncio.Event()
+
+    def in_namespace(self, namespace: str) -> int:
+        return len(self._names.get(namespace, ()))
+
+    def add(self, obj: Json) -> None:
+        self._names.setdefault(namespace_of(obj), set()).add(name_of(obj))
+
+    update = add
+
+    def delete(self, obj: Json) -> None:
+        namespace = namespace_of(obj)
+        names = self._names.get(namespace, set())
+        names.discard(name_of(obj))
+        if not names:
+            self._names.pop(namespace, None)
+        self._shrunk(namespace)
+
+    def replace(self, objects: list[Json]) -> None:
+        before, self._names = self._names, {}
+        for obj in objects:
+            self.add(obj)
+        for namespace, names in before.items():
+            if names - self._names.get(namespace, set()):
+                self._shrunk(namespace)
+        self.synced.set()
+
+    def resync(self) -> None:
+        """A count is never in need of being told again."""
 
 
 class CountMonitor:

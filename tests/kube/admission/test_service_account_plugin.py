@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from admission_requests import pod, writing
 
-from pilothouse.kube.admission.service_account.plugin import ServiceAccount
-from pilothouse.kube.admission.service_account.token_volume import MOUNT_PATH
+from pilothouse.kube.admission.service_account.plugin import MOUNT_PATH, ServiceAccount
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.objects import Json
 

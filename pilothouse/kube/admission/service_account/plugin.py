@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
@@ -14,11 +14,11 @@ from pilothouse.kube.admission.service_account.secret_references import (
     unreferenced_secret,
     unreferenced_secret_of_ephemeral_containers,
 )
-from pilothouse.kube.admission.service_account.token_volume import mount_token
 from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.names_generator import generate_name
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.pod_references import secret_names
 
@@ -28,6 +28,11 @@ GetServiceAccount: TypeAlias = Callable[[str, str], Awaitable[Json | None]]
 DEFAULT = "default"
 _PODS = GroupResource("", "pods")
 _ATTEMPTS = 10
+
+MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+_VOLUME_PREFIX = "kube-api-access-"
+_EXPIRATION_SECONDS = 3607
+"""An hour and seven seconds: tokens of this age are known to be the injected ones, and are renewed with patience."""
 
 
 class ServiceAccount:
@@ -54,7 +59,7 @@ class ServiceAccount:
             spec["serviceAccountName"] = spec["serviceAccount"] = DEFAULT
         account = await self._account_of(attributes, spec["serviceAccountName"])
         if _mounts_token(account, spec):
-            mount_token(spec)
+            _mount_token(spec)
         if not spec.get("imagePullSecrets") and (secrets := account.get("imagePullSecrets")):
             spec["imagePullSecrets"] = [{"name": secret["name"]} for secret in secrets]
 
@@ -100,14 +105,14 @@ def _written_pod(attributes: Attributes) -> Json | None:
 
 def _mounts_token(account: Json, spec: Json) -> bool:
     """The pod's wish goes before its account's."""
-    for said in (spec.get("automountServiceAccountToken"), account.get("automountServiceAccountToken")):
-        if said is not None:
-            return bool(said)
+    for wish in (spec.get("automountServiceAccountToken"), account.get("automountServiceAccountToken")):
+        if wish is not None:
+            return bool(wish)
     return True
 
 
 def _validate_mirror(attributes: Attributes, spec: Json) -> None:
-    """What a kubelet runs by itself has no account, and nothing that comes with one."""
+    """Raises Forbidden for a mirror pod with an account, or with anything that comes with one."""
     if spec.get("serviceAccountName"):
         raise refused(attributes, "a mirror pod may not reference service accounts")
     if secret_names(spec):
@@ -122,3 +127,38 @@ def _refuse(attributes: Attributes, account: Json, find: Callable[[Json, Json], 
     if is_limited_to_its_secrets(account) and (why := find(account, pod["spec"])):
         error: Forbidden = refused(attributes, why)
         raise error
+
+
+def _mount_token(spec: Json) -> None:
+    """Give every container the volume with the token, the cluster's CA and the namespace, unless it mounts something
+    else at the same place."""
+    given = next(
+        (volume["name"] for volume in spec.get("volumes") or [] if volume["name"].startswith(_VOLUME_PREFIX)), None
+    )
+    name = given or generate_name(_VOLUME_PREFIX)
+    mounting = [container for container in _containers(spec) if not _mounts_something_there(container)]
+    for container in mounting:
+        mount = {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}
+        container["volumeMounts"] = [*(container.get("volumeMounts") or ()), mount]
+    if mounting and given is None:
+        spec["volumes"] = [*(spec.get("volumes") or ()), {"name": name, "projected": _token_source()}]
+
+
+def _containers(spec: Json) -> list[Json]:
+    return [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+
+
+def _mounts_something_there(container: Json) -> bool:
+    return any(mount.get("mountPath") == MOUNT_PATH for mount in container.get("volumeMounts") or ())
+
+
+def _token_source() -> Json:
+    namespace: Any = {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
+    return {
+        "sources": [
+            {"serviceAccountToken": {"expirationSeconds": _EXPIRATION_SECONDS, "path": "token"}},
+            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            {"downwardAPI": {"items": [namespace]}},
+        ],
+        "defaultMode": 0o644,
+    }
