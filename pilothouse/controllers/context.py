@@ -33,14 +33,14 @@ SignToken: TypeAlias = Callable[[Json], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ObjectSelection:
     """A part of a resource's objects."""
 
     namespace: str = ""
     field_selector: str = ""
 
 
-EVERYTHING = Selection()
+EVERYTHING = ObjectSelection()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +83,9 @@ class ControllerContext:
     """Where queues and controllers show their metrics."""
     config: ControllerConfig = field(default_factory=ControllerConfig)
     clock: Clock = REAL_CLOCK
-    _informers: dict[Selection, SharedInformerFactory] = field(init=False, default_factory=dict)
+    _informers: dict[ObjectSelection, SharedInformerFactory] = field(init=False, default_factory=dict)
 
-    def informer(self, resource: GroupVersionResource, selection: Selection = EVERYTHING) -> SharedIndexInformer:
+    def informer(self, resource: GroupVersionResource, selection: ObjectSelection = EVERYTHING) -> SharedIndexInformer:
         """The one informer of the resource, or of a part of it. It starts on the event loop's next turn: add handlers
         before that.
 
@@ -114,7 +114,7 @@ class ControllerContext:
     async def close(self) -> None:
         await asyncio.gather(*(factory.shutdown() for factory in self._informers.values()))
 
-    def _factory(self, selection: Selection) -> SharedInformerFactory:
+    def _factory(self, selection: ObjectSelection) -> SharedInformerFactory:
         return SharedInformerFactory(
             self.client,
             namespace=selection.namespace,

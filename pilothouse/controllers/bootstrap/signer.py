@@ -15,7 +15,7 @@ import orjson
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.controller.runner import Controller
 from pilothouse.controllers.bootstrap.tokens import TOKENS, BootstrapToken, signing_token
-from pilothouse.controllers.context import ControllerContext, Selection
+from pilothouse.controllers.context import ControllerContext, ObjectSelection
 from pilothouse.controllers.resources import CONFIG_MAPS, SECRETS
 from pilothouse.machinery.errors import Conflict, NotFound
 
@@ -23,7 +23,7 @@ NAMESPACE, NAME = "kube-public", "cluster-info"
 _KEY = f"{NAMESPACE}/{NAME}"
 _CONTENT = "kubeconfig"
 _SIGNATURE = "jws-kubeconfig-"
-_CLUSTER_INFO = Selection(NAMESPACE, f"metadata.name={NAME}")
+_CLUSTER_INFO = ObjectSelection(NAMESPACE, f"metadata.name={NAME}")
 
 
 async def run(context: ControllerContext) -> None:

@@ -7,13 +7,13 @@ import re
 from dataclasses import field
 from datetime import datetime
 
-from pilothouse.controllers.context import Selection
+from pilothouse.controllers.context import ObjectSelection
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.schema.gotime import TimeError
 from pilothouse.machinery.times import parse_time
 
-TOKENS = Selection(namespace="kube-system", field_selector="type=bootstrap.kubernetes.io/token")
+TOKENS = ObjectSelection(namespace="kube-system", field_selector="type=bootstrap.kubernetes.io/token")
 _NAME = re.compile(r"bootstrap-token-([a-z0-9]{6})")
 
 

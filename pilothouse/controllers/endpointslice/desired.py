@@ -25,7 +25,7 @@ _PODS_PER_TURN = 200  # then the event loop gets its turn
 
 
 @dataclass(slots=True)
-class Desired:
+class DesiredEndpoints:
     groups: dict[PortsKey, dict[EndpointKey, Json]] = field(default_factory=dict)
     """Pods that can name a port have different numbers for it, or none; those of one group agree."""
     ports: dict[PortsKey, list[Json]] = field(default_factory=dict)
@@ -51,8 +51,8 @@ def missing_nodes(service: Json, counted: Iterable[Json], nodes: Indexer) -> set
     return {name for name in map(pods.node_of, counted) if name not in nodes}
 
 
-async def desired_endpoints(service: Json, counted: Sequence[Json], nodes: Indexer, family: str) -> Desired:
-    desired = Desired()
+async def desired_endpoints(service: Json, counted: Sequence[Json], nodes: Indexer, family: str) -> DesiredEndpoints:
+    desired = DesiredEndpoints()
     for number, pod in enumerate(counted, start=1):
         ports = endpoint_ports(service, pod)
         group = desired.groups.setdefault(ports_key(ports), {})

@@ -9,7 +9,7 @@ from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.events.event import WARNING
 from pilothouse.controllers.endpointslice import pods
 from pilothouse.controllers.endpointslice.desired import (
-    Desired,
+    DesiredEndpoints,
     address_types,
     countable_pods,
     desired_endpoints,
@@ -85,7 +85,7 @@ class Reconciler:
         if failures:
             raise ReconcileFailed(aggregate(failures), missing)
 
-    def _plan(self, service: Json, desired: Desired, existing: list[Json], family: str) -> Plan:
+    def _plan(self, service: Json, desired: DesiredEndpoints, existing: list[Json], family: str) -> Plan:
         groups: dict[PortsKey, list[Json]] = {}
         for each in existing:
             if is_owned_by(each, service):

@@ -15,13 +15,13 @@ ANNOTATION = "endpoints.kubernetes.io/last-change-trigger-time"
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _SeenTimes:
     service: datetime | None
     pods: dict[str, datetime]
 
 
 class TriggerTimeTracker:
-    _seen: dict[str, _Seen]  # by the key of the service
+    _seen: dict[str, _SeenTimes]  # by the key of the service
 
     def __init__(self) -> None:
         self._seen = {}
@@ -32,7 +32,7 @@ class TriggerTimeTracker:
         ready = {name_of(pod): _time(ready_condition(pod).get("lastTransitionTime")) for pod in pods}
         times = {name: moment for name, moment in ready.items() if moment is not None}
         before = self._seen.get(key)
-        self._seen[key] = _Seen(created, times)
+        self._seen[key] = _SeenTimes(created, times)
         if before is None:
             return _written(created)
         changed = [moment for name, moment in times.items() if _is_later(moment, before.pods.get(name))]

@@ -22,13 +22,13 @@ class NoAllocation(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
+class ZoneAllocation:
     minimum: int
     maximum: int
     desired: float
 
 
-def allocations(ratios: Mapping[str, float], endpoints: int) -> dict[str, Allocation]:
+def allocations(ratios: Mapping[str, float], endpoints: int) -> dict[str, ZoneAllocation]:
     """Raises NoAllocation."""
     if len(ratios) < 2:
         raise NoAllocation("Nodes only ready in one zone")
@@ -42,7 +42,7 @@ def allocations(ratios: Mapping[str, float], endpoints: int) -> dict[str, Alloca
             f" ({endpoints} endpoints, {len(ratios)} zones)"
         )
     return {
-        zone: Allocation(minimum, minimum + spare, max(ratios[zone] * endpoints, minimum))
+        zone: ZoneAllocation(minimum, minimum + spare, max(ratios[zone] * endpoints, minimum))
         for zone, minimum in least.items()
     }
 
@@ -61,7 +61,7 @@ class Redistribution:
     receiving: Zones
 
 
-def redistribution(allocated: Mapping[str, Allocation], hints: Zones) -> Redistribution:
+def redistribution(allocated: Mapping[str, ZoneAllocation], hints: Zones) -> Redistribution:
     """How many endpoints each zone must give or take to come near what is desired, the neediest first."""
     surplus = {zone: hints.get(zone, 0) - allocation.desired for zone, allocation in allocated.items()}
     giving, receiving = Zones(), Zones()

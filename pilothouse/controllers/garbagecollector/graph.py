@@ -76,7 +76,7 @@ class ObjectReference:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ObjectState:
     """What the collector needs to know of an object at one resourceVersion."""
 
     resource_version: str = ""
@@ -87,7 +87,7 @@ class State:
     """The owners, once somebody has asked for one of very many."""
 
     @classmethod
-    def of(cls, obj: Json) -> State:
+    def of(cls, obj: Json) -> ObjectState:
         meta = obj["metadata"]
         owners, finalizers = meta.get("ownerReferences"), meta.get("finalizers")
         return cls(
@@ -120,15 +120,15 @@ def identity_of(kind: GroupVersionKind, obj: Json) -> ObjectReference:
     return ObjectReference(kind.kind, str(kind.group_version), meta.get("namespace") or "", meta["name"], meta["uid"])
 
 
-NOTHING = State()
+NOTHING = ObjectState()
 
 
 @dataclass(eq=False, slots=True)
-class Node:
+class GraphNode:
     identity: ObjectReference
-    state: State = NOTHING
+    state: ObjectState = NOTHING
     virtual: bool = False
-    dependents: dict[Node, None] = field(default_factory=dict)
+    dependents: dict[GraphNode, None] = field(default_factory=dict)
     """An ordered set."""
 
     @property
@@ -143,11 +143,11 @@ class Node:
     def is_observed(self) -> bool:
         return not self.virtual
 
-    def identified_as(self, identity: ObjectReference) -> Node:
+    def identified_as(self, identity: ObjectReference) -> GraphNode:
         """Another node for the same uid, with the same dependents."""
-        return Node(identity, self.state, self.virtual, dict(self.dependents))
+        return GraphNode(identity, self.state, self.virtual, dict(self.dependents))
 
-    def blocking_dependents(self) -> list[Node]:
+    def blocking_dependents(self) -> list[GraphNode]:
         """Those that must be gone before this one goes. One that owns itself need not wait for that."""
         uid = self.identity.uid
         return [

@@ -22,7 +22,7 @@ class NoMapping(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class KindMapping:
     resource: GroupVersionResource
     namespaced: bool
 
@@ -31,10 +31,10 @@ class Mapping:
 
 
 @dataclass(slots=True)
-class Mappings:
+class KindMappings:
     """How to reach the objects of a kind, as of the last discovery."""
 
-    _found: dict[tuple[str, str], Mapping] = field(default_factory=dict)
+    _found: dict[tuple[str, str], KindMapping] = field(default_factory=dict)
 
     def replace(self, found: ServerResources) -> None:
         """Kinds of groups that can not be read at the moment stay known."""
@@ -43,9 +43,9 @@ class Mappings:
         for each in found.resources:
             if not each.is_subresource:
                 key = (str(each.resource.group_version), each.kind.kind)
-                self._found.setdefault(key, Mapping(each.resource, each.namespaced))
+                self._found.setdefault(key, KindMapping(each.resource, each.namespaced))
 
-    def find(self, api_version: str, kind: str) -> Mapping:
+    def find(self, api_version: str, kind: str) -> KindMapping:
         """Raises NoMapping."""
         found = self._found.get((api_version, kind))
         if found is None:

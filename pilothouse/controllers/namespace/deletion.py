@@ -23,7 +23,7 @@ _FINALIZER = "kubernetes"
 _RESOURCES_AT_ONCE = 8
 
 
-class DeletionFailed(Exception):
+class ContentRemains(Exception):
     """Not everything could be deleted; it is tried again."""
 
 
@@ -34,7 +34,7 @@ class NamespacedResourcesDeleter:
         self._clock = clock
 
     async def delete(self, name: str) -> int:
-        """The seconds until it is worth while to look again, 0 if all is done. Raises StatusError, DeletionFailed."""
+        """The seconds until it is worth while to look again, 0 if all is done. Raises StatusError, ContentRemains."""
         try:
             namespace = await self._changed(await self._namespaces.get(name), self._say_terminating)
             if not metadata(namespace).get("deletionTimestamp") or not _finalizers(namespace):
@@ -54,7 +54,7 @@ class NamespacedResourcesDeleter:
             except Conflict:
                 newest = await self._namespaces.get(name_of(namespace))
                 if uid_of(newest) != uid_of(namespace):
-                    raise DeletionFailed("namespace uid has changed across retries") from None
+                    raise ContentRemains("namespace uid has changed across retries") from None
                 namespace = newest
 
     async def _say_terminating(self, namespace: Json) -> Json:
@@ -69,7 +69,7 @@ class NamespacedResourcesDeleter:
         return await self._namespaces.update(wanted, subresource="finalize")
 
     async def _delete_all_content(self, namespace: Json) -> int:
-        """Raises DeletionFailed."""
+        """Raises ContentRemains."""
         progress = Progress()
         resources = await self._discover(progress)
         pods = [each for each in resources if each.resource.group_resource == PODS]
@@ -80,7 +80,7 @@ class NamespacedResourcesDeleter:
         await self._report(namespace, progress)
         failures = [*([progress.discovery_failure.message] if progress.discovery_failure else ()), *progress.errors]
         if failures:
-            raise DeletionFailed(aggregate(failures))
+            raise ContentRemains(aggregate(failures))
         return estimate
 
     async def _discover(self, progress: Progress) -> list[APIResource]:

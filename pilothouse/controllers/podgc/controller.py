@@ -28,7 +28,7 @@ _OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 _ENDED = ("Succeeded", "Failed")
 
 
-class _Metrics:
+class _PodGCMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         labels = ("namespace", "reason")
         self.deletions = CounterTally(
@@ -55,7 +55,7 @@ class _Collector:
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._pods, self._nodes = context.informer(PODS), context.informer(NODES)
-        self._metrics = metrics_in(context.registry, _Metrics)
+        self._metrics = metrics_in(context.registry, _PodGCMetrics)
         self._missing: dict[str, float] = {}
         """Nodes that pods are on and that the cache does not have, and since when."""
 

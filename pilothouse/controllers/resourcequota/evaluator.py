@@ -10,7 +10,7 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.resource_list import ResourceList
 
 
-class Evaluator(Protocol):
+class QuotaEvaluator(Protocol):
     @property
     def counts_only(self) -> bool:
         """Whether every object of the resource uses the same, whatever it says."""
@@ -23,7 +23,7 @@ class Evaluator(Protocol):
     def usage(self, obj: Json) -> ResourceList: ...
 
 
-Evaluators: TypeAlias = Callable[[GroupResource], Evaluator | None]
+Evaluators: TypeAlias = Callable[[GroupResource], QuotaEvaluator | None]
 """The evaluator of a resource; None for those that no quota counts."""
 
 
@@ -32,7 +32,7 @@ def hard(quota: Json) -> dict[str, str]:
     return (quota.get("spec") or {}).get("hard") or {}
 
 
-def is_counted(quota: Json, evaluator: Evaluator, obj: Json) -> bool:
+def is_counted(quota: Json, evaluator: QuotaEvaluator, obj: Json) -> bool:
     """Whether an object is in every scope of a quota."""
     spec = quota.get("spec") or {}
     scopes: list[Json] = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
@@ -40,7 +40,7 @@ def is_counted(quota: Json, evaluator: Evaluator, obj: Json) -> bool:
     return all(evaluator.in_scope(scope, obj) for scope in scopes)
 
 
-def usage_in(quota: Json, evaluator: Evaluator, obj: Json) -> ResourceList:
+def usage_in(quota: Json, evaluator: QuotaEvaluator, obj: Json) -> ResourceList:
     """What one object uses of what the quota limits."""
     if not is_counted(quota, evaluator, obj):
         return {}

@@ -16,7 +16,7 @@ from pilothouse.client.cache.reflector import Reflector
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import Clock, cancelled
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.resourcequota.evaluator import Evaluator, hard, is_counted, usage_in
+from pilothouse.controllers.resourcequota.evaluator import QuotaEvaluator, hard, is_counted, usage_in
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.quantity import ZERO
 from pilothouse.machinery.resource_list import ResourceList, added, only
@@ -24,8 +24,8 @@ from pilothouse.machinery.resource_list import ResourceList, added, only
 _OBJECTS_PER_TURN = 200  # then the event loop gets its turn
 
 
-class Monitor(Protocol):
-    evaluator: Evaluator
+class QuotaMonitor(Protocol):
+    evaluator: QuotaEvaluator
 
     @property
     def has_synced(self) -> bool: ...
@@ -41,13 +41,13 @@ class Monitor(Protocol):
 class Replenish(Protocol):
     """Called when something is used less, or by other quotas: `new` is None when the object is gone."""
 
-    def __call__(self, evaluator: Evaluator, old: Json, new: Json | None) -> None: ...
+    def __call__(self, evaluator: QuotaEvaluator, old: Json, new: Json | None) -> None: ...
 
 
 class ObjectMonitor:
     """Objects that use more than a place in the count. Their informer is shared with other controllers."""
 
-    def __init__(self, evaluator: Evaluator, informer: SharedIndexInformer, replenish: Replenish) -> None:
+    def __init__(self, evaluator: QuotaEvaluator, informer: SharedIndexInformer, replenish: Replenish) -> None:
         self.evaluator = evaluator
         self._informer = informer
         self._replenish = replenish
@@ -123,7 +123,7 @@ class ObjectCounts:
 class CountMonitor:
     """Objects that are counted, and no more."""
 
-    def __init__(self, evaluator: Evaluator, objects: ResourceClient, replenish: Replenish, clock: Clock) -> None:
+    def __init__(self, evaluator: QuotaEvaluator, objects: ResourceClient, replenish: Replenish, clock: Clock) -> None:
         self.evaluator = evaluator
         self._counts = ObjectCounts(
             lambda namespace: replenish(evaluator, {"metadata": {"namespace": namespace}}, None)

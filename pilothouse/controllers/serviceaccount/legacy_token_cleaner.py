@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from pilothouse.client.cache.shared_informer import wait_for_cache_sync
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.wait import until
-from pilothouse.controllers.context import ControllerContext, Selection
+from pilothouse.controllers.context import ControllerContext, ObjectSelection
 from pilothouse.controllers.resources import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS
 from pilothouse.controllers.serviceaccount.token_secrets import (
     ACCOUNT_NAME,
@@ -52,7 +52,7 @@ async def run(context: ControllerContext) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Round:
+class _CleanUp:
     """One look at all secrets."""
 
     now: datetime
@@ -69,7 +69,7 @@ class _Cleaner:
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._accounts = context.informer(SERVICE_ACCOUNTS)
-        self._secrets = context.informer(SECRETS, Selection(field_selector=ARE_TOKENS))
+        self._secrets = context.informer(SECRETS, ObjectSelection(field_selector=ARE_TOKENS))
         self._period = timedelta(seconds=context.config.legacy_service_account_token_clean_up_period)
 
     async def wait_synced(self) -> None:
@@ -79,7 +79,7 @@ class _Cleaner:
         now = datetime.fromtimestamp(self._context.clock.wall(), UTC)
         if now < await self._tracked_since() + self._period:
             return
-        round_ = _Round(now, now - self._period)
+        round_ = _CleanUp(now, now - self._period)
         for secret in self._secrets.indexer.list():
             try:
                 if await self._is_unused(secret, round_):
@@ -93,7 +93,7 @@ class _Cleaner:
         since = ((await maps.get(_TRACKING)).get("data") or {}).get("since") or ""
         return datetime.combine(date.fromisoformat(since), datetime.min.time(), UTC) + timedelta(days=1)
 
-    async def _is_unused(self, secret: Json, round_: _Round) -> bool:
+    async def _is_unused(self, secret: Json, round_: _CleanUp) -> bool:
         created = parse_time(metadata(secret).get("creationTimestamp") or "")
         if created is None or created >= round_.unused_since or metadata(secret).get("deletionTimestamp"):
             return False
@@ -109,7 +109,7 @@ class _Cleaner:
             return False
         return refers_to(account, name_of(secret))
 
-    async def _mounted(self, namespace: str, round_: _Round) -> set[str]:
+    async def _mounted(self, namespace: str, round_: _CleanUp) -> set[str]:
         """Asked for once a day, so the pods need not be kept in memory."""
         if namespace not in round_.mounted:
             found: set[str] = set()
@@ -119,7 +119,7 @@ class _Cleaner:
             round_.mounted[namespace] = found
         return round_.mounted[namespace]
 
-    async def _invalidate_or_delete(self, secret: Json, round_: _Round) -> None:
+    async def _invalidate_or_delete(self, secret: Json, round_: _CleanUp) -> None:
         secrets = self._context.client.for_resource(SECRETS, namespace=namespace_of(secret))
         name, invalid_since = name_of(secret), labels_of(secret).get(INVALID_SINCE, "")
         if not _is_day(invalid_since):

@@ -27,7 +27,7 @@ _FAILED_OPEN = "alpha.image-policy.k8s.io/failed-open"
 _KEPT, _KEPT_BYTES = 1024, 4 << 20
 
 
-class Webhook(Protocol):
+class ImageReviewWebhook(Protocol):
     async def post(self, body: Json) -> Json:
         """Raises StatusError, ConnectionFailed, InvalidResponse."""
 
@@ -70,7 +70,7 @@ def _seconds(value: int, unit: float, *, default: float, limits: tuple[float, fl
 class ImagePolicyWebhook:
     name = "ImagePolicyWebhook"
 
-    def __init__(self, config: ImagePolicyConfig, webhook: Webhook, clock: Clock = REAL_CLOCK) -> None:
+    def __init__(self, config: ImagePolicyConfig, webhook: ImageReviewWebhook, clock: Clock = REAL_CLOCK) -> None:
         self._config = config
         self._webhook = webhook
         self._answers: BoundedCache[bytes, Json] = BoundedCache(entries=_KEPT, total_bytes=_KEPT_BYTES, now=clock.now)

@@ -15,10 +15,10 @@ from pilothouse.apiserver.discovery.manager import GroupManager
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.client.rest.client import Client
 from pilothouse.kube.admission.config import AdmissionConfig
+from pilothouse.kube.admission.object_lookup import ObjectLookup
 from pilothouse.kube.admission.own_webhooks import OwnWebhooks
 from pilothouse.kube.admission.policy_params import PolicyParams
 from pilothouse.kube.admission.service_account.plugin import GetServiceAccount
-from pilothouse.kube.admission.stored_objects import StoredObjects
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage
 from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.getter import StoredTokenObjects
@@ -58,8 +58,8 @@ class PluginParts:
     def matcher(self) -> Matcher:
         return Matcher(self.legacy.namespace)
 
-    def stored(self, resource: Resource) -> StoredObjects:
-        return StoredObjects(self.registries.open(resource))
+    def stored(self, resource: Resource) -> ObjectLookup:
+        return ObjectLookup(self.registries.open(resource))
 
     @property
     def service_account(self) -> GetServiceAccount:

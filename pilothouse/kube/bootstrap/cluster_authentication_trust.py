@@ -19,7 +19,7 @@ from pilothouse.apiserver.authn.authorities import certificates_in
 from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.kube.bootstrap.rounds import keep, try_once
+from pilothouse.kube.bootstrap.periodic import repeat, try_once
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import system_clock
@@ -61,7 +61,7 @@ class ClusterAuthenticationTrust:
     async def start(self, context: HookContext) -> None:
         sync = partial(try_once, self.sync, f"error while syncing ConfigMap {NAMESPACE}/{NAME}")
         await sync()
-        context.spawn(keep(sync, every=_PERIOD), name="cluster-authentication-info-controller")
+        context.spawn(repeat(sync, every=_PERIOD), name="cluster-authentication-info-controller")
 
     async def sync(self) -> None:
         """The files are read each time, because they may change. Raises StatusError, OSError, ValueError."""

@@ -17,7 +17,7 @@ from functools import partial
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.bootstrap.address import PublicAddress
-from pilothouse.kube.bootstrap.rounds import keep, try_once
+from pilothouse.kube.bootstrap.periodic import repeat, try_once
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
 from pilothouse.machinery.times import Clock, now_micro, parse_micro_time, system_clock
@@ -57,7 +57,7 @@ class IdentityLease:
         """Replace the lease of an earlier run, which would point the others to a server that is not there."""
         await try_once(self._delete, "error deleting old lease")
         await self.renew()
-        context.spawn(keep(self.renew, every=RENEW_EVERY), name="identity-lease-controller")
+        context.spawn(repeat(self.renew, every=RENEW_EVERY), name="identity-lease-controller")
 
     async def stop(self) -> None:
         self._stopped = True
@@ -108,7 +108,7 @@ class IdentityLeaseGarbageCollector:
     async def _keep(self) -> None:
         sync = partial(try_once, self.collect, "error collecting the leases of servers that are gone")
         await sync()
-        await keep(sync, every=COLLECT_EVERY)
+        await repeat(sync, every=COLLECT_EVERY)
 
     async def _delete_if_expired(self, listed: Json) -> None:
         """The list may be old: the lease is read again before it is deleted."""

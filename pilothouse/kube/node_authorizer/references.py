@@ -17,13 +17,13 @@ _OF_NODES = ("nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef"
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ReferredObject:
     resource: str
     namespace: str
     name: str
 
 
-def references_of_pod(pod: Json) -> Iterator[Reference]:
+def references_of_pod(pod: Json) -> Iterator[ReferredObject]:
     namespace, spec = namespace_of(pod), part(pod, "spec")
     found = {
         "serviceaccounts": {text(spec, "serviceAccountName")} - {""},
@@ -33,10 +33,10 @@ def references_of_pod(pod: Json) -> Iterator[Reference]:
         "resourceclaims": resource_claim_names(pod),
     }
     for resource, names in found.items():
-        yield from (Reference(resource, namespace, name) for name in names)
+        yield from (ReferredObject(resource, namespace, name) for name in names)
 
 
-def secrets_of_volume(volume: Json) -> Iterator[Reference]:
+def secrets_of_volume(volume: Json) -> Iterator[ReferredObject]:
     """Yield the secrets of a persistent volume that kubelets use, and not only controllers."""
     spec = part(volume, "spec")
     claimed_from = text(spec, "claimRef", "namespace")
@@ -53,6 +53,6 @@ def secrets_of_volume(volume: Json) -> Iterator[Reference]:
         yield from _secret(text(secret, "namespace"), text(secret, "name"))
 
 
-def _secret(namespace: str, name: str) -> Iterator[Reference]:
+def _secret(namespace: str, name: str) -> Iterator[ReferredObject]:
     if name:
-        yield Reference("secrets", namespace, name)
+        yield ReferredObject("secrets", namespace, name)

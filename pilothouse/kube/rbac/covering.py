@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pilothouse.kube.rbac.rules import ALL, Rule, path_covers
+from pilothouse.kube.rbac.rules import ALL, PolicyRule, path_covers
 
 
-def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+def uncovered(owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
     """What of `wanted` no rule of `owned` allows, in rules of one verb, one resource and at most one name each.
 
     Each of those is allowed by a single rule or by none, so nothing is missed by looking at one rule at a time.
@@ -15,9 +15,9 @@ def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     return [part for rule in wanted for part in _parts(rule) if not any(_covers(own, part) for own in owned)]
 
 
-def compacted(rules: Iterable[Rule]) -> list[Rule]:
+def compacted(rules: Iterable[PolicyRule]) -> list[PolicyRule]:
     """Rules of one resource that differ by verb only become one rule."""
-    joined: dict[Rule, list[str]] = {}
+    joined: dict[PolicyRule, list[str]] = {}
     for rule in rules:
         if rule.paths:
             joined[rule] = list(rule.verbs)
@@ -26,15 +26,15 @@ def compacted(rules: Iterable[Rule]) -> list[Rule]:
     return [rule.with_verbs(verbs) for rule, verbs in joined.items()]
 
 
-def _parts(rule: Rule) -> Iterator[Rule]:
+def _parts(rule: PolicyRule) -> Iterator[PolicyRule]:
     for group in rule.groups:
         for resource in rule.resources:
             for verb in rule.verbs:
                 for names in _one_by_one(rule.names):
-                    yield Rule((verb,), (group,), (resource,), names)
+                    yield PolicyRule((verb,), (group,), (resource,), names)
     for path in rule.paths:
         for verb in rule.verbs:
-            yield Rule((verb,), paths=(path,))
+            yield PolicyRule((verb,), paths=(path,))
 
 
 def _one_by_one(names: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -42,7 +42,7 @@ def _one_by_one(names: tuple[str, ...]) -> list[tuple[str, ...]]:
     return [(name,) for name in names] if names else [()]
 
 
-def _covers(own: Rule, part: Rule) -> bool:
+def _covers(own: PolicyRule, part: PolicyRule) -> bool:
     return (
         own.has_verb(part.verbs[0])
         and all(map(own.has_group, part.groups))
@@ -52,6 +52,6 @@ def _covers(own: Rule, part: Rule) -> bool:
     )
 
 
-def _covers_resource(own: Rule, resource: str) -> bool:
+def _covers_resource(own: PolicyRule, resource: str) -> bool:
     _, slash, subresource = resource.partition("/")
     return ALL in own.resources or resource in own.resources or bool(slash and f"*/{subresource}" in own.resources)

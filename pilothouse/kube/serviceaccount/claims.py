@@ -23,7 +23,7 @@ EXTENDED_EXPIRATION = 365 * 24 * 60 * 60
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class TokenBinding:
     """The object that a token dies with, and for a pod the node that it is on."""
 
     pod: Json | None = None
@@ -36,7 +36,7 @@ class Binding:
         return {kind: reference(obj) for kind, obj in bound.items() if obj is not None}
 
 
-UNBOUND = Binding()
+UNBOUND = TokenBinding()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Lifetime:
 
 
 def make_claims(
-    account: Json, binding: Binding, *, audiences: Sequence[str], lifetime: Lifetime, now: datetime
+    account: Json, binding: TokenBinding, *, audiences: Sequence[str], lifetime: Lifetime, now: datetime
 ) -> Json:
     """All claims but the issuer's name."""
     moment = int(now.timestamp())

@@ -42,7 +42,7 @@ class LevelVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class NamespacePolicy:
     enforce: LevelVersion = LevelVersion()
     audit: LevelVersion = LevelVersion()
     warn: LevelVersion = LevelVersion()
@@ -55,14 +55,14 @@ class Policy:
     def is_privileged(self) -> bool:
         return all(mode.level is Level.privileged for mode in self.modes.values())
 
-    def is_equivalent(self, other: Policy) -> bool:
+    def is_equivalent(self, other: NamespacePolicy) -> bool:
         pairs = zip(self.modes.values(), other.modes.values(), strict=True)
         return all(mine.is_equivalent(theirs) for mine, theirs in pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledPolicy:
-    policy: Policy
+    policy: NamespacePolicy
     errors: tuple[FieldError, ...] = ()
 
 
@@ -89,13 +89,13 @@ def label_of(mode: str) -> str:
     return _PREFIX + mode
 
 
-def policy_of(labels: Mapping[str, str], defaults: Policy) -> LabelledPolicy:
+def policy_of(labels: Mapping[str, str], defaults: NamespacePolicy) -> LabelledPolicy:
     """Return the policy of a namespace with these labels, and their errors; the rest is as in the defaults."""
     if not any(label.startswith(_PREFIX) for label in labels):
         return LabelledPolicy(defaults)
     errors: list[FieldError] = []
     modes = {mode: _read(mode, labels, default, errors) for mode, default in defaults.modes.items()}
-    policy = Policy(**modes)
+    policy = NamespacePolicy(**modes)
     understood = labels.get(label_of("enforce")) in Level.__members__
     if understood and label_of("warn") not in labels and policy.enforce.level > policy.warn.level:
         has_version = label_of("warn") + "-version" in labels
@@ -121,7 +121,7 @@ def _read(mode: str, labels: Mapping[str, str], default: LevelVersion, errors: l
     return LevelVersion(level, minor)
 
 
-def exempt_namespace_warning(namespace: Json, policy: Policy, defaults: Policy) -> str:
+def exempt_namespace_warning(namespace: Json, policy: NamespacePolicy, defaults: NamespacePolicy) -> str:
     """Return which labels of an exempt namespace nobody will look at; empty where there are none."""
     if policy.is_privileged or policy.is_equivalent(defaults):
         return ""

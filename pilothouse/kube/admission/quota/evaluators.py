@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.controllers.resourcequota import evaluator
+from pilothouse.controllers.resourcequota.evaluator import QuotaEvaluator
 from pilothouse.kube.parts import items, part, text
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
@@ -16,7 +16,7 @@ from pilothouse.machinery.resource_list import ResourceList
 ONE = Quantity(1)
 
 
-class Evaluator(evaluator.Evaluator, Protocol):
+class AdmissionEvaluator(QuotaEvaluator, Protocol):
     """With what admission needs beside."""
 
     def handles(self, attributes: Attributes) -> bool:

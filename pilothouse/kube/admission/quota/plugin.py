@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.kube.admission.quota.check import Charge, charges
-from pilothouse.kube.admission.quota.evaluators import Evaluator
+from pilothouse.kube.admission.quota.evaluators import AdmissionEvaluator
 from pilothouse.kube.admission.quota.registry import evaluator_of
 from pilothouse.machinery.errors import Conflict
 from pilothouse.machinery.names import GroupResource
@@ -50,7 +50,7 @@ class ResourceQuota:
         if await self._quotas.exist_in(attributes.namespace):
             await self._evaluate(attributes, evaluator)
 
-    async def _evaluate(self, attributes: Attributes, evaluator: Evaluator) -> None:
+    async def _evaluate(self, attributes: Attributes, evaluator: AdmissionEvaluator) -> None:
         lock = self._locks.setdefault(attributes.namespace, asyncio.Lock())
         async with lock:
             pending: Collection[str] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.kube.admission.quota.claims import ClaimEvaluator
-from pilothouse.kube.admission.quota.evaluators import CountEvaluator, Evaluator, ServiceEvaluator
+from pilothouse.kube.admission.quota.evaluators import AdmissionEvaluator, CountEvaluator, ServiceEvaluator
 from pilothouse.kube.admission.quota.pods import PodEvaluator
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.names import GroupResource
@@ -24,14 +24,14 @@ _IGNORED = frozenset(
 )
 """What is not stored, and events."""
 
-_OWN: dict[GroupResource, Evaluator] = {
+_OWN: dict[GroupResource, AdmissionEvaluator] = {
     GroupResource("", "pods"): PodEvaluator(),
     GroupResource("", "services"): ServiceEvaluator(),
     GroupResource("", "persistentvolumeclaims"): ClaimEvaluator(),
 }
 
 
-def evaluator_of(resource: GroupResource) -> Evaluator | None:
+def evaluator_of(resource: GroupResource) -> AdmissionEvaluator | None:
     """None for resources that quotas do not count."""
     if resource in _IGNORED:
         return None
@@ -39,5 +39,5 @@ def evaluator_of(resource: GroupResource) -> Evaluator | None:
 
 
 @bounded_cache(entries=1024, key_bytes=512)
-def _counting(group: str, resource: str) -> Evaluator:
+def _counting(group: str, resource: str) -> AdmissionEvaluator:
     return CountEvaluator(GroupResource(group, resource))

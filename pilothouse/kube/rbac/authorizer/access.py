@@ -7,7 +7,7 @@ from dataclasses import field
 
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.kube.rbac.authorizer.grants import Grant, RoleRef
-from pilothouse.kube.rbac.rules import Role, Rule
+from pilothouse.kube.rbac.rules import PolicyRule, Role
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import aggregate
 
@@ -26,7 +26,7 @@ class Permits:
         return 256 + 320 * len(self.named)
 
 
-class Access:
+class UserAccess:
     def __init__(self, granted: Sequence[tuple[Grant, Role]], missing: Sequence[RoleRef]) -> None:
         """`missing` are roles that are granted, too, but not there."""
         self.missing = missing
@@ -44,7 +44,7 @@ class Access:
         return 256 + 128 * (len(self._granted) + len(self.missing)) + len(self._refusal.reason)
 
     @property
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[PolicyRule]:
         return [rule for _, role in self._granted for rule in role.rules]
 
     def permits(self, asked: Attributes) -> Permits:

@@ -20,7 +20,7 @@ class Scoped(NamedTuple):
     name: str
 
 
-class Subject(NamedTuple):
+class GrantSubject(NamedTuple):
     """A user or a group, as bindings in one namespace name it; without a namespace, as cluster role bindings do."""
 
     namespace: str
@@ -57,7 +57,7 @@ class Grant:
     binding: Scoped
     position: int
     role: RoleRef
-    subject: Subject
+    subject: GrantSubject
     source: str
 
 
@@ -78,13 +78,13 @@ def _cluster_wide(key: Scoped) -> str:
     return f"ClusterRoleBinding {quote(key.name)}"
 
 
-def _subject(subject: Json, namespace: str) -> Subject | None:
+def _subject(subject: Json, namespace: str) -> GrantSubject | None:
     kind, name = subject.get("kind"), subject.get("name", "")
     if kind in ("User", "Group"):
-        return Subject(namespace, kind == "Group", name)
+        return GrantSubject(namespace, kind == "Group", name)
     home = subject.get("namespace") or namespace
     if kind == "ServiceAccount" and home:
-        return Subject(namespace, False, user_name(home, name))
+        return GrantSubject(namespace, False, user_name(home, name))
     return None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pilothouse.kube.rbac.bootstrap.tables import AUTO_UPDATE
 from pilothouse.kube.rbac.covering import uncovered
-from pilothouse.kube.rbac.rules import Rule
+from pilothouse.kube.rbac.rules import PolicyRule
 from pilothouse.machinery.objects import Json, metadata
 
 
@@ -49,7 +49,7 @@ def _add_rules(role: Json, expected: Json) -> None:
     if role.get("rules") == expected.get("rules"):
         return
     found, wanted = (role.get("rules") or (), expected.get("rules") or ())
-    missing = uncovered([*map(Rule.of, found)], map(Rule.of, wanted))
+    missing = uncovered([*map(PolicyRule.of, found)], map(PolicyRule.of, wanted))
     if missing:
         role["rules"] = [*found, *(rule.as_json() for rule in missing)]
 

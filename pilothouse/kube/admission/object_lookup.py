@@ -8,7 +8,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.machinery.objects import Json
 
 
-class StoredObjects:
+class ObjectLookup:
     def __init__(self, registry: RegistryStore) -> None:
         self._registry = registry
 
