@@ -1,4 +1,4 @@
-"""What a controller works with. One context lasts one term: as long as this process runs the controllers."""
+"""The context that a controller works in. It lasts one term: as long as this process runs the controllers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ EVERYTHING = ObjectSelection()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerConfig:
-    """What the options say about single controllers."""
+    """The settings of single controllers that flags give."""
 
     concurrent_namespace_syncs: int = 10
     namespace_deletion_grace_period: float = 5.0

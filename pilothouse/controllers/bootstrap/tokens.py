@@ -33,7 +33,7 @@ def signing_token(secret: Json, now: datetime) -> BootstrapToken | None:
 
 
 def time_remaining(secret: Json, now: datetime) -> float | None:
-    """Seconds until the token expires, 0 if it has, None if it never does. A time that makes no sense is over."""
+    """Return the seconds until the token expires, None if it never does; 0 if it has, or if the time makes no sense."""
     expiration = _text(secret, "expiration")
     if not expiration:
         return None

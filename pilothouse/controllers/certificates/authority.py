@@ -84,7 +84,7 @@ class CertificateAuthority:
     def sign(
         self, request: x509.CertificateSigningRequest, *, usages: Sequence[str], ttl: timedelta, now: datetime
     ) -> bytes:
-        """As PEM. Raises ValueError."""
+        """Return the certificate as PEM. Raises ValueError."""
         if not request.is_signature_valid:
             raise ValueError("unable to verify certificate request signature")
         builder = (

@@ -52,7 +52,7 @@ def with_condition(request: Json, condition: Json) -> Json:
 
 
 async def parsed(request: Json) -> CertificateSigningRequest:
-    """What is asked for, read in another thread: the library takes its time to load. Raises ValueError."""
+    """Return the PKCS #10 request in it, read in another thread: the library is slow to load. Raises ValueError."""
     return await asyncio.to_thread(_parse, request["spec"]["request"])
 
 

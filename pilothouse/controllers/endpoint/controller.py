@@ -60,7 +60,7 @@ class _Endpoints:
             tasks.create_task(self._check_leftovers())
 
     async def _check_leftovers(self) -> None:
-        """Endpoints whose services went while nobody looked."""
+        """Enqueue all Endpoints once: some may be of services that went while nobody looked."""
         await self._endpoints.wait_synced()
         for endpoints in self._endpoints.indexer.list():
             if LEADER_ANNOTATION not in annotations_of(endpoints):

@@ -63,7 +63,7 @@ def _has_labels_of(current: Json, service: Json) -> bool:
 
 
 def _subsets_of(pod: Json, service: Json) -> Iterator[Json]:
-    """One for each port; a headless service need not have any."""
+    """Yield a subset for each port; for a headless service without ports, one with none."""
     ips = pods.addresses(pod, _family(service, pod))
     if not ips:
         return

@@ -32,7 +32,7 @@ class DesiredEndpoints:
 
 
 def address_types(service: Json) -> tuple[str, ...]:
-    """Services of old have no families: theirs is that of their address, and headless ones have both."""
+    """Return the families of the service. One of old has none: it has that of its address, and a headless one both."""
     spec = service.get("spec") or {}
     if families := tuple(family for family in spec.get("ipFamilies") or () if family in (IPV4, IPV6)):
         return families
@@ -45,7 +45,7 @@ def countable_pods(selected: Iterable[Json]) -> list[Json]:
 
 
 def missing_nodes(service: Json, counted: Iterable[Json], nodes: Indexer) -> set[str]:
-    """Nodes that pods are said to run on, though there are none of that name. Some services do not mind."""
+    """Return the names of nodes that pods are said to run on and that do not exist. Some services do not mind."""
     if publishes_not_ready(service):
         return set()
     return {name for name in map(pods.node_of, counted) if name not in nodes}

@@ -74,7 +74,7 @@ class TopologyCache:
             self._hints.pop(service, None)
 
     def put_hints(self, service: str, address_type: str, plan: Plan, unchanged: list[Json]) -> Iterator[HintEvent]:
-        """Puts hints on the slices of the plan, or takes all away and says why. Iterate over what there is to say."""
+        """Put hints on the slices of the plan, or take all away, and yield the events that say why."""
         had = self.has_hints(service)
         try:
             hints = self._put(plan, unchanged)
@@ -155,7 +155,7 @@ def _hint_own_zones(slices: list[Json]) -> Zones:
 
 
 def _move_hints(slices: list[Json], allocated: dict[str, ZoneAllocation], hints: Zones) -> Zones:
-    """How many hints each zone has gained or lost."""
+    """Move hints from zones with too many to those with too few, and return by how many each zone's number changed."""
     due, moved = redistribution(allocated, hints), Zones()
     for endpoint in (endpoint for each in slices for endpoint in _ready(each)):
         zone, taker = endpoint["zone"], next(iter(due.receiving), None)

@@ -1,4 +1,4 @@
-"""When the change happened that endpoints are written for, which proxies measure their delay from."""
+"""The time of the change that endpoints are written for, from which proxies measure their delay."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TriggerTimeTracker:
         self._seen = {}
 
     def compute(self, service: Json, pods: Sequence[Json]) -> str:
-        """The earliest time of what is new since the last call; nothing when nothing is."""
+        """Return the earliest time of the changes since the last call; empty when there were none."""
         key, created = meta_namespace_key(service), _time(metadata(service).get("creationTimestamp"))
         ready = {name_of(pod): _time(ready_condition(pod).get("lastTransitionTime")) for pod in pods}
         times = {name: moment for name, moment in ready.items() if moment is not None}

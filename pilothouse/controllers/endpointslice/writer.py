@@ -42,7 +42,7 @@ class SliceWriter:
             await self.delete(each, meta_namespace_key(owner))
 
     async def delete(self, each: Json, owner: str) -> None:
-        """Of the owner with that key. Raises WriteFailed."""
+        """Delete a slice of the owner with that key. Raises WriteFailed."""
         try:
             await self._slices.namespace(namespace_of(each)).delete(name_of(each))
         except NotFound:
@@ -53,7 +53,7 @@ class SliceWriter:
         self._changes.labels("delete").inc()
 
     async def _create(self, each: Json, owner: Json) -> bool:
-        """False if nothing can be created, because the namespace is about to go."""
+        """Create a slice; return False if nothing can be created, because the namespace is about to go."""
         try:
             created = await self._slices.namespace(namespace_of(owner)).create(each)
         except StatusError as error:

@@ -1,4 +1,4 @@
-"""How many endpoints each zone should get, by the share of CPU that its nodes have, and how hints move to get there.
+"""The number of endpoints for each zone, by the share of CPU that its nodes have, and the moves of hints to get there.
 
 A zone may have less than its share as long as no zone is overloaded by more than a fifth.
 """
@@ -62,7 +62,7 @@ class Redistribution:
 
 
 def redistribution(allocated: Mapping[str, ZoneAllocation], hints: Zones) -> Redistribution:
-    """How many endpoints each zone must give or take to come near what is desired, the neediest first."""
+    """Return how many endpoints each zone must give or take to come near the desired number, the neediest first."""
     surplus = {zone: hints.get(zone, 0) - allocation.desired for zone, allocation in allocated.items()}
     giving, receiving = Zones(), Zones()
     while True:

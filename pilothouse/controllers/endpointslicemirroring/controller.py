@@ -101,7 +101,7 @@ def should_mirror(endpoints: Json) -> bool:
 
 
 def _on_change_of(counts: Callable[[Json], bool], enqueue: Callable[[Json], None]) -> ResourceEventHandlerFuncs:
-    """Hands on what counts, or did until it changed."""
+    """Return a handler that enqueues objects which count, or did until they changed."""
 
     def on_add(obj: Json) -> None:
         if counts(obj):

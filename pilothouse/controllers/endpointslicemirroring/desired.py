@@ -29,7 +29,7 @@ class DesiredMirror:
 
 
 def desired_endpoints(endpoints: Json, limit: int) -> DesiredMirror:
-    """Of each subset no more than `limit` addresses, ready ones first."""
+    """Return the endpoints to mirror: of each subset no more than `limit` addresses, ready ones first."""
     desired = DesiredMirror()
     for subset in repack(endpoints.get("subsets") or ()):
         ports = sorted((_slice_port(port) for port in subset.get("ports") or ()), key=lambda port: ports_key([port]))
@@ -41,7 +41,7 @@ def desired_endpoints(endpoints: Json, limit: int) -> DesiredMirror:
 
 
 def _add(subset: Json, ports: PortsKey, desired: DesiredMirror, limit: int) -> int:
-    """How many were added."""
+    """Add the subset's endpoints, at most `limit` of them, and return how many were added."""
     added = 0
     for endpoint in _endpoints(subset):
         if added >= limit:

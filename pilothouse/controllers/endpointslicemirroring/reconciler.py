@@ -54,7 +54,7 @@ class MirroringReconciler:
         await self._writer.carry_out(plan, endpoints)
 
     async def delete(self, key: str, existing: list[Json]) -> None:
-        """All slices of what is no longer mirrored. Raises WriteFailed."""
+        """Delete all slices of Endpoints that are no longer mirrored. Raises WriteFailed."""
         self._totals.forget(key)
         self._metrics.show(self._totals)
         for each in existing:

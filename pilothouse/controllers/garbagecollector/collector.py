@@ -70,7 +70,7 @@ class Collector:
                 queue.add_rate_limited(node)
 
     async def _guarded(self, attempt: Callable[[GraphNode], Awaitable[bool]], node: GraphNode) -> bool:
-        """False if it must be tried again."""
+        """Make the attempt; return False if it must be made again."""
         try:
             return await attempt(node)
         except NoMapping as error:  # the kind may be known after the next discovery
@@ -144,7 +144,7 @@ class Collector:
         return owners
 
     async def _owner(self, node: GraphNode, reference: OwnerReference) -> ObjectState | None:
-        """None if there is no such object."""
+        """Return the owner; None if there is no such object."""
         namespace = node.identity.namespace
         places = [ObjectReference.of(reference.owner, at) for at in dict.fromkeys(("", namespace))]
         if any(self._builder.absent_owners.get(place) for place in places):
@@ -179,7 +179,7 @@ class Collector:
 
 
 def _policy(state: ObjectState) -> str:
-    """What was asked for already is honoured."""
+    """Return the propagation policy that was asked for when the object was deleted; Background if none was."""
     if ORPHAN_DEPENDENTS in state.finalizers:
         return "Orphan"
     return "Foreground" if DELETE_DEPENDENTS in state.finalizers else "Background"

@@ -113,7 +113,7 @@ class GarbageCollector:
             self._monitors.sync(resources)
 
     def _unreadable(self, found: ServerResources) -> dict[GroupVersionResource, GroupVersionKind]:
-        """What has been followed so far of groups that can not be read now is still followed."""
+        """Return the resources that have been followed, and whose groups can not be read now: they still are."""
         return {
             resource: kind
             for resource, kind in self._resources.items()

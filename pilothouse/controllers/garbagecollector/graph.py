@@ -22,7 +22,7 @@ _FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class Coordinates:
-    """Where an owner reference says that the owner is."""
+    """The owner that an owner reference names."""
 
     api_version: str
     kind: str
@@ -77,7 +77,7 @@ class ObjectReference:
 
 @dataclass(frozen=True, slots=True)
 class ObjectState:
-    """What the collector needs to know of an object at one resourceVersion."""
+    """The facts about an object at one resourceVersion that the collector decides by."""
 
     resource_version: str = ""
     owners: tuple[OwnerReference, ...] = ()
@@ -136,7 +136,7 @@ class GraphNode:
         return self.state.owners
 
     def references_to(self, uid: str) -> Sequence[OwnerReference]:
-        """Those of its owner references that name this uid."""
+        """Return the owner references that name this uid."""
         return self.state.references_to(uid)
 
     @property
@@ -144,11 +144,11 @@ class GraphNode:
         return not self.virtual
 
     def identified_as(self, identity: ObjectReference) -> GraphNode:
-        """Another node for the same uid, with the same dependents."""
+        """Return another node for the same uid, with the same dependents."""
         return GraphNode(identity, self.state, self.virtual, dict(self.dependents))
 
     def blocking_dependents(self) -> list[GraphNode]:
-        """Those that must be gone before this one goes. One that owns itself need not wait for that."""
+        """Return the dependents that must be gone before this one goes, which is never the node itself."""
         uid = self.identity.uid
         return [
             dependent

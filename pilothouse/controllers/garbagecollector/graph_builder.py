@@ -114,7 +114,7 @@ class GraphBuilder:
         return await beside_the_loop(diff, old, new)
 
     def _transition(self, node: GraphNode, old: ObjectState | None) -> None:
-        """Queues an object whose deletion has just begun to wait for what becomes of its dependents."""
+        """Queue an object whose deletion has just begun, if it waits for what becomes of its dependents."""
         state = node.state
         if state.is_orphaning_dependents and not (old and old.is_orphaning_dependents):
             self.attempt_to_orphan.add(node)
@@ -191,7 +191,7 @@ class GraphBuilder:
                 owner.dependents.pop(node, None)
 
     def _enqueue_unblocked(self, changes: Diff) -> None:
-        """Owners that a reference has ceased to block."""
+        """Queue the owners that a reference has ceased to block."""
         released = [each.uid for each in changes.removed if each.block_owner_deletion]
         released += [
             each.new.uid

@@ -23,7 +23,7 @@ _RETIREMENT = 2.0
 
 
 class GraphMonitor:
-    """What a reflector writes to."""
+    """The store that a reflector writes to."""
 
     _known: dict[str, ObjectReference]  # by key
 
@@ -73,7 +73,7 @@ class GraphMonitors:
         self._retired: set[asyncio.Task[None]] = set()
 
     def sync(self, resources: Mapping[GroupVersionResource, GroupVersionKind]) -> None:
-        """All of these are followed from now on, and no others."""
+        """Follow these resources from now on, and no others."""
         for resource in self._monitors.keys() - resources.keys():
             del self._monitors[resource]
             retired = asyncio.create_task(self._retire(self._tasks.pop(resource)))

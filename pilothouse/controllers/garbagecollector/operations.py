@@ -1,4 +1,4 @@
-"""What the collector asks of the API server, and the conditions under which it does.
+"""The requests that the collector makes, and the conditions under which it does.
 
 Nothing is deleted unless it still has the uid and the resourceVersion at which the decision was made. An object that
 changed since is deleted all the same if its owners did not change: updates that come in rapid succession must not
@@ -59,7 +59,7 @@ class Operations:
             await objects.delete(item.name, DeleteOptions(uid=item.uid, propagation_policy=policy))
 
     async def remove_owners(self, item: ObjectReference, uids: Iterable[str]) -> None:
-        """Owners that it does not have are no matter."""
+        """Take the owners off the object; those that it does not have are no matter."""
         gone = set(uids)
         directives = [{"$patch": "delete", "uid": uid} for uid in sorted(gone)]
         try:
@@ -70,7 +70,7 @@ class Operations:
             await self._merge(item, live, {"ownerReferences": kept})
 
     async def unblock_owners(self, item: GraphNode) -> None:
-        """Makes none of the object's references keep its owner from going."""
+        """Let none of the object's references keep its owner from going."""
         blocking = [each.to_json() for each in item.owners if each.block_owner_deletion]
         released = [{**each, "blockOwnerDeletion": False} for each in blocking]
         metadata = {"ownerReferences": released, "uid": item.identity.uid}

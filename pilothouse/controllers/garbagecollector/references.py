@@ -1,4 +1,4 @@
-"""What owner references say about one another: which changed, and which mean the same object by another name."""
+"""Comparing owner references: which changed, and which mean the same object by another name."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Partition:
 
 
 def partition(dependents: Iterable[GraphNode], owner: ObjectReference) -> Partition:
-    """Those that refer to the owner by this very identity, and those that refer to its uid by another."""
+    """Return the dependents that name the owner by this very identity, and those that name its uid by another."""
     found = Partition([], [])
     for dependent in dependents:
         if owner.namespace and owner.namespace != dependent.identity.namespace:
@@ -58,7 +58,7 @@ def partition(dependents: Iterable[GraphNode], owner: ObjectReference) -> Partit
 
 
 def alternate_identity(dependents: Iterable[GraphNode], absent: ObjectReference) -> ObjectReference | None:
-    """Another identity that the dependents have for the uid of an object which is not where it was looked for.
+    """Return another identity that dependents give to the uid of an object which was not found by its own.
 
     It is the next one after the absent one in order, and after the last one the first, so that all get their turn.
     """

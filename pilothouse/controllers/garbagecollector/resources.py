@@ -32,7 +32,7 @@ class KindMapping:
 
 @dataclass(slots=True)
 class KindMappings:
-    """How to reach the objects of a kind, as of the last discovery."""
+    """The resources by which objects of a kind are reached, as of the last discovery."""
 
     _found: dict[tuple[str, str], KindMapping] = field(default_factory=dict)
 
@@ -54,7 +54,7 @@ class KindMappings:
 
 
 def deletable(found: ServerResources) -> dict[GroupVersionResource, GroupVersionKind]:
-    """Each resource in its preferred version, with the kind of its objects."""
+    """Return the resources that can be collected, in their preferred versions, with the kinds of their objects."""
     return {each.resource: _kind(each) for each in found.preferred() if _is_deletable(each)}
 
 

@@ -44,7 +44,7 @@ async def run(context: ControllerContext) -> None:
 
 
 def _wait(namespace: Json, estimate: int, clock: Clock) -> float:
-    """Half the estimate at most, as upstream waits, but sooner as long as the deletion is young."""
+    """Return half the estimate at most, as upstream waits, and less as long as the deletion is young."""
     deleted_at = datetime.fromisoformat(metadata(namespace)["deletionTimestamp"]).timestamp()
     age = max(0.0, clock.wall() - deleted_at)
     return min(estimate // 2 + 1, max(_SOON, age / 2))

@@ -93,7 +93,7 @@ class _Collector:
         await self._delete((pod for pod in pods if _node(pod) in gone), "orphaned", condition)
 
     async def _gone_nodes(self, pods: list[Json]) -> set[str]:
-        """Those that have been missing for a while, and that the server does not know either."""
+        """Return the nodes that have been missing for a while, and that the server does not know either."""
         now, quarantine = self._context.clock.now(), self._context.config.pod_gc_quarantine
         missing = {_node(pod) for pod in pods} - {"", *self._nodes.indexer.list_keys()}
         self._missing = {name: self._missing.get(name, now) for name in missing}
@@ -151,7 +151,7 @@ def _is_ready(node: Json) -> bool:
 
 
 def _order(pod: Json) -> tuple[bool, str, str]:
-    """Evicted ones first, then the oldest."""
+    """Return the order in which pods go: evicted ones first, then the oldest."""
     status = pod.get("status") or {}
     evicted = status.get("phase") == "Failed" and status.get("reason") == "Evicted"
     return not evicted, metadata(pod).get("creationTimestamp") or "", name_of(pod)

@@ -1,4 +1,4 @@
-"""What quotas know of a resource: which amounts its objects can use, and how much one of them uses."""
+"""Quota evaluators: each knows which amounts the objects of a resource can use, and how much one of them uses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class QuotaEvaluator(Protocol):
         """Whether every object of the resource uses the same, whatever it says."""
 
     def matching(self, names: Iterable[str]) -> list[str]:
-        """Those of the names that objects of this resource can use, sorted."""
+        """Return those of the names that objects of this resource can use, sorted."""
 
     def in_scope(self, scope: Json, obj: Json) -> bool: ...
 
@@ -28,7 +28,7 @@ Evaluators: TypeAlias = Callable[[GroupResource], QuotaEvaluator | None]
 
 
 def hard(quota: Json) -> dict[str, str]:
-    """What the quota limits."""
+    """Return the limits of the quota by name."""
     return (quota.get("spec") or {}).get("hard") or {}
 
 
@@ -41,7 +41,7 @@ def is_counted(quota: Json, evaluator: QuotaEvaluator, obj: Json) -> bool:
 
 
 def usage_in(quota: Json, evaluator: QuotaEvaluator, obj: Json) -> ResourceList:
-    """What one object uses of what the quota limits."""
+    """Return how much one object uses of each resource that the quota limits; empty for one that it does not count."""
     if not is_counted(quota, evaluator, obj):
         return {}
     used, limited = evaluator.usage(obj), hard(quota)

@@ -58,7 +58,7 @@ class QuotaMonitors:
         return [monitor for monitor in self._matching(names) if monitor.has_synced]
 
     async def refresh(self, names: Iterable[str]) -> None:
-        """Follows what is served now and can use some of these. Raises what discovery raises."""
+        """Follow the resources that are served now and can use some of these. Raises what discovery raises."""
         async with self._refreshing:
             await self._follow(set(names))
 
@@ -71,7 +71,7 @@ class QuotaMonitors:
         return [monitor for monitor in self._monitors.values() if monitor.evaluator.matching(names)]
 
     async def _follow(self, names: set[str]) -> None:
-        wanted = await self._wanted(names) if names else {}
+        wanted = await self._resources_using(names) if names else {}
         for resource in self._monitors.keys() - wanted.keys():
             await self._monitors.pop(resource).stop()
         for resource, evaluator in wanted.items():
@@ -79,8 +79,9 @@ class QuotaMonitors:
                 self._start(resource, evaluator)
         self._names = names
 
-    async def _wanted(self, names: set[str]) -> dict[GroupVersionResource, QuotaEvaluator]:
-        """What has been followed so far of groups that can not be read now is still followed."""
+    async def _resources_using(self, names: set[str]) -> dict[GroupVersionResource, QuotaEvaluator]:
+        """Return the resources to follow, with their evaluators. Of groups that can not be read now, those stay that
+        are followed already."""
         found = await DiscoveryClient(self._context.client).server_resources()
         wanted = {
             resource: monitor.evaluator

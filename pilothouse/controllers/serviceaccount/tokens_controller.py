@@ -158,7 +158,7 @@ class _TokensController:
         return found if key.account_uid in ("", uid_of(found)) else None
 
     async def _delete(self, secret: Json) -> None:
-        """One that is gone, or is another of the same name by now, is none of our business."""
+        """Delete the secret, unless it is gone or another of the same name is there by now."""
         secrets = self._context.client.for_resource(SECRETS, namespace=namespace_of(secret))
         try:
             await secrets.delete(name_of(secret), DeleteOptions(uid=uid_of(secret)))

@@ -44,7 +44,7 @@ class TypeChecker:
         return await asyncio.to_thread(lambda: list(_warnings(policy["spec"], targets, params)))
 
     async def _kinds(self, policy: Json) -> list[GroupVersionKind]:
-        """Sorted. Rules that are about anything say nothing about types."""
+        """Return the kinds that the policy is about, sorted. Rules that are about anything say nothing about types."""
         found: set[GroupVersionKind] = set()
         for rule in (policy["spec"].get("matchConstraints") or {}).get("resourceRules") or ():
             count = 0

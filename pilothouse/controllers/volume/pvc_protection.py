@@ -115,12 +115,12 @@ def _is_controlled_by(claim: Json, pod: Json) -> bool:
 
 
 def _is_shut_down(pod: Json) -> bool:
-    """Its kubelet is done with it, or it was deleted by force."""
+    """Return whether the pod's kubelet is done with it, or it was deleted by force."""
     return bool(metadata(pod).get("deletionTimestamp")) and metadata(pod).get("deletionGracePeriodSeconds") == 0
 
 
 def _is_terminated(pod: Json) -> bool:
-    """All its containers have ended for good."""
+    """Return whether all containers of the pod have ended for good."""
     status = pod.get("status") or {}
     if status.get("phase") in ("Failed", "Succeeded"):
         return True

@@ -49,7 +49,7 @@ def _policy(line: bytes) -> ABACPolicy:
     if not isinstance(said, dict):
         raise ValueError("couldn't get version/kind; json parse error: json: cannot unmarshal into an object")
     if (said.get("apiVersion"), said.get("kind")) != _KIND:
-        return _old(_read(said, _OLD_FIELDS))
+        return _from_old_format(_read(said, _OLD_FIELDS))
     return _for_all(_read(said.get("spec") or {}, tuple(_FIELDS)))
 
 
@@ -72,8 +72,8 @@ def _for_all(policy: ABACPolicy) -> ABACPolicy:
     return policy
 
 
-def _old(policy: ABACPolicy) -> ABACPolicy:
-    """In the old format what is left out stands for everything."""
+def _from_old_format(policy: ABACPolicy) -> ABACPolicy:
+    """Return the policy that a line in the old format means: a field that is left out stands for everything."""
     everybody = not policy.user and not policy.group
     return replace(
         _for_all(replace(policy, group=ALL) if everybody else policy),

@@ -18,7 +18,7 @@ class ObjectLookup:
         return None if found is None else found.parse()
 
     async def list(self, namespace: str = "") -> list[Json]:
-        """As far as the cache knows, which is what most writes can do with."""
+        """Return the objects of a namespace, or all, as far as the cache knows: enough for most writes."""
         with translated(self._registry.resource.group_resource):
             page = await self._registry.list_known(namespace)
         return await parse_all(page.objects)

@@ -1,4 +1,4 @@
-"""What admission plugins are made from."""
+"""The parts that admission plugins are made from."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ P = TypeVar("P", bound=PolicyPlugin[Any])
 
 @dataclass(frozen=True)
 class PluginParts:
-    """What plugins are made from."""
+    """The parts that a plugin's maker in the table takes what it needs from."""
 
     registries: Registries
     legacy: LegacyRESTStorage
@@ -66,7 +66,7 @@ class PluginParts:
         return StoredTokenObjects(self.registries).service_account
 
     def groups(self) -> list[Json]:
-        """What discovery says about every group there is at the moment."""
+        """Return the discovery documents of all groups that there are at the moment."""
         return [group_discovery(self.legacy.group), *(group.discovery for group in self.discovery.groups())]
 
     def policy_plugin(self, plugin: type[P], policies: Resource, bindings: Resource) -> P:

@@ -161,5 +161,5 @@ PLUGINS: dict[str, _Make] = {
 
 
 def admission_plugins(parts: PluginParts, enabled: Collection[str]) -> list[Plugin]:
-    """Those of the plugins that are enabled, by name. Raises ValueError for a configuration that makes no sense."""
+    """Return the enabled plugins in the order of the table. Raises ValueError for a wrong configuration."""
     return [make(parts) for name, make in PLUGINS.items() if name in enabled]

@@ -44,7 +44,7 @@ class _Params:
 
 @dataclass(frozen=True, slots=True)
 class ParamKindAccess:
-    """For policies: reading all objects of the kind."""
+    """The access that a policy needs: to all objects of its paramKind."""
 
     authorizer: Authorizer
     resolve: ResolveKind
@@ -64,7 +64,7 @@ class ParamKindAccess:
 
 @dataclass(frozen=True, slots=True)
 class ParamRefAccess:
-    """For bindings: reading the objects that are referred to."""
+    """The access that a binding needs: to the objects that its paramRef refers to."""
 
     authorizer: Authorizer
     resolve: ResolveKind
@@ -126,7 +126,7 @@ async def _may_read(
 
 
 def _shown(user: User) -> str:
-    """As Go prints it."""
+    """Return the user as Go prints it."""
     extra = " ".join(f"{key}:[{' '.join(values)}]" for key, values in sorted(user.extra.items()))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"
 

@@ -1,4 +1,4 @@
-"""What validating and mutating webhooks have in common: defaults, validation, and what older objects may keep."""
+"""The rules that validating and mutating webhooks share: defaults, validation, and what older objects may keep."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DEFAULT_TIMEOUT = 10
 
 @dataclass(frozen=True, slots=True)
 class Leniency:
-    """What webhooks may get away with, because the object that is updated has it already."""
+    """The rules that webhooks may break, because the object that is updated breaks them already."""
 
     match_conditions: bool = False
     side_effects: bool = False

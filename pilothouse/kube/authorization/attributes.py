@@ -83,7 +83,7 @@ def _joined(requirements: Iterable[str | None]) -> _Selector:
 
 
 def _field_requirement(requirement: Json) -> str | None:
-    """None for one that fields cannot be selected by."""
+    """Return a requirement of a field selector; None for one that fields cannot be selected by."""
     values, sign = items(requirement, "values"), _FIELD_SIGNS.get(text(requirement, "operator"))
     if sign is None or len(values) != 1:
         return None

@@ -42,7 +42,10 @@ class LeaseEndpointReconciler:
             await self._write(await self._leases.list())
 
     async def forget_earlier_run(self) -> bool:
-        """Until it is ready, nobody shall be sent to this server. Whether an earlier run had left its lease."""
+        """Remove the lease of an earlier run, so that nobody is sent here before this server is ready.
+
+        Return whether there was one.
+        """
         async with self._turn:
             left = await self._leases.remove(self._address.ip)
             others = await self._leases.list()
@@ -51,7 +54,7 @@ class LeaseEndpointReconciler:
             return left
 
     async def remove(self) -> None:
-        """For the rest of its life this server is not listed."""
+        """Take this server off the list for the rest of its life."""
         self._stopped = True
         async with self._turn:
             await self._leases.remove(self._address.ip)
@@ -119,7 +122,7 @@ async def _ensure_slice_of(endpoints: Json, slices: OwnAccess) -> None:
 
 
 def _slice_of(endpoints: Json) -> Json:
-    """Good for Endpoints with one subset at most, whose addresses are all ready."""
+    """Return the slice that says the same as the Endpoints, which have at most one subset, with all addresses ready."""
     subset = (endpoints.get("subsets") or [{}])[0]
     addresses = [address["ip"] for address in subset.get("addresses") or ()]
     family = "IPv6" if addresses and all(map(_is_v6, addresses)) else "IPv4"

@@ -36,7 +36,7 @@ def hostname() -> str:
 
 
 def server_id(host: str) -> str:
-    """kube-apiserver's own name for itself: a hash of the host's name and of what the server is."""
+    """Return kube-apiserver's name for itself, which a restart on the same host keeps: a hash of the host's name."""
     parts = (host.encode(), b"kube-apiserver")
     digest = hashlib.sha256(b"".join(len(part).to_bytes(2, "big") + part for part in parts)).digest()
     return "apiserver-" + base64.b32encode(digest[:16]).decode().rstrip("=").lower()

@@ -55,7 +55,7 @@ class KubernetesService:
             await self._reconciler.remove()
 
     async def sync(self) -> None:
-        """What the service says is not looked at again once it exists."""
+        """Create the service if there is none, and bring its endpoints up to date. One that exists stays as it is."""
         await try_once(self._ensure_service, _COMPLAINT)
         if not self._address.is_loopback:
             await try_once(self._reconciler.reconcile, _COMPLAINT)

@@ -145,7 +145,7 @@ def _validate_queuing(queuing: Json, path: Path) -> Errors:
 
 
 def _hand_problem(hand: int, queues: int) -> str:
-    """Dealing a hand must not take more bits than a hash has to give."""
+    """Return why no such hand can be dealt; empty if it can. Dealing must not take more bits than a hash has."""
     if hand <= 0:
         return "must be positive"
     if hand > queues:

@@ -71,7 +71,7 @@ class NodeAuthorizer:
 
     @cached_property
     def _rules(self) -> Role:
-        """Those of the role system:node, whoever changed the stored one."""
+        """Return the rules of the role system:node as this server declares it, whoever changed the stored one."""
         return next(
             Role.of(role) for role in bootstrap_objects().by_kind["ClusterRole"] if name_of(role) == "system:node"
         )

@@ -1,4 +1,4 @@
-"""Which nodes have to do with which objects.
+"""The graph by which nodes reach objects.
 
     pod → its node, and with it everything that the pod refers to
     persistent volume → its claim → the nodes of the pods that use the claim
@@ -51,7 +51,7 @@ class NodeGraph:
         return volume is not None and node in self._nodes.get(volume.claim, ())
 
     def place(self, owner: ReferredObject, node: str, references: Iterable[ReferredObject] = ()) -> None:
-        """`owner` is on the node, and with it what it refers to. It is nowhere if the node is empty."""
+        """Put `owner` and what it refers to on the node, or take them off where the node is empty."""
         self.drop(owner)
         if node:
             placed = self._placed[owner] = _Placed(node, frozenset((owner, *references)))

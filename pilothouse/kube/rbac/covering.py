@@ -8,7 +8,7 @@ from pilothouse.kube.rbac.rules import ALL, PolicyRule, path_covers
 
 
 def uncovered(owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """What of `wanted` no rule of `owned` allows, in rules of one verb, one resource and at most one name each.
+    """Return all parts of `wanted` that no rule of `owned` allows, each of one verb, one resource and at most one name.
 
     Each of those is allowed by a single rule or by none, so nothing is missed by looking at one rule at a time.
     """
@@ -16,7 +16,7 @@ def uncovered(owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list
 
 
 def compacted(rules: Iterable[PolicyRule]) -> list[PolicyRule]:
-    """Rules of one resource that differ by verb only become one rule."""
+    """Return the rules with those joined that differ by their verbs only."""
     joined: dict[PolicyRule, list[str]] = {}
     for rule in rules:
         if rule.paths:
@@ -38,7 +38,7 @@ def _parts(rule: PolicyRule) -> Iterator[PolicyRule]:
 
 
 def _one_by_one(names: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """No names stay no names."""
+    """Return a name at a time; the empty list, which stands for all names, as itself."""
     return [(name,) for name in names] if names else [()]
 
 

@@ -1,5 +1,5 @@
-"""What of some rules their writer does not hold, without going through every right: a rule of a few hundred words can
-stand for millions of them.
+"""The rights in some rules that their writer does not hold, found without going through every right: a rule of a few
+hundred words can stand for millions of them.
 
 A rule is a box: its verbs × groups × resources × names. Words that the same own rules cover are of one class, and what
 holds for one word of a class holds for all. So boxes are cut along classes, and only what is shown is taken apart:
@@ -32,7 +32,7 @@ class MissingRights:
 
 
 def missing_rights(owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> MissingRights:
-    """What of `wanted` no rule of `owned` allows; at least one rule if there is anything."""
+    """Return the parts of `wanted` that no rule of `owned` allows; at least one rule if there is any."""
     boxes: Iterable[PolicyRule] = wanted
     for start in range(0, len(owned), _BLOCK):
         boxes = _cut(_Held(owned[start : start + _BLOCK]), boxes)
@@ -68,7 +68,7 @@ def _as_many_as_fit(rules: Iterable[PolicyRule]) -> Iterator[PolicyRule]:
 
 
 class _Words:
-    """Which of the own rules have a word in one of their lists."""
+    """An index of the words in one list of the own rules; a set of rules is a number with their bits."""
 
     def __init__(self, lists: Iterable[tuple[str, ...]]) -> None:
         self._having: dict[str, int] = {}

@@ -49,7 +49,7 @@ class PolicyBasedStorage(RegistryView):
 
 
 def _only_for_garbage_collection(obj: Json, old: Json) -> bool:
-    """Whoever collects garbage must be able to let go of a role that they could not give."""
+    """Return whether nothing changes but fields that whoever collects garbage must be able to change in any role."""
     return _without_links(obj) == _without_links(old)
 
 

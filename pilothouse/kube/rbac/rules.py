@@ -13,7 +13,7 @@ ALL = "*"
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """About resources or about paths. No names means all names."""
+    """A rule about resources or about paths. No names means all names."""
 
     verbs: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class PolicyRule:
         return cls(*(tuple(rule.get(key) or ()) for key in keys))
 
     def as_json(self) -> Json:
-        """In the order in which upstream's fields stand, empty ones left out; verbs are always there."""
+        """Return the rule as JSON in the order of upstream's fields, without empty ones; verbs are always there."""
         shown: Json = {"verbs": list(self.verbs)}
         rest = {
             "apiGroups": self.groups,
@@ -39,7 +39,7 @@ class PolicyRule:
 
     @property
     def words(self) -> int:
-        """How many verbs, groups, resources, names and paths it has together."""
+        """The number of its verbs, groups, resources, names and paths together."""
         return len(self.verbs) + len(self.groups) + len(self.resources) + len(self.names) + len(self.paths)
 
     def with_verbs(self, verbs: Iterable[str]) -> PolicyRule:
@@ -67,7 +67,7 @@ class PolicyRule:
 
 
 def path_covers(own: str, path: str) -> bool:
-    """A path that ends with a star stands for all that begin as it does."""
+    """Return whether a path, which with a star at its end stands for all that begin so, covers another."""
     return own == path or (own.endswith(ALL) and path.startswith(own.rstrip(ALL)))
 
 

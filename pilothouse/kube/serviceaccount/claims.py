@@ -1,4 +1,4 @@
-"""What a service account token says: the registered claims of a JWT, and whom and what it is bound to.
+"""The claims of service account tokens: those of every JWT, and the objects that the token is bound to.
 
 {"aud": ["…"], "exp": …, "iat": …, "iss": "…", "jti": "…", "nbf": …, "sub": "system:serviceaccount:ns:robot",
  "kubernetes.io": {"namespace": "ns", "serviceaccount": {"name": "robot", "uid": "…"},
@@ -50,7 +50,7 @@ class Lifetime:
 def make_claims(
     account: Json, binding: TokenBinding, *, audiences: Sequence[str], lifetime: Lifetime, now: datetime
 ) -> Json:
-    """All claims but the issuer's name."""
+    """Return all claims but the issuer's name."""
     moment = int(now.timestamp())
     private: Json = {"namespace": namespace_of(account), "serviceaccount": reference(account), **binding.claims}
     if lifetime.warn_after:

@@ -35,7 +35,7 @@ class UnknownSource(ValueError):
 
 
 def api_reference(spec: Json) -> str:
-    """What the pod refers to first; empty if nothing. Raises UnknownSource."""
+    """Return the first resource that the pod refers to; empty if there is none. Raises UnknownSource."""
     if text(spec, "serviceAccountName"):
         return "serviceaccounts"
     if secret_names(spec):

@@ -111,7 +111,7 @@ def host_probes(pod: CheckedPod) -> Violation | None:
 
 
 def _hosts(container: Json) -> Iterator[str]:
-    """Whom its probes and lifecycle handlers talk to, where that is said."""
+    """Yield the hosts that a container's probes and lifecycle handlers name."""
     lifecycle = container.get("lifecycle") or {}
     handlers = [container.get(probe) for probe in ("livenessProbe", "readinessProbe", "startupProbe")]
     for handler in (*handlers, lifecycle.get("postStart"), lifecycle.get("preStop")):

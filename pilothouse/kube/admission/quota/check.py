@@ -1,4 +1,4 @@
-"""Whether a write fits into the quotas of its namespace, and what they look like after it."""
+"""Charging a write to the quotas of its namespace, or refusing it where one would be exceeded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pilothouse.machinery.resource_list import ResourceList, added, increase, on
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What a quota's status.used becomes."""
+    """A quota, and its new status.used."""
 
     quota: Json
     used: ResourceList

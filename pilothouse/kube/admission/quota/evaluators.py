@@ -1,4 +1,4 @@
-"""How much of what an object uses, by resource. Resources without an evaluator of their own are counted."""
+"""Quota evaluators: how much an object uses, by resource. Resources without one of their own are counted."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ ONE = Quantity(1)
 
 
 class AdmissionEvaluator(QuotaEvaluator, Protocol):
-    """With what admission needs beside."""
+    """A quota evaluator that can also judge writes."""
 
     def handles(self, attributes: Attributes) -> bool:
         """Whether the write can change what is used."""
 
     def missing(self, names: Iterable[str], obj: Json) -> str:
-        """What the object must say for these names to be counted; empty when it does."""
+        """Return the fields that the object lacks to be counted under these names, as words; empty when it has them."""
 
 
 def count_name(resource: GroupResource) -> str:

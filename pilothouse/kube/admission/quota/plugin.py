@@ -20,12 +20,12 @@ _TRIES = 4
 
 class Quotas(Protocol):
     async def exist_in(self, namespace: str) -> bool:
-        """As far as the cache knows."""
+        """Return whether the namespace has quotas, as far as the cache knows."""
 
     async def newest(self, namespace: str) -> list[Json]: ...
 
     async def charge(self, charge: Charge) -> bool:
-        """Writes the quota's new usage; False when somebody else has written the quota in between."""
+        """Write the quota's new usage; return False when somebody else has written the quota in between."""
 
 
 class ResourceQuota:

@@ -153,7 +153,7 @@ def _effective_spec(pod: Json) -> Json:
 
 
 def _statuses(pod: Json) -> dict[str, Json]:
-    """Of those containers of which it is known what is in effect."""
+    """Return the statuses, by name, of containers whose resources in effect are known."""
     found = [*items(pod, "status", "containerStatuses"), *items(pod, "status", "initContainerStatuses")]
     return {text(each, "name"): each for each in found if each.get("resources") is not None}
 

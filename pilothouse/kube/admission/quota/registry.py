@@ -32,7 +32,7 @@ _OWN: dict[GroupResource, AdmissionEvaluator] = {
 
 
 def evaluator_of(resource: GroupResource) -> AdmissionEvaluator | None:
-    """None for resources that quotas do not count."""
+    """Return the evaluator of a resource; None for one that quotas do not count."""
     if resource in _IGNORED:
         return None
     return _OWN.get(resource) or _counting(resource.group, resource.resource)

@@ -1,4 +1,4 @@
-"""The secrets that a pod names, and whether its service account lets it."""
+"""The rule that pods of some service accounts may name only the secrets that the account names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def is_limited_to_its_secrets(account: Json) -> bool:
 
 
 def unreferenced_secret(account: Json, spec: Json) -> str:
-    """What is wrong with the first secret that the account does not name; empty when nothing is."""
+    """Return why the first secret that the account does not name is not allowed; empty when all are."""
     known = {secret.get("name") for secret in account.get("secrets") or ()}
     for volume in spec.get("volumes") or ():
         secret = volume.get("secret")

@@ -1,4 +1,4 @@
-"""What a binding gives to whom: one grant for each of its subjects."""
+"""Grants: a binding gives one to each of its subjects."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class RoleRef:
 
     @property
     def key(self) -> Scoped | None:
-        """None where it refers to nothing that could be a role."""
+        """The key of the role; None where the reference is to nothing that could be one."""
         if self.kind not in _ROLE_KINDS:
             return None
         return Scoped(self.namespace if self.kind == "Role" else "", self.name)
 
     @property
     def missing(self) -> str:
-        """Why it gives nothing, when no such role is known."""
+        """The message for a role that is not known."""
         if self.kind not in _ROLE_KINDS:
             return f"unsupported role reference kind: {quote(self.kind)}"
         return f"{self.kind.lower()}.rbac.authorization.k8s.io {quote(self.name)} not found"
@@ -62,7 +62,7 @@ class Grant:
 
 
 def grants_of(binding: Json) -> Iterator[Grant]:
-    """Those of a RoleBinding or, where it has no namespace, of a ClusterRoleBinding."""
+    """Yield the grants of a RoleBinding or, where it has no namespace, of a ClusterRoleBinding."""
     key = Scoped(namespace_of(binding), name_of(binding))
     reference = binding.get("roleRef") or {}
     role = RoleRef(reference.get("kind", ""), reference.get("name", ""), key.namespace)

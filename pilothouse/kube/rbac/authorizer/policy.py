@@ -104,7 +104,7 @@ class RBACPolicy:
         return UserAccess(granted, [grant.role for grant, role in roles if role is None])
 
     def _grants(self, name: str, groups: Iterable[str], namespace: str) -> list[Grant]:
-        """One of each binding, in the order of their names."""
+        """Return one grant of each binding that gives the user something, in the order of the bindings' names."""
         found: dict[Scoped, Grant] = {}
         subjects = [GrantSubject(namespace, False, name), *(GrantSubject(namespace, True, group) for group in groups)]
         for subject in subjects:

@@ -103,7 +103,7 @@ def _replace(obj: Json, new: Json) -> None:
 
 
 def _migrated_roles(stored: Mapping[str, Json]) -> Iterator[Json]:
-    """From cluster roles by name to those that are to be created."""
+    """Yield the cluster roles that are to be created, given the stored ones by name."""
     for old, new in _AGGREGATED.items():
         if new not in stored and old in stored and stored[old].get("aggregationRule") is None:
             yield _renamed(stored[old], new) | {"rules": stored[old].get("rules")}

@@ -37,7 +37,7 @@ _CONTINUED = re.compile(r"\n {4,}")
 
 @dataclass(slots=True)
 class BootstrapObjects:
-    """By kind: ClusterRole, ClusterRoleBinding, Role, RoleBinding."""
+    """The bootstrap objects by their kind."""
 
     by_kind: dict[str, list[Json]] = field(default_factory=dict)
 
@@ -57,7 +57,7 @@ def bootstrap_objects() -> BootstrapObjects:
 
 
 def _blocks(text: str) -> Iterator[list[str]]:
-    """A line that is not indented begins one."""
+    """Yield the blocks of the text: a line that is not indented begins one."""
     block: list[str] = []
     for line in filter(str.strip, text.splitlines()):
         if block and not line.startswith(" "):
