@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 
@@ -18,10 +17,9 @@ from pilothouse.controllers.endpointslice.endpoint import (
     publishes_not_ready,
 )
 from pilothouse.controllers.endpointslice.pods import IPV4, IPV6
+from pilothouse.controllers.in_turns import in_turns
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-
-_PODS_PER_TURN = 200  # then the event loop gets its turn
 
 
 @dataclass(slots=True)
@@ -53,13 +51,11 @@ def missing_nodes(service: Json, counted: Iterable[Json], nodes: Indexer) -> set
 
 async def desired_endpoints(service: Json, counted: Sequence[Json], nodes: Indexer, family: str) -> DesiredEndpoints:
     desired = DesiredEndpoints()
-    for number, pod in enumerate(counted, start=1):
+    async for pod in in_turns(counted):
         ports = endpoint_ports(service, pod)
         group = desired.groups.setdefault(ports_key(ports), {})
         desired.ports.setdefault(ports_key(ports), ports)
         endpoint = pod_endpoint(pod, node=nodes.get_by_key(pods.node_of(pod)), service=service, family=family)
         if endpoint["addresses"]:
             group[endpoint_key(endpoint)] = endpoint
-        if number % _PODS_PER_TURN == 0:
-            await asyncio.sleep(0)
     return desired

@@ -16,12 +16,11 @@ from pilothouse.client.cache.reflector import Reflector
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import Clock, cancelled
 from pilothouse.client.rest.resource import ResourceClient
+from pilothouse.controllers.in_turns import in_turns
 from pilothouse.controllers.resourcequota.evaluator import QuotaEvaluator, hard, is_counted, usage_in
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.quantity import ZERO
 from pilothouse.machinery.resource_list import ResourceList, added, only
-
-_OBJECTS_PER_TURN = 200  # then the event loop gets its turn
 
 
 class QuotaMonitor(Protocol):
@@ -65,10 +64,8 @@ class ObjectMonitor:
 
     async def usage(self, quota: Json) -> ResourceList:
         total: ResourceList = dict.fromkeys(self.evaluator.matching(hard(quota)), ZERO)
-        for number, obj in enumerate(self._informer.indexer.by_index(NAMESPACE_INDEX, namespace_of(quota)), start=1):
+        async for obj in in_turns(self._informer.indexer.by_index(NAMESPACE_INDEX, namespace_of(quota))):
             total = added(total, usage_in(quota, self.evaluator, obj))
-            if number % _OBJECTS_PER_TURN == 0:
-                await asyncio.sleep(0)
         return total
 
     async def stop(self) -> None:

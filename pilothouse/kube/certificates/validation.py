@@ -132,7 +132,7 @@ def validate_request_update(obj: Json, old: Json, *, may_decide: bool = False, m
         if len(_of_type(obj, kind)) < len(_of_type(old, kind)):
             yield forbidden(_CONDITIONS, f"updates may not remove a condition of type {quote(kind)}")
     if not may_decide:
-        yield from _validate_undecided(obj, old)
+        yield from _validate_decision_unchanged(obj, old)
     before, path = text(old, "status", "certificate"), root("status", "certificate")
     if text(obj, "status", "certificate") != before:
         if not may_sign:
@@ -141,7 +141,7 @@ def validate_request_update(obj: Json, old: Json, *, may_decide: bool = False, m
             yield forbidden(path, "updates may not modify existing certificate content")
 
 
-def _validate_undecided(obj: Json, old: Json) -> Errors:
+def _validate_decision_unchanged(obj: Json, old: Json) -> Errors:
     for kind in (APPROVED, DENIED):
         new, before = _of_type(obj, kind), _of_type(old, kind)
         if len(new) > len(before):

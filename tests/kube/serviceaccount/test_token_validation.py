@@ -10,7 +10,7 @@ from service_account_tokens import NOON, ROBOT, Objects, SetClock, claims, named
 from pilothouse.apiserver.authn.interface import InvalidToken
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.kube.serviceaccount.claims import TokenBinding
-from pilothouse.kube.serviceaccount.validator import TokenValidator, user_of
+from pilothouse.kube.serviceaccount.validator import BoundTokenValidator, user_of
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import format_time
 
@@ -24,7 +24,7 @@ async def validated(token: Json, known: dict[tuple[str, str], Json] | None = Non
     """The name, uid, groups and extra of the user."""
     objects = Objects()
     objects.known |= known or {}
-    await TokenValidator(objects, SetClock(NOON + timedelta(seconds=after))).validate(token)
+    await BoundTokenValidator(objects, SetClock(NOON + timedelta(seconds=after))).validate(token)
     user = user_of(token)
     return {"name": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra}
 
