@@ -57,7 +57,7 @@ class ControllerConfig:
     """How often all quotas are added up anew; 0 for never."""
     endpoints: EndpointConfig = field(default_factory=EndpointConfig)
     quota_evaluators: Evaluators | None = None
-    """What quotas know of each resource. With none, they are left alone."""
+    """The evaluators of the resources that quotas count. With none, quotas are left alone."""
     root_ca: bytes = b""
     """The CA of this server's certificate, as PEM. With none, it is given to nobody."""
     sign_token: SignToken | None = None

@@ -37,7 +37,7 @@ _SUBJECT = (
     NameOID.COMMON_NAME,
     NameOID.SERIAL_NUMBER,
 )
-"""What is kept of a subject, in this order; nothing else in it is vouched for."""
+"""The attributes of a subject that are kept, in this order; the authority vouches for no others."""
 
 _KEY_USAGES = {
     "signing": "digital_signature",

@@ -9,7 +9,7 @@ from pilothouse.client.controller.enqueue import enqueue_mapped
 from pilothouse.client.controller.runner import Controller
 from pilothouse.controllers.context import ControllerContext, ObjectSelection
 from pilothouse.controllers.metrics import metrics_in
-from pilothouse.controllers.namespace_state import is_active, is_terminating
+from pilothouse.controllers.namespace_state import is_active, is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import CONFIG_MAPS, NAMESPACES
 from pilothouse.machinery.errors import NotFound, StatusError
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, namespace_of
@@ -105,5 +105,5 @@ class _Publisher:
         except NotFound:
             return
         except StatusError as error:
-            if not is_terminating(error):
+            if not is_refusal_of_terminating_namespace(error):
                 raise

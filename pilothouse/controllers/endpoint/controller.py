@@ -14,7 +14,7 @@ from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.endpoint.desired import CONTROLLER, desired_subsets, endpoints_with, needs_update
 from pilothouse.controllers.endpointslice.service_syncs import MAX_RETRIES, STALE, ServiceSyncs, has_endpoints_of_pods
-from pilothouse.controllers.namespace_state import is_terminating
+from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import ENDPOINTS
 from pilothouse.machinery.errors import NotFound, StatusError
 from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, resource_version_of
@@ -95,7 +95,7 @@ class _Endpoints:
         try:
             await self._client.namespace(namespace_of(service)).create(endpoints)
         except StatusError as error:
-            if is_terminating(error):
+            if is_refusal_of_terminating_namespace(error):
                 return
             about = f"Failed to create endpoint for service {namespace_of(service)}/{name_of(service)}: {error}"
             namespaced = {**endpoints, "metadata": endpoints["metadata"] | {"namespace": namespace_of(service)}}

@@ -25,7 +25,7 @@ STALE = 0.05
 
 _SHARE = 10
 _LEAST = 0.01
-"""What one request changes in many pods comes within this time."""
+"""The changes that one request makes in many pods come within this time."""
 
 
 def has_endpoints_of_pods(service: Json) -> bool:

@@ -8,7 +8,7 @@ from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.endpointslice.plan import Plan
 from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker
-from pilothouse.controllers.namespace_state import is_terminating
+from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import ENDPOINT_SLICES
 from pilothouse.machinery.errors import NotFound, StatusError
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
@@ -57,7 +57,7 @@ class SliceWriter:
         try:
             created = await self._slices.namespace(namespace_of(owner)).create(each)
         except StatusError as error:
-            if is_terminating(error):
+            if is_refusal_of_terminating_namespace(error):
                 return False
             raise self._failed("create", meta_namespace_key(owner), error) from None
         self._tracker.update(created)

@@ -17,7 +17,7 @@ ARE_TOKENS = f"type={TOKEN_TYPE}"
 """The field selector."""
 
 LEGACY_ISSUER = "kubernetes/serviceaccount"
-"""Who issues tokens that are kept in secrets and never expire."""
+"""The issuer of tokens that are kept in secrets and never expire."""
 _CLAIM = "kubernetes.io/serviceaccount"
 CLAIMED_NAMESPACE = f"{_CLAIM}/namespace"
 CLAIMED_SECRET = f"{_CLAIM}/secret.name"

@@ -29,7 +29,7 @@ _FIELD_SIGNS = {"In": "=", "NotIn": "!="}
 class Question:
     attributes: Attributes
     error: str = ""
-    """Which selectors were left out of the question."""
+    """The message about selectors that were left out of the question; empty when none was."""
 
 
 @dataclass(frozen=True, slots=True)

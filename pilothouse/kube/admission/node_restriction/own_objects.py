@@ -13,7 +13,7 @@ from pilothouse.machinery.validation.immutable import semantically_equal
 
 _SIGNERS = ("kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet")
 _OF_KUBELETS = ("capacity", "conditions", "allocatedResourceStatuses", "allocatedResources")
-"""What of a claim's status kubelets report."""
+"""The fields of a claim's status that kubelets report."""
 
 
 def admit_lease(node: str, attributes: Attributes) -> None:

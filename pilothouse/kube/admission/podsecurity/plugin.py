@@ -42,7 +42,7 @@ _TEMPLATES: dict[GroupResource, tuple[str, ...]] = {
     GroupResource("batch", "jobs"): ("spec", "template"),
     GroupResource("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template"),
 }
-"""Where those that make pods keep what they make them from."""
+"""The paths of pod templates, by the resources that make pods from them."""
 _HARMLESS = frozenset(["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"])
 """The subresources of pods that do not change their spec."""
 

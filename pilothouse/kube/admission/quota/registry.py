@@ -22,7 +22,7 @@ _IGNORED = frozenset(
         GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"),
     }
 )
-"""What is not stored, and events."""
+"""Resources without stored objects, and events: quotas do not count them."""
 
 _OWN: dict[GroupResource, AdmissionEvaluator] = {
     GroupResource("", "pods"): PodEvaluator(),

@@ -33,7 +33,7 @@ class RoleRef:
     kind: str
     name: str
     namespace: str
-    """Where a Role is looked for: the namespace of the binding."""
+    """The namespace of the binding, in which a Role is looked for."""
 
     @property
     def key(self) -> Scoped | None:
