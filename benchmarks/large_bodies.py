@@ -39,7 +39,7 @@ from pilothouse.kube.core.configmaps import CONFIG_MAPS
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.networking.network_policies import NETWORK_POLICIES
 from pilothouse.kube.rbac.missing_rights import missing_rights
-from pilothouse.kube.rbac.rules import Rule
+from pilothouse.kube.rbac.rules import PolicyRule
 from pilothouse.machinery.codec.decoder import Codec, DecodedBody, decode_object, strict_refusal
 from pilothouse.machinery.codec.scheme import KUBE
 from pilothouse.machinery.codec.yaml_emit import emit_yaml
@@ -82,7 +82,7 @@ def validate(body: HostileBody, obj: Json) -> None:
             raise Invalid.of(REVIEW.group_kind, "", errors)
         question_of(obj["spec"], USER)
     else:
-        missing = missing_rights([Rule(("get",), ("",), ("pods",))], map(Rule.of, obj["rules"]))
+        missing = missing_rights([PolicyRule(("get",), ("",), ("pods",))], map(PolicyRule.of, obj["rules"]))
         "\n".join(sorted({str(rule) for rule in missing.rules}))
 
 

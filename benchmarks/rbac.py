@@ -14,7 +14,7 @@ import uvloop
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes
 from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
-from pilothouse.kube.rbac.authorizer.policy import Policy
+from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 from pilothouse.kube.rbac.bootstrap.tables import bootstrap_objects
 from pilothouse.machinery.objects import Json
 
@@ -39,8 +39,8 @@ def binding(number: int) -> Json:
     }
 
 
-def filled() -> Policy:
-    policy, known = Policy(), bootstrap_objects().by_kind
+def filled() -> RBACPolicy:
+    policy, known = RBACPolicy(), bootstrap_objects().by_kind
     for role in (*known["ClusterRole"], *known["Role"]):
         policy.put_role(role)
     for each in (*known["ClusterRoleBinding"], *known["RoleBinding"], *map(binding, range(BINDINGS))):

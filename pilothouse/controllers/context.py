@@ -1,4 +1,4 @@
-"""What a controller works with. One context lasts one term: as long as this process runs the controllers."""
+"""The context that a controller works in. It lasts one term: as long as this process runs the controllers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from pilothouse.client.cache.informer_factory import SharedInformerFactory
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.client import Client
+from pilothouse.client.workqueue.rate_limiters import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    MaxOfRateLimiter,
+)
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.endpointslice.config import EndpointConfig
 from pilothouse.controllers.resourcequota.evaluator import Evaluators
@@ -28,19 +33,19 @@ SignToken: TypeAlias = Callable[[Json], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ObjectSelection:
     """A part of a resource's objects."""
 
     namespace: str = ""
     field_selector: str = ""
 
 
-EVERYTHING = Selection()
+EVERYTHING = ObjectSelection()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerConfig:
-    """What the options say about single controllers."""
+    """The settings of single controllers that flags give."""
 
     concurrent_namespace_syncs: int = 10
     namespace_deletion_grace_period: float = 5.0
@@ -52,7 +57,7 @@ class ControllerConfig:
     """How often all quotas are added up anew; 0 for never."""
     endpoints: EndpointConfig = field(default_factory=EndpointConfig)
     quota_evaluators: Evaluators | None = None
-    """What quotas know of each resource. With none, they are left alone."""
+    """The evaluators of the resources that quotas count. With none, quotas are left alone."""
     root_ca: bytes = b""
     """The CA of this server's certificate, as PEM. With none, it is given to nobody."""
     sign_token: SignToken | None = None
@@ -78,9 +83,9 @@ class ControllerContext:
     """Where queues and controllers show their metrics."""
     config: ControllerConfig = field(default_factory=ControllerConfig)
     clock: Clock = REAL_CLOCK
-    _informers: dict[Selection, SharedInformerFactory] = field(init=False, default_factory=dict)
+    _informers: dict[ObjectSelection, SharedInformerFactory] = field(init=False, default_factory=dict)
 
-    def informer(self, resource: GroupVersionResource, selection: Selection = EVERYTHING) -> SharedIndexInformer:
+    def informer(self, resource: GroupVersionResource, selection: ObjectSelection = EVERYTHING) -> SharedIndexInformer:
         """The one informer of the resource, or of a part of it. It starts on the event loop's next turn: add handlers
         before that.
 
@@ -93,14 +98,23 @@ class ControllerContext:
         asyncio.get_running_loop().call_soon(factory.start)
         return informer
 
-    def queue(self, name: str, of: type[T]) -> RateLimitingQueue[T]:
-        """With the usual rate limits; its metrics are shown under the name."""
-        return RateLimitingQueue(name, registry=self.registry, clock=self.clock)
+    def queue(
+        self, name: str, of: type[T], *, first_delay: float = 0.005, max_delay: float = 1000.0
+    ) -> RateLimitingQueue[T]:
+        """Return a queue whose metrics are shown under the name.
+
+        An item that failed is tried again after the first delay, which doubles up to the greatest. Over all items, ten
+        are tried again in a second, after a burst of a hundred.
+        """
+        limiter = MaxOfRateLimiter(
+            ItemExponentialFailureRateLimiter(first_delay, max_delay), BucketRateLimiter(10, 100, self.clock)
+        )
+        return RateLimitingQueue(name, rate_limiter=limiter, registry=self.registry, clock=self.clock)
 
     async def close(self) -> None:
         await asyncio.gather(*(factory.shutdown() for factory in self._informers.values()))
 
-    def _factory(self, selection: Selection) -> SharedInformerFactory:
+    def _factory(self, selection: ObjectSelection) -> SharedInformerFactory:
         return SharedInformerFactory(
             self.client,
             namespace=selection.namespace,

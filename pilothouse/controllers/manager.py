@@ -102,7 +102,7 @@ async def _run(descriptor: ControllerDescriptor, context: ControllerContext) -> 
 
 
 def load(descriptor: ControllerDescriptor) -> Callable[[ControllerContext], Awaitable[None]]:
-    """Imports the controller."""
+    """Import the controller's module, and return its `run`."""
     module = importlib.import_module(f"pilothouse.controllers.{descriptor.module}")
     run: Callable[[ControllerContext], Awaitable[None]] = module.run
     return run

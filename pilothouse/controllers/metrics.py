@@ -14,7 +14,7 @@ _made: WeakKeyDictionary[CollectorRegistry, dict[Any, Any]] = WeakKeyDictionary(
 
 
 def metrics_in(registry: CollectorRegistry, make: Callable[[CollectorRegistry], M]) -> M:
-    """What `make` made for the registry when it was first asked for."""
+    """Return the metrics that `make` made for the registry when it was first asked for them."""
     made = _made.setdefault(registry, {})
     if make not in made:
         made[make] = make(registry)

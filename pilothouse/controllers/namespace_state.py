@@ -1,4 +1,4 @@
-"""Whether things can be made in a namespace."""
+"""Telling whether objects can be created in a namespace."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ def is_active(namespace: Json) -> bool:
     return (namespace.get("status") or {}).get("phase") == "Active"
 
 
-def is_terminating(error: StatusError) -> bool:
+def is_refusal_of_terminating_namespace(error: StatusError) -> bool:
     """Whether a creation was refused because the namespace is about to go."""
     return any(cause.get("reason") == _TERMINATING for cause in (error.details or {}).get("causes") or ())

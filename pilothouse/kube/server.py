@@ -34,7 +34,7 @@ from pilothouse.kube.core.pods.storage import PodConnections
 from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTStorageProvider
 from pilothouse.kube.enabled import only_enabled
-from pilothouse.kube.rbac.authorizer.policy import Policy
+from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.openid import install_openid
@@ -58,7 +58,7 @@ class KubeConfig:
     address: PublicAddress = field(default_factory=lambda: PublicAddress("127.0.0.1", 6443))
     trust: ClusterAuthenticationInfo = field(default_factory=ClusterAuthenticationInfo)
     """Whom extension API servers are told to believe."""
-    policy: Policy = field(default_factory=Policy)
+    policy: RBACPolicy = field(default_factory=RBACPolicy)
     """What the RBAC authorizer goes by: the server fills it with the roles and bindings."""
     node_graph: NodeGraph | None = None
     """What the node authorizer goes by, if there is one: the server fills it."""

@@ -17,7 +17,7 @@ from pilothouse.kube.flowcontrol.storage_provider import FlowControlStorageProvi
 from pilothouse.kube.networking.storage_provider import NetworkingStorageProvider
 from pilothouse.kube.node.storage_provider import NodeStorageProvider
 from pilothouse.kube.policy.storage_provider import PolicyStorageProvider
-from pilothouse.kube.rbac.authorizer.policy import Policy
+from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 from pilothouse.kube.rbac.storage_provider import RBACStorageProvider
 from pilothouse.kube.resource.storage_provider import ResourceStorageProvider
 from pilothouse.kube.scheduling.storage_provider import SchedulingStorageProvider
@@ -40,7 +40,7 @@ STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
 )
 
 
-def storage_providers(generic: GenericConfig, policy: Policy) -> tuple[RESTStorageProvider, ...]:
+def storage_providers(generic: GenericConfig, policy: RBACPolicy) -> tuple[RESTStorageProvider, ...]:
     """All of them. The first ask what the server itself knows of its users."""
     return (
         AuthenticationStorageProvider(generic.tokens, generic.api_audiences),

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from pilothouse.controllers.garbagecollector.graph import Node, ObjectReference, State
+from pilothouse.controllers.garbagecollector.graph import GraphNode, ObjectReference, ObjectState
 from pilothouse.controllers.garbagecollector.references import partition
 from pilothouse.machinery.objects import Json
 
 NAMESPACE = "default"
 
 
-def owned(count: int) -> Node:
+def owned(count: int) -> GraphNode:
     owners = [_owner("p", uid=f"u{at}") for at in range(count)] + [_owner("other name", uid="u0")]
-    state = State.of({"metadata": {"name": "a", "ownerReferences": owners}})
-    return Node(ObjectReference("ConfigMap", "v1", NAMESPACE, "a", "uid"), state)
+    state = ObjectState.of({"metadata": {"name": "a", "ownerReferences": owners}})
+    return GraphNode(ObjectReference("ConfigMap", "v1", NAMESPACE, "a", "uid"), state)
 
 
 def _owner(name: str, *, uid: str) -> Json:

@@ -16,7 +16,7 @@ from pilothouse.controlplane.authorization.build import ChainBuilder, Sources
 from pilothouse.controlplane.authorization.configuration import read_authorization_configuration
 from pilothouse.controlplane.authorization.reload import configured_authorizer
 from pilothouse.kube.node_authorizer.graph import NodeGraph
-from pilothouse.kube.rbac.authorizer.policy import Policy
+from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 
 HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n"
 DENY = HEAD + "authorizers: [{type: AlwaysDeny, name: alwaysdeny}]"
@@ -131,7 +131,7 @@ def test_an_expression_that_names_what_is_not_there_does_not_compile() -> None:
 
 async def test_a_changed_file_replaces_the_authorizers_unless_it_makes_no_sense(tmp_path: Path) -> None:
     file = tmp_path / "authorization.yaml"
-    builder = ChainBuilder(Sources(Policy(), NodeGraph()), types=["AlwaysDeny"])
+    builder = ChainBuilder(Sources(RBACPolicy(), NodeGraph()), types=["AlwaysDeny"])
     authorizer, watched = configured_authorizer(file, DENY.encode(), builder)
     question = Attributes(User("jane"), "get", path="/x")
 

@@ -10,7 +10,7 @@ from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.storage.interface import Entry, Event
 from pilothouse.client.config.model import Credentials
 from pilothouse.controllers.bootstrap.tokens import BootstrapToken
-from pilothouse.kube.serviceaccount.claims import Binding
+from pilothouse.kube.serviceaccount.claims import TokenBinding
 from pilothouse.testing import API
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -28,7 +28,7 @@ SHOWN: list[object] = [
     Entry("/registry/secrets/a/b", HIDDEN.encode(), 1, 1),
     Event(1, "/registry/secrets/a/b", Entry("/registry/secrets/a/b", HIDDEN.encode(), 1, 1), None),
     BootstrapToken("abcdef", HIDDEN),
-    Binding(secret={"data": {"a": HIDDEN}}),
+    TokenBinding(secret={"data": {"a": HIDDEN}}),
     Credentials(token=HIDDEN, key_data=HIDDEN.encode()),
 ]
 

@@ -12,7 +12,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
-from pilothouse.kube.rbac.authorizer.policy import Policy
+from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 from pilothouse.kube.rbac.bindings import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS
 from pilothouse.kube.rbac.bootstrap.ensure import BootstrapPolicy
 from pilothouse.kube.rbac.roles import CLUSTER_ROLES, ROLES
@@ -27,7 +27,7 @@ class RBACStore:
     store: SqliteStore
     registries: Registries
     context: HookContext = field(default_factory=HookContext)
-    policy: Policy = field(default_factory=Policy)
+    policy: RBACPolicy = field(default_factory=RBACPolicy)
 
     @property
     def roles(self) -> list[RegistryStore]:

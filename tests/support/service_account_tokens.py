@@ -9,7 +9,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from pilothouse.kube.serviceaccount.claims import UNBOUND, Binding, Lifetime, make_claims
+from pilothouse.kube.serviceaccount.claims import UNBOUND, Lifetime, TokenBinding, make_claims
 from pilothouse.machinery.objects import Json
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -42,7 +42,7 @@ def named(name: str, uid: str, **meta: str) -> Json:
 ROBOT = named("robot", "u-robot")
 
 
-def claims(binding: Binding = UNBOUND, *, audiences: list[str] | None = None) -> Json:
+def claims(binding: TokenBinding = UNBOUND, *, audiences: list[str] | None = None) -> Json:
     """Of a token that the robot got at noon, for ten minutes."""
     return make_claims(ROBOT, binding, audiences=audiences or [ISSUER], lifetime=Lifetime(600), now=NOON)
 

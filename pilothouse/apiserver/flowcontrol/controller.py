@@ -13,6 +13,7 @@ from typing import Any
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.flowcontrol.levels import PriorityLevel, adjust, new_level
+from pilothouse.apiserver.flowcontrol.mandatory import CATCH_ALL, MANDATORY_LEVELS, MANDATORY_SCHEMAS
 from pilothouse.apiserver.flowcontrol.matching import FlowSchema
 from pilothouse.apiserver.flowcontrol.pacing import Pacer
 from pilothouse.apiserver.flowcontrol.shuffle_sharding import flow_hash
@@ -21,14 +22,10 @@ from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
 
-EXEMPT, CATCH_ALL = "exempt", "catch-all"
 BEGIN_AT_ONCE = 4
 """How many requests begin in one turn of the event loop; see docs/decisions/fairness.md."""
 _ADJUST_EVERY = 10.0
 _REMEMBERED, _REMEMBERED_BYTES = 10_000, 8 << 20
-_EVERYONE = [{"kind": "Group", "group": {"name": name}} for name in ("system:authenticated", "system:unauthenticated")]
-_RESOURCES = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": True}
-_PATHS = {"verbs": ["*"], "nonResourceURLs": ["*"]}
 
 
 @dataclass(slots=True, eq=False)
@@ -60,8 +57,8 @@ class FlowController:
 
     def configure(self, schemas: Iterable[Json], levels: Iterable[Json]) -> None:
         """Takes over new objects. Requests that run or wait go on where they are."""
-        self._configure_levels({name_of(level): level for level in (*_mandatory_levels(), *levels)})
-        known = [FlowSchema(schema) for schema in (*_mandatory_schemas(), *schemas)]
+        self._configure_levels({name_of(level): level for level in (*_named(MANDATORY_LEVELS), *levels)})
+        known = [FlowSchema(schema) for schema in (*_named(MANDATORY_SCHEMAS), *schemas)]
         latest = {schema.name: schema for schema in known if schema.level in self.levels}
         self._schemas = sorted(latest.values(), key=lambda schema: schema.order)
         self._flows.clear()
@@ -127,21 +124,5 @@ class FlowController:
             self.adjust()
 
 
-def _mandatory_levels() -> list[Json]:
-    exempt = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0, "lendablePercent": 0}}
-    limits = {"nominalConcurrencyShares": 5, "lendablePercent": 0, "limitResponse": {"type": "Reject"}}
-    catch_all = {"type": "Limited", "limited": limits}
-    return [{"metadata": {"name": name}, "spec": spec} for name, spec in ((EXEMPT, exempt), (CATCH_ALL, catch_all))]
-
-
-def _mandatory_schemas() -> list[Json]:
-    masters = [{"kind": "Group", "group": {"name": "system:masters"}}]
-    return [_schema(EXEMPT, 1, "", masters), _schema(CATCH_ALL, 10000, "ByUser", _EVERYONE)]
-
-
-def _schema(name: str, precedence: int, distinguisher: str, subjects: list[Json]) -> Json:
-    rule = {"subjects": subjects, "resourceRules": [_RESOURCES], "nonResourceRules": [_PATHS]}
-    spec: Json = {"priorityLevelConfiguration": {"name": name}, "matchingPrecedence": precedence, "rules": [rule]}
-    if distinguisher:
-        spec["distinguisherMethod"] = {"type": distinguisher}
-    return {"metadata": {"name": name}, "spec": spec}
+def _named(specs: dict[str, Json]) -> list[Json]:
+    return [{"metadata": {"name": name}, "spec": spec} for name, spec in specs.items()]

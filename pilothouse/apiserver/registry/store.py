@@ -32,7 +32,7 @@ from pilothouse.machinery.objects import Json
 
 class RegistryStore(StoredResource):
     """One resource with its rules: upstream's genericregistry.Store. It is a storage that the installer takes, as are
-    its views: subresources such as status, which follow another strategy, and what `RegistryView` is made for."""
+    its views: subresources such as status, which follow another strategy, and what `OneByOneView` is made for."""
 
     def __init__(
         self,

@@ -12,8 +12,8 @@ from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.objects import Json
 
 
-class RegistryView:
-    """Passes every verb on to its registry."""
+class OneByOneView:
+    """Passes every verb but deletecollection on to its registry."""
 
     def __init__(self, registry: RegistryStore) -> None:
         self.registry = registry
@@ -43,6 +43,10 @@ class RegistryView:
 
     async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
         return await self.registry.delete(ctx, name, options=options, validate=validate)
+
+
+class RegistryView(OneByOneView):
+    """Passes every verb on to its registry."""
 
     async def delete_collection(
         self, ctx: RequestContext, *, options: DeleteOptions, selection: ListOptions, validate: Validate

@@ -15,7 +15,7 @@ import orjson
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.controller.runner import Controller
 from pilothouse.controllers.bootstrap.tokens import TOKENS, BootstrapToken, signing_token
-from pilothouse.controllers.context import ControllerContext, Selection
+from pilothouse.controllers.context import ControllerContext, ObjectSelection
 from pilothouse.controllers.resources import CONFIG_MAPS, SECRETS
 from pilothouse.machinery.errors import Conflict, NotFound
 
@@ -23,7 +23,7 @@ NAMESPACE, NAME = "kube-public", "cluster-info"
 _KEY = f"{NAMESPACE}/{NAME}"
 _CONTENT = "kubeconfig"
 _SIGNATURE = "jws-kubeconfig-"
-_CLUSTER_INFO = Selection(NAMESPACE, f"metadata.name={NAME}")
+_CLUSTER_INFO = ObjectSelection(NAMESPACE, f"metadata.name={NAME}")
 
 
 async def run(context: ControllerContext) -> None:
@@ -54,13 +54,13 @@ async def run(context: ControllerContext) -> None:
 
 
 def signed_data(data: dict[str, str], tokens: list[BootstrapToken]) -> dict[str, str]:
-    """With the signatures of these tokens and no others."""
+    """Return the data with the signatures of these tokens and no others."""
     kept = {key: value for key, value in data.items() if not key.startswith(_SIGNATURE)}
     return kept | {f"{_SIGNATURE}{token.id}": detached_signature(data[_CONTENT], token) for token in tokens}
 
 
 def detached_signature(content: str, token: BootstrapToken) -> str:
-    """A compact JWS with its content left out (RFC 7515, appendix F)."""
+    """Return a compact JWS with its content left out (RFC 7515, appendix F)."""
     header = _base64url(orjson.dumps({"alg": "HS256", "kid": token.id}))
     signing_input = f"{header}.{_base64url(content.encode())}"
     signature = hmac.digest(token.secret.encode(), signing_input.encode(), hashlib.sha256)

@@ -7,13 +7,13 @@ import re
 from dataclasses import field
 from datetime import datetime
 
-from pilothouse.controllers.context import Selection
+from pilothouse.controllers.context import ObjectSelection
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.schema.gotime import TimeError
 from pilothouse.machinery.times import parse_time
 
-TOKENS = Selection(namespace="kube-system", field_selector="type=bootstrap.kubernetes.io/token")
+TOKENS = ObjectSelection(namespace="kube-system", field_selector="type=bootstrap.kubernetes.io/token")
 _NAME = re.compile(r"bootstrap-token-([a-z0-9]{6})")
 
 
@@ -33,7 +33,7 @@ def signing_token(secret: Json, now: datetime) -> BootstrapToken | None:
 
 
 def time_remaining(secret: Json, now: datetime) -> float | None:
-    """Seconds until the token expires, 0 if it has, None if it never does. A time that makes no sense is over."""
+    """Return the seconds until the token expires, None if it never does; 0 if it has, or if the time makes no sense."""
     expiration = _text(secret, "expiration")
     if not expiration:
         return None

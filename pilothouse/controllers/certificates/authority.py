@@ -37,7 +37,7 @@ _SUBJECT = (
     NameOID.COMMON_NAME,
     NameOID.SERIAL_NUMBER,
 )
-"""What is kept of a subject, in this order; nothing else in it is vouched for."""
+"""The attributes of a subject that are kept, in this order; the authority vouches for no others."""
 
 _KEY_USAGES = {
     "signing": "digital_signature",
@@ -84,7 +84,7 @@ class CertificateAuthority:
     def sign(
         self, request: x509.CertificateSigningRequest, *, usages: Sequence[str], ttl: timedelta, now: datetime
     ) -> bytes:
-        """As PEM. Raises ValueError."""
+        """Return the certificate as PEM. Raises ValueError."""
         if not request.is_signature_valid:
             raise ValueError("unable to verify certificate request signature")
         builder = (

@@ -45,7 +45,7 @@ async def run(context: ControllerContext) -> None:
 
 
 def outlived(request: Json, now: datetime) -> str:
-    """Why the request may go; empty if it must stay, as far as its conditions tell."""
+    """Return why the request may go; empty if it must stay, as far as its conditions tell."""
     if not conditions(request):
         old = _is_older(metadata(request).get("creationTimestamp"), PENDING_EXPIRATION, now)
         return "it is more than pendingExpiration duration old and unhandled" if old else ""

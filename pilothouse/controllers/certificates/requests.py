@@ -7,16 +7,8 @@ import base64
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from pilothouse.client.clock import Clock
 from pilothouse.client.controller.enqueue import enqueue_keys
 from pilothouse.client.controller.runner import Controller
-from pilothouse.client.workqueue.rate_limiters import (
-    BucketRateLimiter,
-    ItemExponentialFailureRateLimiter,
-    MaxOfRateLimiter,
-    RateLimiter,
-)
-from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import CERTIFICATE_SIGNING_REQUESTS
 from pilothouse.machinery.objects import Json
@@ -31,9 +23,7 @@ async def run_on_requests(
     context: ControllerContext, name: str, handle: Callable[[Json], Awaitable[None]], *, workers: int = 1
 ) -> None:
     """Calls `handle` for every request that has no certificate yet, and again whenever it changes."""
-    queue: RateLimitingQueue[str] = RateLimitingQueue(
-        "certificate", rate_limiter=_rate_limiter(context.clock), registry=context.registry, clock=context.clock
-    )
+    queue = context.queue("certificate", str, first_delay=0.2)
     informer = context.informer(CERTIFICATE_SIGNING_REQUESTS)
     informer.add_event_handler(enqueue_keys(queue))
 
@@ -43,10 +33,6 @@ async def run_on_requests(
             await handle(request)
 
     await Controller(name, sync, caches=(informer,), workers=workers, queue=queue, clock=context.clock).run()
-
-
-def _rate_limiter(clock: Clock) -> RateLimiter:
-    return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(0.2, 1000.0), BucketRateLimiter(10, 100, clock))
 
 
 def conditions(request: Json) -> list[Json]:
@@ -66,7 +52,7 @@ def with_condition(request: Json, condition: Json) -> Json:
 
 
 async def parsed(request: Json) -> CertificateSigningRequest:
-    """What is asked for, read in another thread: the library takes its time to load. Raises ValueError."""
+    """Return the PKCS #10 request in it, read in another thread: the library is slow to load. Raises ValueError."""
     return await asyncio.to_thread(_parse, request["spec"]["request"])
 
 

@@ -7,9 +7,9 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.controller.enqueue import enqueue_mapped
 from pilothouse.client.controller.runner import Controller
-from pilothouse.controllers.context import ControllerContext, Selection
+from pilothouse.controllers.context import ControllerContext, ObjectSelection
 from pilothouse.controllers.metrics import metrics_in
-from pilothouse.controllers.namespace_state import is_active, is_terminating
+from pilothouse.controllers.namespace_state import is_active, is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import CONFIG_MAPS, NAMESPACES
 from pilothouse.machinery.errors import NotFound, StatusError
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, namespace_of
@@ -21,10 +21,10 @@ DESCRIPTION = (
     " internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes"
     " clusters."
 )
-_PUBLISHED = Selection(field_selector=f"metadata.name={NAME}")
+_PUBLISHED = ObjectSelection(field_selector=f"metadata.name={NAME}")
 
 
-class _Metrics:
+class _PublisherMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         subsystem, told = "root_ca_cert_publisher", "Number of namespace syncs happened in root ca cert publisher."
         buckets = [0.001 * 2**step for step in range(15)]
@@ -52,7 +52,7 @@ class _Publisher:
         self._informer = context.informer(CONFIG_MAPS, _PUBLISHED)
         self._namespaces = context.informer(NAMESPACES)
         self._queue = context.queue("root_ca_cert_publisher", str)
-        self._metrics = metrics_in(context.registry, _Metrics)
+        self._metrics = metrics_in(context.registry, _PublisherMetrics)
         self._clock = context.clock
 
     async def run(self) -> None:
@@ -105,5 +105,5 @@ class _Publisher:
         except NotFound:
             return
         except StatusError as error:
-            if not is_terminating(error):
+            if not is_refusal_of_terminating_namespace(error):
                 raise

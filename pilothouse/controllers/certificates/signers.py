@@ -54,7 +54,7 @@ def check_kubelet_serving(request: CertificateSigningRequest, usages: Sequence[s
 
 
 def check_nothing(request: CertificateSigningRequest, usages: Sequence[str]) -> None:
-    """Whatever was approved is signed."""
+    """Let every request that was approved be signed."""
 
 
 Check: TypeAlias = "Callable[[CertificateSigningRequest, Sequence[str]], None]"
@@ -74,7 +74,7 @@ def common_name(request: CertificateSigningRequest) -> str:
 
 
 def subject_alternative_names(request: CertificateSigningRequest) -> dict[str, list[object]]:
-    """By their kind, in the order in which a certificate has them."""
+    """Return the names by their kind, in the order in which a certificate has them."""
     from cryptography import x509
 
     kinds = {"DNS": x509.DNSName, "Email": x509.RFC822Name, "IP": x509.IPAddress, "URI": x509.UniformResourceIdentifier}

@@ -49,7 +49,7 @@ async def run(context: ControllerContext) -> None:
 
 
 def aggregated_rules(role: Json, roles: Indexer) -> list[Json]:
-    """Each rule once, in the order of the selectors and of the selected roles' names."""
+    """Return each rule once, in the order of the selectors and of the selected roles' names."""
     rules: list[Json] = []
     for selected in _selected(role, roles):
         for rule in selected.get("rules") or ():

@@ -16,7 +16,7 @@ from pilothouse.client.events.event import NORMAL, WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.disruption.scales import Scales, ScaleUnknown
-from pilothouse.controllers.disruption.stale_pods import seconds_until_stale, without_disruption
+from pilothouse.controllers.disruption.stale_pods import StalePodDisruption
 from pilothouse.controllers.disruption.status import (
     Disrupted,
     Wanted,
@@ -43,7 +43,7 @@ class _DisruptionController:
         self._context = context
         self._pods, self._budgets = context.informer(PODS), context.informer(POD_DISRUPTION_BUDGETS)
         self._queue = context.queue("disruption", str)
-        self._stale_queue = context.queue("stale_pod_disruption", str)
+        self._stale_pods = StalePodDisruption(context)
         self._scales = Scales(context.client)
         self._recorder = EventRecorder(context.client, EventSource("controllermanager"), clock=context.clock)
 
@@ -54,9 +54,8 @@ class _DisruptionController:
         )
         caches, clock = (self._pods, self._budgets), self._context.clock
         budgets = Controller("disruption", self._sync, caches=caches, queue=self._queue, clock=clock)
-        stale = Controller("stale_pod_disruption", self._sync_pod, caches=caches, queue=self._stale_queue, clock=clock)
         async with asyncio.TaskGroup() as tasks:
-            for running in (budgets.run(), stale.run(), self._recorder.run()):
+            for running in (budgets.run(), self._stale_pods.run(), self._recorder.run()):
                 tasks.create_task(running)
 
     @property
@@ -65,8 +64,7 @@ class _DisruptionController:
 
     def _pod_changed(self, pod: Json) -> None:
         self._enqueue_budgets(pod)
-        if (seconds := seconds_until_stale(pod, self._now)) is not None:
-            self._stale_queue.add_after(meta_namespace_key(pod), seconds)
+        self._stale_pods.watch(pod)
 
     def _pod_updated(self, old: Json, new: Json) -> None:
         if labels_of(old) != labels_of(new):
@@ -152,20 +150,6 @@ class _DisruptionController:
         total = expected.replicas
         healthy = scaled(at_least, total) if at_most is None else max(0, total - scaled(at_most, total))
         return Wanted(total, healthy)
-
-    async def _sync_pod(self, key: str) -> Requeue | None:
-        pod = self._pods.indexer.get_by_key(key)
-        seconds = None if pod is None else seconds_until_stale(pod, self._now)
-        if pod is None or seconds is None:
-            return None
-        if seconds > 0:
-            return Requeue(seconds)
-        pods = self._context.client.for_resource(PODS, namespace=namespace_of(pod))
-        try:
-            await pods.update_status(without_disruption(pod, self._now))
-        except NotFound:
-            return None
-        return None
 
 
 def _unmanaged(budget: Json) -> str:

@@ -1,4 +1,4 @@
-"""How many pods there should be: what the controllers of some pods want, each counted once.
+"""The number of pods that there should be: what the controllers of some pods want, each counted once.
 
 The server is asked each time, in this process, so that no workload needs to be kept in memory for it.
 """
@@ -20,7 +20,7 @@ _APPS = ("apps", "extensions")
 
 
 class ScaleUnknown(Exception):
-    """What a pod's controller wants can not be found out."""
+    """The number of pods that a pod's controller wants can not be found out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,57 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.client.cache.keys import meta_namespace_key
+from pilothouse.client.controller.runner import Controller, Requeue
+from pilothouse.controllers.context import ControllerContext
+from pilothouse.controllers.resources import PODS
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.objects import Json, metadata, namespace_of
 from pilothouse.machinery.times import format_time, parse_time
 
 STALE_AFTER = timedelta(minutes=2)
+_NAME = "stale_pod_disruption"
 _TARGET = "DisruptionTarget"
 
 
+class StalePodDisruption:
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
+        self._pods = context.informer(PODS)
+        self._queue = context.queue(_NAME, str)
+
+    async def run(self) -> None:
+        clock = self._context.clock
+        await Controller(_NAME, self._sync, caches=(self._pods,), queue=self._queue, clock=clock).run()
+
+    def watch(self, pod: Json) -> None:
+        """Look at the pod again when its condition is stale."""
+        if (seconds := seconds_until_stale(pod, self._now)) is not None:
+            self._queue.add_after(meta_namespace_key(pod), seconds)
+
+    @property
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._context.clock.wall(), UTC)
+
+    async def _sync(self, key: str) -> Requeue | None:
+        pod = self._pods.indexer.get_by_key(key)
+        seconds = None if pod is None else seconds_until_stale(pod, self._now)
+        if pod is None or seconds is None:
+            return None
+        if seconds > 0:
+            return Requeue(seconds)
+        pods = self._context.client.for_resource(PODS, namespace=namespace_of(pod))
+        try:
+            await pods.update_status(without_disruption(pod, self._now))
+        except NotFound:
+            return None
+        return None
+
+
 def seconds_until_stale(pod: Json, now: datetime) -> float | None:
-    """0 if the condition is stale now, None if it will never be: a kubelet takes as long as it wants to."""
+    """Return 0 if the condition is stale now, None if it will never be: a kubelet takes as long as it wants to."""
     condition = _condition(pod)
     status = pod.get("status") or {}
     if metadata(pod).get("deletionTimestamp") or condition.get("status") != "True":

@@ -34,7 +34,7 @@ class Disrupted:
 
 
 def scaled(value: int | str, total: int) -> int:
-    """A number, or that percentage of a total, rounded up."""
+    """Return a number as it is, or a percentage of the total, rounded up."""
     return -(-int(value.removesuffix("%")) * total // 100) if isinstance(value, str) else value
 
 

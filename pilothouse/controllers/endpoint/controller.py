@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from contextlib import suppress
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import deletion_handling_key, meta_namespace_key, split_meta_namespace_key
-from pilothouse.client.controller.enqueue import enqueue_keys
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.endpoint.desired import CONTROLLER, desired_subsets, endpoints_with, needs_update
-from pilothouse.controllers.endpointslice.pace import Pace
-from pilothouse.controllers.endpointslice.selecting_services import SelectingServices, selected_pods, selector_of
-from pilothouse.controllers.endpointslice.trigger_times import TriggerTimeTracker
-from pilothouse.controllers.namespace_state import is_terminating
-from pilothouse.controllers.resources import ENDPOINTS, PODS, SERVICES
+from pilothouse.controllers.endpointslice.service_syncs import MAX_RETRIES, STALE, ServiceSyncs, has_endpoints_of_pods
+from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
+from pilothouse.controllers.resources import ENDPOINTS
 from pilothouse.machinery.errors import NotFound, StatusError
 from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, resource_version_of
 
 NAME = "endpoint"
 LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader"
 """Endpoints that have it are no endpoints but a lock."""
-_MAX_RETRIES = 15
-_STALE = 0.05
-"""Seconds after which a cache that lags behind is looked at again."""
 
 
 async def run(context: ControllerContext) -> None:
@@ -43,26 +36,22 @@ class _Endpoints:
         self._clock, self._workers = context.clock, config.concurrent_endpoint_syncs
         self._client: ResourceClient = context.client.for_resource(ENDPOINTS)
         self._queue = context.queue(NAME, str)
-        self._services, self._pods = context.informer(SERVICES), context.informer(PODS)
+        self._syncs = ServiceSyncs(context, self._queue, batch_period=config.endpoint_updates_batch_period)
         self._endpoints = context.informer(ENDPOINTS)
         self._recorder = EventRecorder(context.client, EventSource(CONTROLLER), clock=context.clock)
-        self._trigger_times = TriggerTimeTracker()
-        self._pace = Pace(config.endpoint_updates_batch_period)
         self._superseded = {}
 
     async def run(self) -> None:
-        self._services.add_event_handler(enqueue_keys(self._queue))
-        self._pods.add_event_handler(SelectingServices(self._services).handler(self._pod_changed))
+        self._syncs.follow()
         deleted = ResourceEventHandlerFuncs(delete=lambda obj: self._queue.add(deletion_handling_key(obj)))
         self._endpoints.add_event_handler(deleted)
-        caches = (self._pods, self._services, self._endpoints)
         controller = Controller(
             NAME,
             self._sync,
-            caches=caches,
+            caches=(*self._syncs.caches, self._endpoints),
             workers=self._workers,
             queue=self._queue,
-            max_retries=_MAX_RETRIES,
+            max_retries=MAX_RETRIES,
             clock=self._clock,
         )
         async with asyncio.TaskGroup() as tasks:
@@ -71,34 +60,29 @@ class _Endpoints:
             tasks.create_task(self._check_leftovers())
 
     async def _check_leftovers(self) -> None:
-        """Endpoints whose services went while nobody looked."""
+        """Enqueue all Endpoints once: some may be of services that went while nobody looked."""
         await self._endpoints.wait_synced()
         for endpoints in self._endpoints.indexer.list():
             if LEADER_ANNOTATION not in annotations_of(endpoints):
                 self._queue.add(meta_namespace_key(endpoints))
 
-    def _pod_changed(self, services: Iterable[str]) -> None:
-        for key in services:
-            self._queue.add_after(key, self._pace.delay(key))
-
     async def _sync(self, key: str) -> Requeue | None:
-        service = self._services.indexer.get_by_key(key)
+        service = self._syncs.service(key)
         if service is None:
             await self._forget(key)
             return None
-        if (service.get("spec") or {}).get("type") == "ExternalName" or not selector_of(service):
+        if not has_endpoints_of_pods(service):
             return None
         current = self._endpoints.indexer.get_by_key(key)
         if current is not None and self._superseded.get(key) == resource_version_of(current):
-            return Requeue(_STALE)
-        started = self._clock.now()
-        await self._reconcile(key, service, current)
-        self._pace.took(key, self._clock.now() - started)
+            return Requeue(STALE)
+        with self._syncs.timed(key):
+            await self._reconcile(key, service, current)
         return None
 
     async def _reconcile(self, key: str, service: Json, current: Json | None) -> None:
-        selected = selected_pods(service, self._pods.indexer)
-        trigger_time = self._trigger_times.compute(service, selected)
+        selected = self._syncs.selected_pods(service)
+        trigger_time = self._syncs.trigger_time(service, selected)
         subsets = await desired_subsets(service, selected)
         if current is None:
             await self._create(service, endpoints_with(None, subsets, service, trigger_time))
@@ -111,7 +95,7 @@ class _Endpoints:
         try:
             await self._client.namespace(namespace_of(service)).create(endpoints)
         except StatusError as error:
-            if is_terminating(error):
+            if is_refusal_of_terminating_namespace(error):
                 return
             about = f"Failed to create endpoint for service {namespace_of(service)}/{name_of(service)}: {error}"
             namespaced = {**endpoints, "metadata": endpoints["metadata"] | {"namespace": namespace_of(service)}}
@@ -131,6 +115,5 @@ class _Endpoints:
         # The cache may not have them yet, if they were created a moment ago.
         with suppress(NotFound):
             await self._client.namespace(named.namespace).delete(named.name)
-        self._trigger_times.forget(key)
-        self._pace.forget(key)
+        self._syncs.forget(key)
         self._superseded.pop(key, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 
 from pilothouse.controllers.endpoint.subsets import MAX_CAPACITY, is_same, number_of_addresses, repack, truncated
@@ -10,21 +9,19 @@ from pilothouse.controllers.endpointslice import pods
 from pilothouse.controllers.endpointslice.endpoint import publishes_not_ready
 from pilothouse.controllers.endpointslice.labels import HEADLESS, is_headless
 from pilothouse.controllers.endpointslice.trigger_times import with_trigger_time
+from pilothouse.controllers.in_turns import in_turns
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of
 
 CONTROLLER = "endpoint-controller"
 MANAGED_BY = "endpoints.kubernetes.io/managed-by"
 OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity"
-_PODS_PER_TURN = 200  # then the event loop gets its turn
 
 
 async def desired_subsets(service: Json, selected: Sequence[Json]) -> list[Json]:
     found: list[Json] = []
-    for number, pod in enumerate(selected, start=1):
+    async for pod in in_turns(selected):
         if pods.should_be_in_endpoints(pod, include_terminating=publishes_not_ready(service)):
             found += _subsets_of(pod, service)
-        if number % _PODS_PER_TURN == 0:
-            await asyncio.sleep(0)
     return repack(found)
 
 
@@ -63,7 +60,7 @@ def _has_labels_of(current: Json, service: Json) -> bool:
 
 
 def _subsets_of(pod: Json, service: Json) -> Iterator[Json]:
-    """One for each port; a headless service need not have any."""
+    """Yield a subset for each port; for a headless service without ports, one with none."""
     ips = pods.addresses(pod, _family(service, pod))
     if not ips:
         return

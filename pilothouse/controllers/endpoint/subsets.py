@@ -22,7 +22,7 @@ _NO_PORT: _PortKey = ()
 
 
 def repack(subsets: Iterable[Json]) -> list[Json]:
-    """An address that is ready in one subset and not in another is not."""
+    """Return the subsets in canonical form. An address that is not ready for a port in one of them is not ready."""
     addresses: dict[_AddressKey, Json] = {}
     ports: dict[_PortKey, Json] = {}
     readiness: dict[_PortKey, dict[_AddressKey, bool]] = {}
@@ -49,7 +49,7 @@ def number_of_addresses(subsets: Iterable[Json]) -> int:
 
 
 def truncated(subsets: list[Json]) -> list[Json]:
-    """At most as many addresses as Endpoints may have: those that are ready first, and some of each subset."""
+    """Return subsets with at most as many addresses as Endpoints may have: ready ones first, some of each subset."""
     ready = sum(len(each.get("addresses") or ()) for each in subsets)
     name = "addresses" if ready > MAX_CAPACITY else "notReadyAddresses"
     room = MAX_CAPACITY if ready > MAX_CAPACITY else MAX_CAPACITY - ready

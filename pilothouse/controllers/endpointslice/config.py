@@ -1,4 +1,4 @@
-"""What the options say about the controllers of endpoints."""
+"""The settings of the controllers of endpoints that flags give."""
 
 from __future__ import annotations
 

@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
-from pilothouse.client.controller.enqueue import enqueue_keys
 from pilothouse.client.controller.runner import Controller, Requeue, Synced
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
-from pilothouse.client.workqueue.rate_limiters import (
-    BucketRateLimiter,
-    ItemExponentialFailureRateLimiter,
-    MaxOfRateLimiter,
-)
-from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.endpointslice.endpoint import ZONE_LABEL
 from pilothouse.controllers.endpointslice.metrics import ServiceSliceMetrics
-from pilothouse.controllers.endpointslice.pace import Pace
 from pilothouse.controllers.endpointslice.reconciler import CONTROLLER, ReconcileFailed, Reconciler
-from pilothouse.controllers.endpointslice.selecting_services import SelectingServices, selected_pods, selector_of
+from pilothouse.controllers.endpointslice.service_syncs import MAX_RETRIES, STALE, ServiceSyncs, has_endpoints_of_pods
 from pilothouse.controllers.endpointslice.slice_events import SliceEvents
 from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker
 from pilothouse.controllers.endpointslice.topology_cache import HintEvent, is_node_ready
-from pilothouse.controllers.endpointslice.trigger_times import TriggerTimeTracker
 from pilothouse.controllers.endpointslice.writer import SliceWriter
 from pilothouse.controllers.metrics import metrics_in
-from pilothouse.controllers.resources import ENDPOINT_SLICES, NODES, PODS, SERVICES
+from pilothouse.controllers.resources import ENDPOINT_SLICES, NODES
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
 
 NAME = "endpoint_slice"
-_MAX_RETRIES = 15
 _AFTER_FOREIGN_CHANGE = 1.0
-_STALE = 0.05
-"""Seconds after which a cache that lags behind is looked at again."""
 
 
 async def run(context: ControllerContext) -> None:
@@ -48,16 +35,12 @@ class _EndpointSlices:
     def __init__(self, context: ControllerContext) -> None:
         config, clock = context.config.endpoints, context.clock
         self._config, self._clock = config, clock
-        limiter = MaxOfRateLimiter(ItemExponentialFailureRateLimiter(1.0, 1000.0), BucketRateLimiter(10, 100, clock))
-        self._queue: RateLimitingQueue[str] = RateLimitingQueue(
-            NAME, rate_limiter=limiter, registry=context.registry, clock=clock
-        )
-        self._services, self._pods = context.informer(SERVICES), context.informer(PODS)
+        self._queue = context.queue(NAME, str, first_delay=1.0)
+        self._syncs = ServiceSyncs(context, self._queue, batch_period=config.endpointslice_updates_batch_period)
         self._slices, self._nodes = context.informer(ENDPOINT_SLICES), context.informer(NODES)
         self._recorder = EventRecorder(context.client, EventSource("endpoint-slice-controller"), clock=clock)
         self._metrics = metrics_in(context.registry, ServiceSliceMetrics)
-        self._tracker, self._trigger_times = EndpointSliceTracker(), TriggerTimeTracker()
-        self._pace = Pace(config.endpointslice_updates_batch_period)
+        self._tracker = EndpointSliceTracker()
         self._events = SliceEvents(CONTROLLER, self._slices, self._tracker)
         self._waiting_for = {}
         self._reconciler = Reconciler(
@@ -69,8 +52,7 @@ class _EndpointSlices:
         )
 
     async def run(self) -> None:
-        self._services.add_event_handler(enqueue_keys(self._queue))
-        self._pods.add_event_handler(SelectingServices(self._services).handler(self._pod_changed))
+        self._syncs.follow()
         self._slices.add_event_handler(self._events.handler(self._slice_changed))
         nodes = self._nodes.add_event_handler(
             ResourceEventHandlerFuncs(
@@ -85,19 +67,15 @@ class _EndpointSlices:
         return Controller(
             NAME,
             self._sync,
-            caches=(self._pods, self._services, self._slices, nodes),
+            caches=(*self._syncs.caches, self._slices, nodes),
             workers=self._config.concurrent_service_endpoint_syncs,
             queue=self._queue,
-            max_retries=_MAX_RETRIES,
+            max_retries=MAX_RETRIES,
             clock=self._clock,
         )
 
-    def _pod_changed(self, services: Iterable[str]) -> None:
-        for key in services:
-            self._queue.add_after(key, self._pace.delay(key))
-
     def _slice_changed(self, service: str) -> None:
-        self._queue.add_after(service, max(_AFTER_FOREIGN_CHANGE, self._pace.delay(service)))
+        self._queue.add_after(service, max(_AFTER_FOREIGN_CHANGE, self._syncs.delay(service)))
 
     def _node_added(self, node: Json) -> None:
         for key in self._waiting_for.pop(name_of(node), ()):
@@ -116,25 +94,24 @@ class _EndpointSlices:
             self._queue.add(key)
 
     async def _sync(self, key: str) -> Requeue | None:
-        service = self._services.indexer.get_by_key(key)
+        service = self._syncs.service(key)
         if service is None:
             self._forget(key)
             return None
-        if (service.get("spec") or {}).get("type") == "ExternalName" or not selector_of(service):
+        if not has_endpoints_of_pods(service):
             return None
         found = self._events.slices_of(key)
         if self._tracker.is_stale(key, found):
             self._metrics.syncs.labels("stale").inc()
-            return Requeue(_STALE)
+            return Requeue(STALE)
         existing = [each for each in found if not metadata(each).get("deletionTimestamp")]
-        started = self._clock.now()
-        await self._reconcile(key, service, existing)
-        self._pace.took(key, self._clock.now() - started)
+        with self._syncs.timed(key):
+            await self._reconcile(key, service, existing)
         return None
 
     async def _reconcile(self, key: str, service: Json, existing: list[Json]) -> None:
-        selected = selected_pods(service, self._pods.indexer)
-        trigger_time = self._trigger_times.compute(service, selected)
+        selected = self._syncs.selected_pods(service)
+        trigger_time = self._syncs.trigger_time(service, selected)
         try:
             await self._reconciler.reconcile(service, selected, existing, trigger_time)
         except ReconcileFailed as error:
@@ -147,10 +124,9 @@ class _EndpointSlices:
         self._metrics.syncs.labels("success").inc()
 
     def _forget(self, key: str) -> None:
-        self._trigger_times.forget(key)
+        self._syncs.forget(key)
         self._reconciler.forget(key)
         self._tracker.forget(key)
-        self._pace.forget(key)
         for waiting in self._waiting_for.values():
             waiting.discard(key)
 

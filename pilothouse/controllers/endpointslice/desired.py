@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 
@@ -18,21 +17,20 @@ from pilothouse.controllers.endpointslice.endpoint import (
     publishes_not_ready,
 )
 from pilothouse.controllers.endpointslice.pods import IPV4, IPV6
+from pilothouse.controllers.in_turns import in_turns
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
-_PODS_PER_TURN = 200  # then the event loop gets its turn
-
 
 @dataclass(slots=True)
-class Desired:
+class DesiredEndpoints:
     groups: dict[PortsKey, dict[EndpointKey, Json]] = field(default_factory=dict)
     """Pods that can name a port have different numbers for it, or none; those of one group agree."""
     ports: dict[PortsKey, list[Json]] = field(default_factory=dict)
 
 
 def address_types(service: Json) -> tuple[str, ...]:
-    """Services of old have no families: theirs is that of their address, and headless ones have both."""
+    """Return the families of the service. One of old has none: it has that of its address, and a headless one both."""
     spec = service.get("spec") or {}
     if families := tuple(family for family in spec.get("ipFamilies") or () if family in (IPV4, IPV6)):
         return families
@@ -45,21 +43,19 @@ def countable_pods(selected: Iterable[Json]) -> list[Json]:
 
 
 def missing_nodes(service: Json, counted: Iterable[Json], nodes: Indexer) -> set[str]:
-    """Nodes that pods are said to run on, though there are none of that name. Some services do not mind."""
+    """Return the names of nodes that pods are said to run on and that do not exist. Some services do not mind."""
     if publishes_not_ready(service):
         return set()
     return {name for name in map(pods.node_of, counted) if name not in nodes}
 
 
-async def desired_endpoints(service: Json, counted: Sequence[Json], nodes: Indexer, family: str) -> Desired:
-    desired = Desired()
-    for number, pod in enumerate(counted, start=1):
+async def desired_endpoints(service: Json, counted: Sequence[Json], nodes: Indexer, family: str) -> DesiredEndpoints:
+    desired = DesiredEndpoints()
+    async for pod in in_turns(counted):
         ports = endpoint_ports(service, pod)
         group = desired.groups.setdefault(ports_key(ports), {})
         desired.ports.setdefault(ports_key(ports), ports)
         endpoint = pod_endpoint(pod, node=nodes.get_by_key(pods.node_of(pod)), service=service, family=family)
         if endpoint["addresses"]:
             group[endpoint_key(endpoint)] = endpoint
-        if number % _PODS_PER_TURN == 0:
-            await asyncio.sleep(0)
     return desired

@@ -14,7 +14,7 @@ _CONDITIONS = ("ready", "serving", "terminating")
 
 
 def endpoint_key(endpoint: Json) -> EndpointKey:
-    """What makes an endpoint itself; the rest of it can change."""
+    """Return the identity of an endpoint, by which one that changed is known again."""
     target = endpoint.get("targetRef") or {}
     addresses = tuple(sorted(endpoint.get("addresses") or ()))
     return addresses, endpoint.get("hostname") or "", target.get("namespace") or "", target.get("name") or ""
@@ -30,12 +30,12 @@ def is_endpoint_ready(endpoint: Json) -> bool:
 
 
 def ports_key(ports: list[Json]) -> PortsKey:
-    """Equal for the same ports in whatever order."""
+    """Return a key that is equal for the same ports in whatever order."""
     return tuple(sorted(_port_key(port) for port in ports))
 
 
 def pod_endpoint(pod: Json, *, node: Json | None, service: Json, family: str) -> Json:
-    """Without addresses if the pod has none of the family."""
+    """Return the endpoint of a pod; without addresses if the pod has none of the family."""
     serving, terminating = pods.is_ready(pod), pods.is_terminating(pod)
     ready = publishes_not_ready(service) or (serving and not terminating)
     endpoint: Json = {
@@ -49,7 +49,7 @@ def pod_endpoint(pod: Json, *, node: Json | None, service: Json, family: str) ->
 
 
 def endpoint_ports(service: Json, pod: Json) -> list[Json]:
-    """Ports whose number can not be found are left out."""
+    """Return the ports of the service on this pod. Those whose number can not be found are left out."""
     found = []
     for port in (service.get("spec") or {}).get("ports") or ():
         number = pods.find_port(pod, port)

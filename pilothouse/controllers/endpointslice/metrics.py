@@ -16,14 +16,14 @@ _LATENCIES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """How many slices some endpoints take."""
+    """The number of slices that a number of endpoints takes."""
 
     endpoints: int
     slices: int
 
 
 class SliceMetrics:
-    """What the controllers for pods and for mirrored Endpoints have in common."""
+    """The metrics that the controllers for pods and for mirrored Endpoints share."""
 
     def __init__(self, registry: CollectorRegistry, subsystem: str, synced: str) -> None:
         self._registry, self._subsystem = registry, subsystem
@@ -73,7 +73,7 @@ class ServiceSliceMetrics(SliceMetrics):
 
 
 class Distributions:
-    """How many services use each traffic distribution."""
+    """The number of services that use each traffic distribution."""
 
     _of: dict[str, str]  # by the key of the service
 

@@ -8,7 +8,7 @@ _MAX_NAME = 253
 
 
 def new_slice(owner: Json, kind: str, *, address_type: str, ports: list[Json], labels: dict[str, str]) -> Json:
-    """Without endpoints. The server completes its name."""
+    """Return a slice without endpoints, whose name the server completes."""
     reference = {
         "apiVersion": "v1",
         "kind": kind,

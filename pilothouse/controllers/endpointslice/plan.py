@@ -1,4 +1,4 @@
-"""How the slices of one set of ports must change to hold the desired endpoints, with as few writes as can be.
+"""Plans: how the slices of one set of ports change to hold the desired endpoints, with as few writes as can be.
 
 1. Slices keep the endpoints that are still desired; those left empty are deleted.
 2. Slices that change anyway are filled up, the fullest first.

@@ -1,4 +1,4 @@
-"""What of a pod matters to the endpoints of services."""
+"""The facts about pods that endpoints of services are made from."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def should_be_in_endpoints(pod: Json, *, include_terminating: bool) -> bool:
 
 
 def addresses(pod: Json, family: str) -> list[str]:
-    """Of one IP family, in canonical form."""
+    """Return the pod's addresses of one IP family, in canonical form."""
     return [format_ip(address) for address in _ips(pod) if family_of(address) == family]
 
 
@@ -43,7 +43,7 @@ def family_of(address: Address) -> str:
 
 
 def family_of_text(address: str) -> str:
-    """IPv4 also for what is no address."""
+    """Return the family of an address; IPv4 also for text that is none."""
     parsed = parse_ip_sloppy(address)
     return IPV4 if parsed is None else family_of(parsed)
 
@@ -76,7 +76,7 @@ def reference_to_pod(pod: Json) -> Json:
 
 
 def state(pod: Json) -> tuple[Any, ...]:
-    """Changes when endpoints that the pod is behind may change."""
+    """Return a value that changes when endpoints of the pod may change."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     ips = [each.get("ip") for each in status.get("podIPs") or ()]
     names = node_of(pod), spec.get("hostname"), spec.get("subdomain")
@@ -90,7 +90,7 @@ def _ips(pod: Json) -> Iterator[Address]:
 
 
 def _ports(pod: Json) -> Iterator[Json]:
-    """Of containers, and of init containers that go on running."""
+    """Yield the ports of containers, and of init containers that go on running."""
     spec = pod.get("spec") or {}
     for container in spec.get("containers") or ():
         yield from container.get("ports") or ()

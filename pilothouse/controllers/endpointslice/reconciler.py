@@ -9,7 +9,7 @@ from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.events.event import WARNING
 from pilothouse.controllers.endpointslice import pods
 from pilothouse.controllers.endpointslice.desired import (
-    Desired,
+    DesiredEndpoints,
     address_types,
     countable_pods,
     desired_endpoints,
@@ -36,7 +36,7 @@ CONTROLLER = "endpointslice-controller.k8s.io"
 
 
 class ReconcileFailed(Exception):
-    """Not everything could be done; what could is. `missing_nodes` are those for which pods were left out."""
+    """Some slices could not be written; the others were. `missing_nodes` are those for which pods were left out."""
 
     def __init__(self, message: str, missing_nodes: set[str]) -> None:
         super().__init__(message)
@@ -85,7 +85,7 @@ class Reconciler:
         if failures:
             raise ReconcileFailed(aggregate(failures), missing)
 
-    def _plan(self, service: Json, desired: Desired, existing: list[Json], family: str) -> Plan:
+    def _plan(self, service: Json, desired: DesiredEndpoints, existing: list[Json], family: str) -> Plan:
         groups: dict[PortsKey, list[Json]] = {}
         for each in existing:
             if is_owned_by(each, service):
@@ -135,7 +135,7 @@ class Reconciler:
             remove_hints(plan, unchanged)
 
     async def _carry_out(self, service: Json, plan: Plan, trigger_time: str) -> list[str]:
-        """What could not be done."""
+        """Return the failures."""
         for each in (*plan.create, *plan.update):
             annotations = with_trigger_time(annotations_of(each), trigger_time)
             each["metadata"] = metadata(each) | {"annotations": annotations}

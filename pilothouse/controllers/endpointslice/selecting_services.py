@@ -1,4 +1,4 @@
-"""Which services select a pod, found by an index over their selectors and not by asking each of them."""
+"""The services that select a pod, found by an index over their selectors and not by asking each of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SELECTOR_INDEX = "selector"
 
 
 def selector_of(service: Json) -> dict[str, str]:
-    """Empty for a service whose endpoints are not made from pods."""
+    """Return the selector; empty for a service whose endpoints are not made from pods."""
     return (service.get("spec") or {}).get("selector") or {}
 
 
@@ -36,7 +36,7 @@ class SelectingServices:
             services.add_indexers({SELECTOR_INDEX: _one_label})
 
     def of(self, pod: Json) -> set[str]:
-        """The keys of the services."""
+        """Return the keys of the services that select the pod."""
         namespace = namespace_of(pod)
         candidates = (
             service
@@ -46,7 +46,7 @@ class SelectingServices:
         return {meta_namespace_key(service) for service in candidates if selects(service, pod)}
 
     def affected(self, old: Json, new: Json) -> set[str]:
-        """Those whose endpoints a change of a pod may change."""
+        """Return the keys of the services whose endpoints a change of a pod may change."""
         if resource_version_of(old) == resource_version_of(new):
             return set()
         if pods.state(old) != pods.state(new):
@@ -54,7 +54,7 @@ class SelectingServices:
         return self.of(old) ^ self.of(new) if labels_of(old) != labels_of(new) else set()
 
     def handler(self, enqueue: Callable[[Iterable[str]], None]) -> ResourceEventHandlerFuncs:
-        """Hands on the keys of the services that each change of a pod affects."""
+        """Return a handler that enqueues the keys of the services that a change of a pod affects."""
 
         def on_delete(obj: Deleted) -> None:
             if (pod := last_known_state(obj)) is not None:

@@ -26,7 +26,7 @@ class SliceEvents:
         return [each for each in self._slices.by_index(SERVICE_INDEX, service) if self._is_own(each)]
 
     def handler(self, changed: Callable[[str], None]) -> ResourceEventHandlerFuncs:
-        """Hands on the keys of services whose slices are no longer as this controller left them."""
+        """Return a handler that tells `changed` of services whose slices are not as this controller left them."""
 
         def enqueue(*slices: Json) -> None:
             for key in filter(None, map(service_key, slices)):

@@ -1,4 +1,4 @@
-"""Which generation of each slice this process has written, so that a cache that lags behind is not taken for the truth.
+"""The generations of slices that this process has written, so that a cache that lags behind is not taken for the truth.
 
 A sync that rests on an old cache would create a slice twice, or undo an update.
 """

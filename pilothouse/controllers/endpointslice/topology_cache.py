@@ -13,8 +13,8 @@ from pilothouse.controllers.endpointslice.endpoint import ZONE_LABEL, is_endpoin
 from pilothouse.controllers.endpointslice.plan import Plan
 from pilothouse.controllers.endpointslice.traffic_distribution import remove_hints
 from pilothouse.controllers.endpointslice.zone_allocation import (
-    Allocation,
     NoAllocation,
+    ZoneAllocation,
     Zones,
     allocations,
     is_overloaded,
@@ -74,7 +74,7 @@ class TopologyCache:
             self._hints.pop(service, None)
 
     def put_hints(self, service: str, address_type: str, plan: Plan, unchanged: list[Json]) -> Iterator[HintEvent]:
-        """Puts hints on the slices of the plan, or takes all away and says why. Iterate over what there is to say."""
+        """Put hints on the slices of the plan, or take all away, and yield the events that say why."""
         had = self.has_hints(service)
         try:
             hints = self._put(plan, unchanged)
@@ -125,7 +125,7 @@ def _ready(endpoint_slice: Json) -> Iterator[Json]:
     return (endpoint for endpoint in endpoint_slice.get("endpoints") or () if is_endpoint_ready(endpoint))
 
 
-def _kept_hints(endpoint_slice: Json, hints: Zones, allocated: dict[str, Allocation]) -> Zones | None:
+def _kept_hints(endpoint_slice: Json, hints: Zones, allocated: dict[str, ZoneAllocation]) -> Zones | None:
     """The hints of a slice that need not change; None when they must."""
     found = Zones()
     for endpoint in _ready(endpoint_slice):
@@ -154,8 +154,8 @@ def _hint_own_zones(slices: list[Json]) -> Zones:
     return hints
 
 
-def _move_hints(slices: list[Json], allocated: dict[str, Allocation], hints: Zones) -> Zones:
-    """How many hints each zone has gained or lost."""
+def _move_hints(slices: list[Json], allocated: dict[str, ZoneAllocation], hints: Zones) -> Zones:
+    """Move hints from zones with too many to those with too few, and return by how many each zone's number changed."""
     due, moved = redistribution(allocated, hints), Zones()
     for endpoint in (endpoint for each in slices for endpoint in _ready(each)):
         zone, taker = endpoint["zone"], next(iter(due.receiving), None)

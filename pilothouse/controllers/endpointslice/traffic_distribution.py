@@ -18,7 +18,8 @@ def wants_topology_hints(service: Json) -> bool:
 
 
 def traffic_distribution(service: Json) -> str:
-    """What the service asks for, if it counts: the annotation goes before the field."""
+    """Return the distribution that the service asks for; empty for an unknown one, and for a service whose annotation
+    asks for topology hints, which goes before."""
     asked = (service.get("spec") or {}).get("trafficDistribution") or ""
     return asked if asked in _CLOSE and not wants_topology_hints(service) else ""
 

@@ -1,4 +1,4 @@
-"""When the change happened that endpoints are written for, which proxies measure their delay from."""
+"""The time of the change that endpoints are written for, from which proxies measure their delay."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ ANNOTATION = "endpoints.kubernetes.io/last-change-trigger-time"
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _SeenTimes:
     service: datetime | None
     pods: dict[str, datetime]
 
 
 class TriggerTimeTracker:
-    _seen: dict[str, _Seen]  # by the key of the service
+    _seen: dict[str, _SeenTimes]  # by the key of the service
 
     def __init__(self) -> None:
         self._seen = {}
 
     def compute(self, service: Json, pods: Sequence[Json]) -> str:
-        """The earliest time of what is new since the last call; nothing when nothing is."""
+        """Return the earliest time of the changes since the last call; empty when there were none."""
         key, created = meta_namespace_key(service), _time(metadata(service).get("creationTimestamp"))
         ready = {name_of(pod): _time(ready_condition(pod).get("lastTransitionTime")) for pod in pods}
         times = {name: moment for name, moment in ready.items() if moment is not None}
         before = self._seen.get(key)
-        self._seen[key] = _Seen(created, times)
+        self._seen[key] = _SeenTimes(created, times)
         if before is None:
             return _written(created)
         changed = [moment for name, moment in times.items() if _is_later(moment, before.pods.get(name))]

@@ -8,7 +8,7 @@ from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.rest.client import Client
 from pilothouse.controllers.endpointslice.plan import Plan
 from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker
-from pilothouse.controllers.namespace_state import is_terminating
+from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import ENDPOINT_SLICES
 from pilothouse.machinery.errors import NotFound, StatusError
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
@@ -42,7 +42,7 @@ class SliceWriter:
             await self.delete(each, meta_namespace_key(owner))
 
     async def delete(self, each: Json, owner: str) -> None:
-        """Of the owner with that key. Raises WriteFailed."""
+        """Delete a slice of the owner with that key. Raises WriteFailed."""
         try:
             await self._slices.namespace(namespace_of(each)).delete(name_of(each))
         except NotFound:
@@ -53,11 +53,11 @@ class SliceWriter:
         self._changes.labels("delete").inc()
 
     async def _create(self, each: Json, owner: Json) -> bool:
-        """False if nothing can be created, because the namespace is about to go."""
+        """Create a slice; return False if nothing can be created, because the namespace is about to go."""
         try:
             created = await self._slices.namespace(namespace_of(owner)).create(each)
         except StatusError as error:
-            if is_terminating(error):
+            if is_refusal_of_terminating_namespace(error):
                 return False
             raise self._failed("create", meta_namespace_key(owner), error) from None
         self._tracker.update(created)

@@ -1,4 +1,4 @@
-"""How many endpoints each zone should get, by the share of CPU that its nodes have, and how hints move to get there.
+"""The number of endpoints for each zone, by the share of CPU that its nodes have, and the moves of hints to get there.
 
 A zone may have less than its share as long as no zone is overloaded by more than a fifth.
 """
@@ -22,13 +22,13 @@ class NoAllocation(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
+class ZoneAllocation:
     minimum: int
     maximum: int
     desired: float
 
 
-def allocations(ratios: Mapping[str, float], endpoints: int) -> dict[str, Allocation]:
+def allocations(ratios: Mapping[str, float], endpoints: int) -> dict[str, ZoneAllocation]:
     """Raises NoAllocation."""
     if len(ratios) < 2:
         raise NoAllocation("Nodes only ready in one zone")
@@ -42,7 +42,7 @@ def allocations(ratios: Mapping[str, float], endpoints: int) -> dict[str, Alloca
             f" ({endpoints} endpoints, {len(ratios)} zones)"
         )
     return {
-        zone: Allocation(minimum, minimum + spare, max(ratios[zone] * endpoints, minimum))
+        zone: ZoneAllocation(minimum, minimum + spare, max(ratios[zone] * endpoints, minimum))
         for zone, minimum in least.items()
     }
 
@@ -61,8 +61,8 @@ class Redistribution:
     receiving: Zones
 
 
-def redistribution(allocated: Mapping[str, Allocation], hints: Zones) -> Redistribution:
-    """How many endpoints each zone must give or take to come near what is desired, the neediest first."""
+def redistribution(allocated: Mapping[str, ZoneAllocation], hints: Zones) -> Redistribution:
+    """Return how many endpoints each zone must give or take to come near the desired number, the neediest first."""
     surplus = {zone: hints.get(zone, 0) - allocation.desired for zone, allocation in allocated.items()}
     giving, receiving = Zones(), Zones()
     while True:

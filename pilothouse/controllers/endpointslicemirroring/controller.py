@@ -13,15 +13,10 @@ from pilothouse.client.cache.keys import last_known_state, meta_namespace_key
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
-from pilothouse.client.workqueue.rate_limiters import (
-    BucketRateLimiter,
-    ItemExponentialFailureRateLimiter,
-    MaxOfRateLimiter,
-)
-from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.endpoint.controller import LEADER_ANNOTATION
 from pilothouse.controllers.endpointslice.selecting_services import selector_of
+from pilothouse.controllers.endpointslice.service_syncs import MAX_RETRIES, STALE
 from pilothouse.controllers.endpointslice.slice_events import SliceEvents
 from pilothouse.controllers.endpointslice.slice_tracker import EndpointSliceTracker
 from pilothouse.controllers.endpointslice.writer import SliceWriter
@@ -33,9 +28,6 @@ from pilothouse.machinery.objects import Json, annotations_of, labels_of, metada
 
 NAME = "endpoint_slice_mirroring"
 SKIP_MIRROR = "endpointslice.kubernetes.io/skip-mirror"
-_MAX_RETRIES = 15
-_STALE = 0.05
-"""Seconds after which a cache that lags behind is looked at again."""
 
 
 async def run(context: ControllerContext) -> None:
@@ -45,12 +37,7 @@ async def run(context: ControllerContext) -> None:
 class _Mirroring:
     def __init__(self, context: ControllerContext) -> None:
         self._config, self._clock = context.config.endpoints, context.clock
-        limiter = MaxOfRateLimiter(
-            ItemExponentialFailureRateLimiter(1.0, 100.0), BucketRateLimiter(10, 100, context.clock)
-        )
-        self._queue: RateLimitingQueue[str] = RateLimitingQueue(
-            NAME, rate_limiter=limiter, registry=context.registry, clock=context.clock
-        )
+        self._queue = context.queue(NAME, str, first_delay=1.0, max_delay=100.0)
         self._endpoints, self._services = context.informer(ENDPOINTS), context.informer(SERVICES)
         self._slices = context.informer(ENDPOINT_SLICES)
         source = EventSource("endpoint-slice-mirroring-controller")
@@ -75,7 +62,7 @@ class _Mirroring:
             caches=(self._endpoints, self._slices, self._services),
             workers=self._config.mirroring_concurrent_service_endpoint_syncs,
             queue=self._queue,
-            max_retries=_MAX_RETRIES,
+            max_retries=MAX_RETRIES,
             clock=self._clock,
         )
         async with asyncio.TaskGroup() as tasks:
@@ -103,7 +90,7 @@ class _Mirroring:
             await self._reconciler.delete(key, existing)
             return None
         if self._tracker.is_stale(key, existing):
-            return Requeue(_STALE)
+            return Requeue(STALE)
         present = [each for each in existing if not metadata(each).get("deletionTimestamp")]
         await self._reconciler.reconcile(endpoints, present)
         return None
@@ -114,7 +101,7 @@ def should_mirror(endpoints: Json) -> bool:
 
 
 def _on_change_of(counts: Callable[[Json], bool], enqueue: Callable[[Json], None]) -> ResourceEventHandlerFuncs:
-    """Hands on what counts, or did until it changed."""
+    """Return a handler that enqueues objects which count, or did until they changed."""
 
     def on_add(obj: Json) -> None:
         if counts(obj):

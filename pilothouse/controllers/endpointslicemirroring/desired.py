@@ -20,7 +20,7 @@ class GroupKey:
 
 
 @dataclass(slots=True)
-class Desired:
+class DesiredMirror:
     groups: dict[GroupKey, dict[EndpointKey, Json]] = field(default_factory=dict)
     ports: dict[GroupKey, list[Json]] = field(default_factory=dict)
     invalid: int = 0
@@ -28,9 +28,9 @@ class Desired:
     """How many addresses are not mirrored, for being invalid or too many."""
 
 
-def desired_endpoints(endpoints: Json, limit: int) -> Desired:
-    """Of each subset no more than `limit` addresses, ready ones first."""
-    desired = Desired()
+def desired_endpoints(endpoints: Json, limit: int) -> DesiredMirror:
+    """Return the endpoints to mirror: of each subset no more than `limit` addresses, ready ones first."""
+    desired = DesiredMirror()
     for subset in repack(endpoints.get("subsets") or ()):
         ports = sorted((_slice_port(port) for port in subset.get("ports") or ()), key=lambda port: ports_key([port]))
         for family in (IPV4, IPV6):
@@ -40,8 +40,8 @@ def desired_endpoints(endpoints: Json, limit: int) -> Desired:
     return desired
 
 
-def _add(subset: Json, ports: PortsKey, desired: Desired, limit: int) -> int:
-    """How many were added."""
+def _add(subset: Json, ports: PortsKey, desired: DesiredMirror, limit: int) -> int:
+    """Add the subset's endpoints, at most `limit` of them, and return how many were added."""
     added = 0
     for endpoint in _endpoints(subset):
         if added >= limit:

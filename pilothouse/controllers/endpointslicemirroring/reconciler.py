@@ -13,7 +13,7 @@ from pilothouse.controllers.endpointslice.plan import Plan
 from pilothouse.controllers.endpointslice.pods import IPV4, IPV6
 from pilothouse.controllers.endpointslice.trigger_times import ANNOTATION as TRIGGER_TIME
 from pilothouse.controllers.endpointslice.writer import SliceWriter, is_owned_by
-from pilothouse.controllers.endpointslicemirroring.desired import Desired, GroupKey, desired_endpoints
+from pilothouse.controllers.endpointslicemirroring.desired import DesiredMirror, GroupKey, desired_endpoints
 from pilothouse.controllers.endpointslicemirroring.metrics import MirroringMetrics
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of
 
@@ -54,7 +54,7 @@ class MirroringReconciler:
         await self._writer.carry_out(plan, endpoints)
 
     async def delete(self, key: str, existing: list[Json]) -> None:
-        """All slices of what is no longer mirrored. Raises WriteFailed."""
+        """Delete all slices of Endpoints that are no longer mirrored. Raises WriteFailed."""
         self._totals.forget(key)
         self._metrics.show(self._totals)
         for each in existing:
@@ -83,7 +83,7 @@ class MirroringReconciler:
         self._metrics.updated.observe(updated)
         return bool(updated or plan.removed or plan.added)
 
-    def _tell_skipped(self, endpoints: Json, desired: Desired) -> None:
+    def _tell_skipped(self, endpoints: Json, desired: DesiredMirror) -> None:
         self._metrics.skipped.observe(desired.skipped)
         if desired.invalid:
             message = f"Skipped {desired.invalid} invalid IP addresses when mirroring to EndpointSlices"
@@ -95,7 +95,7 @@ class MirroringReconciler:
             )
             self._warn(endpoints, "TooManyAddressesToMirror", message)
 
-    def _count(self, endpoints: Json, desired: Desired, plan: Plan) -> None:
+    def _count(self, endpoints: Json, desired: DesiredMirror, plan: Plan) -> None:
         self._metrics.added.observe(plan.added)
         self._metrics.removed.observe(plan.removed)
         for family in (IPV4, IPV6):

@@ -18,10 +18,10 @@ from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.garbagecollector.graph import (
     DELETE_DEPENDENTS,
     ORPHAN_DEPENDENTS,
-    Node,
+    GraphNode,
     ObjectReference,
+    ObjectState,
     OwnerReference,
-    State,
 )
 from pilothouse.controllers.garbagecollector.graph_builder import GraphBuilder
 from pilothouse.controllers.garbagecollector.operations import NamespacedOwnerOfClusterScopedObject, Operations
@@ -57,7 +57,7 @@ class Collector:
         """Until cancelled."""
         await self._work(self._builder.attempt_to_orphan, self._attempt_to_orphan)
 
-    async def _work(self, queue: RateLimitingQueue[Node], attempt: Callable[[Node], Awaitable[bool]]) -> None:
+    async def _work(self, queue: RateLimitingQueue[GraphNode], attempt: Callable[[GraphNode], Awaitable[bool]]) -> None:
         while True:
             node = await queue.get()
             try:
@@ -69,8 +69,8 @@ class Collector:
             else:
                 queue.add_rate_limited(node)
 
-    async def _guarded(self, attempt: Callable[[Node], Awaitable[bool]], node: Node) -> bool:
-        """False if it must be tried again."""
+    async def _guarded(self, attempt: Callable[[GraphNode], Awaitable[bool]], node: GraphNode) -> bool:
+        """Make the attempt; return False if it must be made again."""
         try:
             return await attempt(node)
         except NoMapping as error:  # the kind may be known after the next discovery
@@ -81,7 +81,7 @@ class Collector:
             logger.exception("can not look after %s, will try again", node.identity)
         return False
 
-    async def _attempt_to_delete(self, node: Node) -> bool:
+    async def _attempt_to_delete(self, node: GraphNode) -> bool:
         """A node that stays virtual is asked after again: its object may come and go without being seen."""
         if node.virtual:
             known = self._builder.nodes.get(node.identity.uid)
@@ -96,20 +96,20 @@ class Collector:
             return True
         return node.is_observed
 
-    async def _delete_if_due(self, node: Node) -> None:
+    async def _delete_if_due(self, node: GraphNode) -> None:
         """Raises NotFound if there is no such object."""
         state = node.state
         if state.being_deleted and not state.is_deleting_dependents:
             return  # there is no way back from this, and no need to do anything
         if node.virtual:
-            state = State.of(await self._operations.get(node.identity))
+            state = ObjectState.of(await self._operations.get(node.identity))
         elif state.is_deleting_dependents:
             await self._await_dependents(node)
             return
         if state.owners:
             await self._collect(node, state)
 
-    async def _await_dependents(self, node: Node) -> None:
+    async def _await_dependents(self, node: GraphNode) -> None:
         blocking = node.blocking_dependents()
         if not blocking:
             await self._operations.remove_finalizer(node, DELETE_DEPENDENTS)
@@ -117,7 +117,7 @@ class Collector:
             if not dependent.state.is_deleting_dependents:
                 self._builder.attempt_to_delete.add(dependent)
 
-    async def _collect(self, node: Node, state: State) -> None:
+    async def _collect(self, node: GraphNode, state: ObjectState) -> None:
         owners = await self._classify(node, state)
         if owners.solid:
             if gone := [*owners.dangling, *owners.waiting]:
@@ -130,7 +130,7 @@ class Collector:
         else:
             await self._operations.delete(node.identity, state, _policy(state))
 
-    async def _classify(self, node: Node, state: State) -> Owners:
+    async def _classify(self, node: GraphNode, state: ObjectState) -> Owners:
         """Raises NoMapping, NamespacedOwnerOfClusterScopedObject."""
         owners = Owners()
         for reference in state.owners:
@@ -143,8 +143,8 @@ class Collector:
                 owners.solid.append(reference)
         return owners
 
-    async def _owner(self, node: Node, reference: OwnerReference) -> State | None:
-        """None if there is no such object."""
+    async def _owner(self, node: GraphNode, reference: OwnerReference) -> ObjectState | None:
+        """Return the owner; None if there is no such object."""
         namespace = node.identity.namespace
         places = [ObjectReference.of(reference.owner, at) for at in dict.fromkeys(("", namespace))]
         if any(self._builder.absent_owners.get(place) for place in places):
@@ -155,15 +155,15 @@ class Collector:
         mapping = self._operations.mapping(reference.owner.api_version, reference.owner.kind)
         place = ObjectReference.of(reference.owner, mapping.namespace(namespace))
         try:
-            return State.of(await self._operations.get(place))
+            return ObjectState.of(await self._operations.get(place))
         except NotFound:
             self._builder.absent_owners.put(place, True)
             return None
 
-    async def _attempt_to_orphan(self, owner: Node) -> bool:
+    async def _attempt_to_orphan(self, owner: GraphNode) -> bool:
         turn = asyncio.Semaphore(_ORPHANS_AT_ONCE)
 
-        async def orphan(dependent: Node) -> None:
+        async def orphan(dependent: GraphNode) -> None:
             async with turn:
                 try:
                     await self._operations.remove_owners(dependent.identity, [owner.identity.uid])
@@ -178,8 +178,8 @@ class Collector:
         return True
 
 
-def _policy(state: State) -> str:
-    """What was asked for already is honoured."""
+def _policy(state: ObjectState) -> str:
+    """Return the propagation policy that was asked for when the object was deleted; Background if none was."""
     if ORPHAN_DEPENDENTS in state.finalizers:
         return "Orphan"
     return "Foreground" if DELETE_DEPENDENTS in state.finalizers else "Background"

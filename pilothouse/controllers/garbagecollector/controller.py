@@ -17,11 +17,11 @@ from pilothouse.client.discovery import DiscoveryClient, ServerResources
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.garbagecollector.collector import Collector
-from pilothouse.controllers.garbagecollector.graph_builder import Event, GraphBuilder
+from pilothouse.controllers.garbagecollector.graph_builder import GraphBuilder, GraphEvent
 from pilothouse.controllers.garbagecollector.invalid_owners import InvalidOwnerReporter
-from pilothouse.controllers.garbagecollector.monitors import Monitors
+from pilothouse.controllers.garbagecollector.monitors import GraphMonitors
 from pilothouse.controllers.garbagecollector.operations import Operations
-from pilothouse.controllers.garbagecollector.resources import Mappings, deletable
+from pilothouse.controllers.garbagecollector.resources import KindMappings, deletable
 from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 
@@ -53,8 +53,8 @@ class GarbageCollector:
         self._errors = sync_errors(context.registry)
         self._reporter = InvalidOwnerReporter(context.client, context.clock)
         self._builder = GraphBuilder(context.registry, context.clock, self._reporter)
-        self._monitors = Monitors(context.client, self._seen, context.clock)
-        self._mappings = Mappings()
+        self._monitors = GraphMonitors(context.client, self._seen, context.clock)
+        self._mappings = KindMappings()
         self._collector = Collector(self._builder, Operations(context.client, self._mappings))
         self._resources: dict[GroupVersionResource, GroupVersionKind] = {}
         self._changed = asyncio.Event()
@@ -74,7 +74,7 @@ class GarbageCollector:
         finally:
             await self._monitors.stop()
 
-    def _seen(self, event: Event) -> None:
+    def _seen(self, event: GraphEvent) -> None:
         self._builder.changes.add(event)
         if event.identity.kind in _CHANGE_WHAT_IS_SERVED:
             self._changed.set()
@@ -113,7 +113,7 @@ class GarbageCollector:
             self._monitors.sync(resources)
 
     def _unreadable(self, found: ServerResources) -> dict[GroupVersionResource, GroupVersionKind]:
-        """What has been followed so far of groups that can not be read now is still followed."""
+        """Return the resources that have been followed, and whose groups can not be read now: they still are."""
         return {
             resource: kind
             for resource, kind in self._resources.items()

@@ -22,7 +22,7 @@ _FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class Coordinates:
-    """Where an owner reference says that the owner is."""
+    """The owner that an owner reference names."""
 
     api_version: str
     kind: str
@@ -76,8 +76,8 @@ class ObjectReference:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """What the collector needs to know of an object at one resourceVersion."""
+class ObjectState:
+    """The facts about an object at one resourceVersion that the collector decides by."""
 
     resource_version: str = ""
     owners: tuple[OwnerReference, ...] = ()
@@ -87,7 +87,7 @@ class State:
     """The owners, once somebody has asked for one of very many."""
 
     @classmethod
-    def of(cls, obj: Json) -> State:
+    def of(cls, obj: Json) -> ObjectState:
         meta = obj["metadata"]
         owners, finalizers = meta.get("ownerReferences"), meta.get("finalizers")
         return cls(
@@ -120,15 +120,15 @@ def identity_of(kind: GroupVersionKind, obj: Json) -> ObjectReference:
     return ObjectReference(kind.kind, str(kind.group_version), meta.get("namespace") or "", meta["name"], meta["uid"])
 
 
-NOTHING = State()
+NOTHING = ObjectState()
 
 
 @dataclass(eq=False, slots=True)
-class Node:
+class GraphNode:
     identity: ObjectReference
-    state: State = NOTHING
+    state: ObjectState = NOTHING
     virtual: bool = False
-    dependents: dict[Node, None] = field(default_factory=dict)
+    dependents: dict[GraphNode, None] = field(default_factory=dict)
     """An ordered set."""
 
     @property
@@ -136,19 +136,19 @@ class Node:
         return self.state.owners
 
     def references_to(self, uid: str) -> Sequence[OwnerReference]:
-        """Those of its owner references that name this uid."""
+        """Return the owner references that name this uid."""
         return self.state.references_to(uid)
 
     @property
     def is_observed(self) -> bool:
         return not self.virtual
 
-    def identified_as(self, identity: ObjectReference) -> Node:
-        """Another node for the same uid, with the same dependents."""
-        return Node(identity, self.state, self.virtual, dict(self.dependents))
+    def identified_as(self, identity: ObjectReference) -> GraphNode:
+        """Return another node for the same uid, with the same dependents."""
+        return GraphNode(identity, self.state, self.virtual, dict(self.dependents))
 
-    def blocking_dependents(self) -> list[Node]:
-        """Those that must be gone before this one goes. One that owns itself need not wait for that."""
+    def blocking_dependents(self) -> list[GraphNode]:
+        """Return the dependents that must be gone before this one goes, which is never the node itself."""
         uid = self.identity.uid
         return [
             dependent

@@ -16,7 +16,7 @@ from pilothouse.client.clock import Clock
 from pilothouse.client.events.lru import LRU
 from pilothouse.client.workqueue.queue import WorkQueue
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
-from pilothouse.controllers.garbagecollector.graph import Node, ObjectReference, OwnerReference, State
+from pilothouse.controllers.garbagecollector.graph import GraphNode, ObjectReference, ObjectState, OwnerReference
 from pilothouse.controllers.garbagecollector.invalid_owners import InvalidOwnerReporter
 from pilothouse.controllers.garbagecollector.references import Diff, alternate_identity, diff, partition
 from pilothouse.machinery.dataclass import dataclass
@@ -29,32 +29,34 @@ MANY_OWNERS = 1000
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Event:
+class GraphEvent:
     """An object as a monitor has seen it, or without a state its deletion. A virtual one comes from no monitor."""
 
     identity: ObjectReference
-    state: State | None = None
+    state: ObjectState | None = None
     virtual: bool = False
     unread: Json | None = None
     """The object, where it has so many owners that the builder reads its state beside the event loop."""
 
-    async def read(self) -> Event:
+    async def read(self) -> GraphEvent:
         if self.unread is None:
             return self
-        return Event(self.identity, await beside_the_loop(State.of, self.unread), self.virtual)
+        return GraphEvent(self.identity, await beside_the_loop(ObjectState.of, self.unread), self.virtual)
 
 
 class GraphBuilder:
-    nodes: dict[str, Node]  # by uid
+    nodes: dict[str, GraphNode]  # by uid
 
     def __init__(self, registry: CollectorRegistry, clock: Clock, invalid_owners: InvalidOwnerReporter) -> None:
         self.nodes = {}
         self.absent_owners: LRU[ObjectReference, bool] = LRU(_ABSENT_OWNERS)
-        self.changes: WorkQueue[Event] = WorkQueue("garbage_collector_graph_changes", registry=registry, clock=clock)
-        self.attempt_to_delete: RateLimitingQueue[Node] = RateLimitingQueue(
+        self.changes: WorkQueue[GraphEvent] = WorkQueue(
+            "garbage_collector_graph_changes", registry=registry, clock=clock
+        )
+        self.attempt_to_delete: RateLimitingQueue[GraphNode] = RateLimitingQueue(
             "garbage_collector_attempt_to_delete", registry=registry, clock=clock
         )
-        self.attempt_to_orphan: RateLimitingQueue[Node] = RateLimitingQueue(
+        self.attempt_to_orphan: RateLimitingQueue[GraphNode] = RateLimitingQueue(
             "garbage_collector_attempt_to_orphan", registry=registry, clock=clock
         )
         self._invalid_owners = invalid_owners
@@ -70,9 +72,9 @@ class GraphBuilder:
 
     def enqueue_virtual_delete(self, identity: ObjectReference) -> None:
         """The API server says that there is no such object."""
-        self.changes.add(Event(identity, virtual=True))
+        self.changes.add(GraphEvent(identity, virtual=True))
 
-    async def process(self, event: Event) -> None:
+    async def process(self, event: GraphEvent) -> None:
         node = self.nodes.get(event.identity.uid)
         if node is not None and not event.virtual and node.virtual:
             node = self._observe(node, event.identity)
@@ -80,13 +82,13 @@ class GraphBuilder:
             if node is not None:
                 self._deleted(node, event)
         elif node is None:
-            node = self.nodes[event.identity.uid] = Node(event.identity, event.state)
+            node = self.nodes[event.identity.uid] = GraphNode(event.identity, event.state)
             await self._add_to_owners(node, node.owners)
             self._transition(node, None)
         else:
             await self._updated(node, event.state)
 
-    def _observe(self, node: Node, identity: ObjectReference) -> Node:
+    def _observe(self, node: GraphNode, identity: ObjectReference) -> GraphNode:
         """The node is virtual no more. Dependents that know it by another name may be wrong, and are looked at."""
         if identity != node.identity:
             for dependent in partition(node.dependents, identity).nonmatching:
@@ -97,7 +99,7 @@ class GraphBuilder:
         node.virtual = False
         return node
 
-    async def _updated(self, node: Node, state: State) -> None:
+    async def _updated(self, node: GraphNode, state: ObjectState) -> None:
         old, node.state = node.state, state
         if old.owners or state.owners:
             changes = await self._diff(old.owners, state.owners)
@@ -111,8 +113,8 @@ class GraphBuilder:
             return diff(old, new)
         return await beside_the_loop(diff, old, new)
 
-    def _transition(self, node: Node, old: State | None) -> None:
-        """Queues an object whose deletion has just begun to wait for what becomes of its dependents."""
+    def _transition(self, node: GraphNode, old: ObjectState | None) -> None:
+        """Queue an object whose deletion has just begun, if it waits for what becomes of its dependents."""
         state = node.state
         if state.is_orphaning_dependents and not (old and old.is_orphaning_dependents):
             self.attempt_to_orphan.add(node)
@@ -120,7 +122,7 @@ class GraphBuilder:
             self._enqueue(node.dependents)
             self.attempt_to_delete.add(node)
 
-    def _deleted(self, node: Node, event: Event) -> None:
+    def _deleted(self, node: GraphNode, event: GraphEvent) -> None:
         if event.virtual and not self._is_really_absent(node, event.identity):
             return
         del self.nodes[node.identity.uid]
@@ -133,7 +135,7 @@ class GraphBuilder:
             if owner is not None and owner.state.is_deleting_dependents:
                 self.attempt_to_delete.add(owner)  # this may have been the last it waited for
 
-    def _is_really_absent(self, node: Node, absent: ObjectReference) -> bool:
+    def _is_really_absent(self, node: GraphNode, absent: ObjectReference) -> bool:
         """Whether nobody, be it a monitor or a dependent, knows the uid under another identity than the absent one."""
         found = partition(node.dependents, absent)
         if node.virtual and not found.nonmatching:
@@ -147,13 +149,13 @@ class GraphBuilder:
             self._try_alternate(node, found.nonmatching)
         return False
 
-    def _try_alternate(self, node: Node, dependents: list[Node]) -> None:
+    def _try_alternate(self, node: GraphNode, dependents: list[GraphNode]) -> None:
         identity = alternate_identity(dependents, node.identity)
         if identity is not None:
             replacement = self.nodes[identity.uid] = node.identified_as(identity)
             self.attempt_to_delete.add_rate_limited(replacement)
 
-    async def _add_to_owners(self, node: Node, owners: Iterable[OwnerReference]) -> None:
+    async def _add_to_owners(self, node: GraphNode, owners: Iterable[OwnerReference]) -> None:
         """An object that has very many does not hold up everybody else."""
         doubtful = False
         for number, reference in enumerate(owners, start=1):
@@ -165,12 +167,12 @@ class GraphBuilder:
                 doubtful = doubtful or self._is_doubtful(node, reference, owner)
             else:
                 identity = ObjectReference.of(reference.owner, node.identity.namespace)
-                virtual = self.nodes[reference.uid] = Node(identity, virtual=True, dependents={node: None})
+                virtual = self.nodes[reference.uid] = GraphNode(identity, virtual=True, dependents={node: None})
                 self.attempt_to_delete.add(virtual)
         if doubtful:
             self.attempt_to_delete.add(node)
 
-    def _is_doubtful(self, node: Node, reference: OwnerReference, owner: Node) -> bool:
+    def _is_doubtful(self, node: GraphNode, reference: OwnerReference, owner: GraphNode) -> bool:
         """Whether the reference may mean something else than the owner that has its uid."""
         namespace, known = node.identity.namespace, owner.identity
         if known.namespace and known.namespace != namespace:
@@ -182,14 +184,14 @@ class GraphBuilder:
         # A cluster-scoped object may have named a namespaced kind, of which nothing can be found without a namespace.
         return owner.virtual and known.namespace != namespace
 
-    def _remove_from_owners(self, node: Node, owners: Iterable[OwnerReference]) -> None:
+    def _remove_from_owners(self, node: GraphNode, owners: Iterable[OwnerReference]) -> None:
         for reference in owners:
             owner = self.nodes.get(reference.uid)
             if owner is not None:
                 owner.dependents.pop(node, None)
 
     def _enqueue_unblocked(self, changes: Diff) -> None:
-        """Owners that a reference has ceased to block."""
+        """Queue the owners that a reference has ceased to block."""
         released = [each.uid for each in changes.removed if each.block_owner_deletion]
         released += [
             each.new.uid
@@ -198,6 +200,6 @@ class GraphBuilder:
         ]
         self._enqueue(self.nodes[uid] for uid in released if uid in self.nodes)
 
-    def _enqueue(self, nodes: Iterable[Node]) -> None:
+    def _enqueue(self, nodes: Iterable[GraphNode]) -> None:
         for node in nodes:
             self.attempt_to_delete.add(node)

@@ -6,7 +6,7 @@ from pilothouse.client.clock import Clock
 from pilothouse.client.events.event import WARNING, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.rest.client import Client
-from pilothouse.controllers.garbagecollector.graph import Node, ObjectReference
+from pilothouse.controllers.garbagecollector.graph import GraphNode, ObjectReference
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
@@ -19,7 +19,7 @@ class InvalidOwnerReporter:
         """Until cancelled."""
         await self._recorder.run()
 
-    def report(self, node: Node, uid: str) -> None:
+    def report(self, node: GraphNode, uid: str) -> None:
         """`uid` is the owner's. The reference as the dependent has it is what the event shows."""
         reference = next((each for each in node.owners if each.uid == uid), None)
         if reference is None:

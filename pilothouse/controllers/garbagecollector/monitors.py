@@ -13,8 +13,8 @@ from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.cache.reflector import Reflector
 from pilothouse.client.clock import Clock, cancelled
 from pilothouse.client.rest.client import Client
-from pilothouse.controllers.garbagecollector.graph import ObjectReference, State, identity_of
-from pilothouse.controllers.garbagecollector.graph_builder import MANY_OWNERS, Event
+from pilothouse.controllers.garbagecollector.graph import ObjectReference, ObjectState, identity_of
+from pilothouse.controllers.garbagecollector.graph_builder import MANY_OWNERS, GraphEvent
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 
@@ -22,12 +22,12 @@ _RETIREMENT = 2.0
 """Seconds for which a resource that is no longer served is still followed: its last deletions may be on the way."""
 
 
-class Monitor:
-    """What a reflector writes to."""
+class GraphMonitor:
+    """The store that a reflector writes to."""
 
     _known: dict[str, ObjectReference]  # by key
 
-    def __init__(self, kind: GroupVersionKind, emit: Callable[[Event], None]) -> None:
+    def __init__(self, kind: GroupVersionKind, emit: Callable[[GraphEvent], None]) -> None:
         self._kind = kind
         self._emit = emit
         self._known = {}
@@ -37,24 +37,24 @@ class Monitor:
         key, identity = meta_namespace_key(obj), identity_of(self._kind, obj)
         before = self._known.setdefault(key, identity)
         if before != identity:
-            self._emit(Event(before))
+            self._emit(GraphEvent(before))
             self._known[key] = before = identity
         if len(obj["metadata"].get("ownerReferences") or ()) > MANY_OWNERS:
-            self._emit(Event(before, unread=obj))
+            self._emit(GraphEvent(before, unread=obj))
         else:
-            self._emit(Event(before, State.of(obj)))
+            self._emit(GraphEvent(before, ObjectState.of(obj)))
 
     update = add
 
     def delete(self, obj: Json) -> None:
         identity = self._known.pop(meta_namespace_key(obj), None)
         if identity is not None:
-            self._emit(Event(identity))
+            self._emit(GraphEvent(identity))
 
     def replace(self, objects: list[Json]) -> None:
         gone = self._known.keys() - {meta_namespace_key(obj) for obj in objects}
         for key in gone:
-            self._emit(Event(self._known.pop(key)))
+            self._emit(GraphEvent(self._known.pop(key)))
         for obj in objects:
             self.add(obj)
         self.synced.set()
@@ -63,17 +63,17 @@ class Monitor:
         """The graph is never in need of being told again."""
 
 
-class Monitors:
-    def __init__(self, client: Client, emit: Callable[[Event], None], clock: Clock) -> None:
+class GraphMonitors:
+    def __init__(self, client: Client, emit: Callable[[GraphEvent], None], clock: Clock) -> None:
         self._client = client
         self._emit = emit
         self._clock = clock
-        self._monitors: dict[GroupVersionResource, Monitor] = {}
+        self._monitors: dict[GroupVersionResource, GraphMonitor] = {}
         self._tasks: dict[GroupVersionResource, asyncio.Task[None]] = {}
         self._retired: set[asyncio.Task[None]] = set()
 
     def sync(self, resources: Mapping[GroupVersionResource, GroupVersionKind]) -> None:
-        """All of these are followed from now on, and no others."""
+        """Follow these resources from now on, and no others."""
         for resource in self._monitors.keys() - resources.keys():
             del self._monitors[resource]
             retired = asyncio.create_task(self._retire(self._tasks.pop(resource)))
@@ -81,7 +81,7 @@ class Monitors:
             retired.add_done_callback(self._retired.discard)
         for resource, kind in resources.items():
             if resource not in self._monitors:
-                monitor = self._monitors[resource] = Monitor(kind, self._emit)
+                monitor = self._monitors[resource] = GraphMonitor(kind, self._emit)
                 self._tasks[resource] = asyncio.create_task(self._follow(resource, monitor))
 
     def is_synced(self, resource: GroupVersionResource) -> bool:
@@ -98,7 +98,7 @@ class Monitors:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _follow(self, resource: GroupVersionResource, monitor: Monitor) -> None:
+    async def _follow(self, resource: GroupVersionResource, monitor: GraphMonitor) -> None:
         objects = self._client.for_resource(resource).metadata_only()
         await Reflector(objects, monitor, name=f"garbage collector: {resource}", clock=self._clock).run()
 

@@ -1,4 +1,4 @@
-"""What the collector asks of the API server, and the conditions under which it does.
+"""The requests that the collector makes, and the conditions under which it does.
 
 Nothing is deleted unless it still has the uid and the resourceVersion at which the decision was made. An object that
 changed since is deleted all the same if its owners did not change: updates that come in rapid succession must not
@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions, PatchType
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.garbagecollector.graph import Node, ObjectReference, State
-from pilothouse.controllers.garbagecollector.resources import Mapping, Mappings
+from pilothouse.controllers.garbagecollector.graph import GraphNode, ObjectReference, ObjectState
+from pilothouse.controllers.garbagecollector.resources import KindMapping, KindMappings
 from pilothouse.machinery.errors import Conflict, NotFound, UnsupportedMediaType
 from pilothouse.machinery.objects import Json, uid_of
 
@@ -28,11 +28,11 @@ class NamespacedOwnerOfClusterScopedObject(Exception):
 
 
 class Operations:
-    def __init__(self, client: Client, mappings: Mappings) -> None:
+    def __init__(self, client: Client, mappings: KindMappings) -> None:
         self._client = client
         self._mappings = mappings
 
-    def mapping(self, api_version: str, kind: str) -> Mapping:
+    def mapping(self, api_version: str, kind: str) -> KindMapping:
         """Raises NoMapping."""
         return self._mappings.find(api_version, kind)
 
@@ -46,20 +46,20 @@ class Operations:
             raise NotFound.of(mapping.resource.group_resource, item.name)
         return found
 
-    async def delete(self, item: ObjectReference, at: State, policy: str) -> None:
+    async def delete(self, item: ObjectReference, at: ObjectState, policy: str) -> None:
         """Raises NotFound; Conflict when the owners are not those of the state."""
         objects = self._objects(self.mapping(item.api_version, item.kind), item)
         options = DeleteOptions(uid=item.uid, resource_version=at.resource_version, propagation_policy=policy)
         try:
             await objects.delete(item.name, options)
         except Conflict:
-            live = State.of(await self.get(item))
+            live = ObjectState.of(await self.get(item))
             if live.resource_version == at.resource_version or live.owners != at.owners:
                 raise
             await objects.delete(item.name, DeleteOptions(uid=item.uid, propagation_policy=policy))
 
     async def remove_owners(self, item: ObjectReference, uids: Iterable[str]) -> None:
-        """Owners that it does not have are no matter."""
+        """Take the owners off the object; those that it does not have are no matter."""
         gone = set(uids)
         directives = [{"$patch": "delete", "uid": uid} for uid in sorted(gone)]
         try:
@@ -69,8 +69,8 @@ class Operations:
             kept = [each for each in live["metadata"].get("ownerReferences") or () if each["uid"] not in gone]
             await self._merge(item, live, {"ownerReferences": kept})
 
-    async def unblock_owners(self, item: Node) -> None:
-        """Makes none of the object's references keep its owner from going."""
+    async def unblock_owners(self, item: GraphNode) -> None:
+        """Let none of the object's references keep its owner from going."""
         blocking = [each.to_json() for each in item.owners if each.block_owner_deletion]
         released = [{**each, "blockOwnerDeletion": False} for each in blocking]
         metadata = {"ownerReferences": released, "uid": item.identity.uid}
@@ -81,13 +81,13 @@ class Operations:
             owners = [{**each, "blockOwnerDeletion": False} for each in live["metadata"].get("ownerReferences") or ()]
             await self._merge(item.identity, live, {"ownerReferences": owners})
 
-    async def remove_finalizer(self, item: Node, finalizer: str) -> None:
+    async def remove_finalizer(self, item: GraphNode, finalizer: str) -> None:
         """An object that is gone, or has no such finalizer, is no matter. Raises Conflict when others keep writing."""
         state = item.state
         for attempt in range(_ATTEMPTS):
             if attempt or not item.is_observed:
                 try:
-                    state = State.of(await self.get(item.identity))
+                    state = ObjectState.of(await self.get(item.identity))
                 except NotFound:
                     return
             if finalizer not in state.finalizers:
@@ -110,6 +110,6 @@ class Operations:
         objects = self._objects(self.mapping(item.api_version, item.kind), item)
         await objects.patch(item.name, {"metadata": metadata}, type_)
 
-    def _objects(self, mapping: Mapping, item: ObjectReference) -> ResourceClient:
+    def _objects(self, mapping: KindMapping, item: ObjectReference) -> ResourceClient:
         namespace = mapping.namespace(item.namespace)
         return self._client.for_resource(mapping.resource, namespace=namespace).metadata_only()

@@ -1,15 +1,15 @@
-"""What owner references say about one another: which changed, and which mean the same object by another name."""
+"""Comparing owner references: which changed, and which mean the same object by another name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.controllers.garbagecollector.graph import Node, ObjectReference, OwnerReference
+from pilothouse.controllers.garbagecollector.graph import GraphNode, ObjectReference, OwnerReference
 from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedOwner:
     old: OwnerReference
     new: OwnerReference
 
@@ -18,19 +18,19 @@ class Change:
 class Diff:
     added: list[OwnerReference]
     removed: list[OwnerReference]
-    changed: list[Change]
+    changed: list[ChangedOwner]
 
 
 def diff(old: Iterable[OwnerReference], new: Iterable[OwnerReference]) -> Diff:
     before = {reference.uid: reference for reference in old}
     added: list[OwnerReference] = []
-    changed: list[Change] = []
+    changed: list[ChangedOwner] = []
     for reference in new:
         known = before.pop(reference.uid, None)
         if known is None:
             added.append(reference)
         elif known != reference:
-            changed.append(Change(known, reference))
+            changed.append(ChangedOwner(known, reference))
     return Diff(added, [*before.values()], changed)
 
 
@@ -38,12 +38,12 @@ def diff(old: Iterable[OwnerReference], new: Iterable[OwnerReference]) -> Diff:
 class Partition:
     """A dependent with several references to the owner can be in both."""
 
-    matching: list[Node]
-    nonmatching: list[Node]
+    matching: list[GraphNode]
+    nonmatching: list[GraphNode]
 
 
-def partition(dependents: Iterable[Node], owner: ObjectReference) -> Partition:
-    """Those that refer to the owner by this very identity, and those that refer to its uid by another."""
+def partition(dependents: Iterable[GraphNode], owner: ObjectReference) -> Partition:
+    """Return the dependents that name the owner by this very identity, and those that name its uid by another."""
     found = Partition([], [])
     for dependent in dependents:
         if owner.namespace and owner.namespace != dependent.identity.namespace:
@@ -57,8 +57,8 @@ def partition(dependents: Iterable[Node], owner: ObjectReference) -> Partition:
     return found
 
 
-def alternate_identity(dependents: Iterable[Node], absent: ObjectReference) -> ObjectReference | None:
-    """Another identity that the dependents have for the uid of an object which is not where it was looked for.
+def alternate_identity(dependents: Iterable[GraphNode], absent: ObjectReference) -> ObjectReference | None:
+    """Return another identity that dependents give to the uid of an object which was not found by its own.
 
     It is the next one after the absent one in order, and after the last one the first, so that all get their turn.
     """
@@ -72,7 +72,7 @@ def alternate_identity(dependents: Iterable[Node], absent: ObjectReference) -> O
     return min(following or alternates, default=None)
 
 
-def _alternate(dependent: Node, reference: OwnerReference, absent: ObjectReference) -> ObjectReference | None:
+def _alternate(dependent: GraphNode, reference: OwnerReference, absent: ObjectReference) -> ObjectReference | None:
     namespace = dependent.identity.namespace
     if reference.owner == absent.coordinates and absent.namespace in ("", namespace):
         return None

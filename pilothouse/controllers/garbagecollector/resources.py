@@ -22,7 +22,7 @@ class NoMapping(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class KindMapping:
     resource: GroupVersionResource
     namespaced: bool
 
@@ -31,10 +31,10 @@ class Mapping:
 
 
 @dataclass(slots=True)
-class Mappings:
-    """How to reach the objects of a kind, as of the last discovery."""
+class KindMappings:
+    """The resources by which objects of a kind are reached, as of the last discovery."""
 
-    _found: dict[tuple[str, str], Mapping] = field(default_factory=dict)
+    _found: dict[tuple[str, str], KindMapping] = field(default_factory=dict)
 
     def replace(self, found: ServerResources) -> None:
         """Kinds of groups that can not be read at the moment stay known."""
@@ -43,9 +43,9 @@ class Mappings:
         for each in found.resources:
             if not each.is_subresource:
                 key = (str(each.resource.group_version), each.kind.kind)
-                self._found.setdefault(key, Mapping(each.resource, each.namespaced))
+                self._found.setdefault(key, KindMapping(each.resource, each.namespaced))
 
-    def find(self, api_version: str, kind: str) -> Mapping:
+    def find(self, api_version: str, kind: str) -> KindMapping:
         """Raises NoMapping."""
         found = self._found.get((api_version, kind))
         if found is None:
@@ -54,7 +54,7 @@ class Mappings:
 
 
 def deletable(found: ServerResources) -> dict[GroupVersionResource, GroupVersionKind]:
-    """Each resource in its preferred version, with the kind of its objects."""
+    """Return the resources that can be collected, in their preferred versions, with the kinds of their objects."""
     return {each.resource: _kind(each) for each in found.preferred() if _is_deletable(each)}
 
 

@@ -1,4 +1,4 @@
-"""What a terminating namespace says about its end, in five conditions; each is False when all is well."""
+"""The five conditions of a terminating namespace; each is False when all is well."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from pilothouse.machinery.objects import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Verdict:
+    """The reason and the message of a condition."""
+
     reason: str
     message: str
 
@@ -25,26 +27,26 @@ CONTENT_REMAINING = "NamespaceContentRemaining"
 FINALIZERS_REMAINING = "NamespaceFinalizersRemaining"
 
 _WELL = {
-    DISCOVERY_FAILURE: Said("ResourcesDiscovered", "All resources successfully discovered"),
-    GROUP_VERSION_PARSING_FAILURE: Said("ParsedGroupVersions", "All legacy kube types successfully parsed"),
-    CONTENT_FAILURE: Said("ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
-    CONTENT_REMAINING: Said("ContentRemoved", "All content successfully removed"),
-    FINALIZERS_REMAINING: Said("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+    DISCOVERY_FAILURE: Verdict("ResourcesDiscovered", "All resources successfully discovered"),
+    GROUP_VERSION_PARSING_FAILURE: Verdict("ParsedGroupVersions", "All legacy kube types successfully parsed"),
+    CONTENT_FAILURE: Verdict("ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+    CONTENT_REMAINING: Verdict("ContentRemoved", "All content successfully removed"),
+    FINALIZERS_REMAINING: Verdict("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 }
 """In the order in which they are shown."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """What one attempt to empty a namespace has found out."""
+    """The results of one attempt to empty a namespace."""
 
-    discovery_failure: Said | None = None
+    discovery_failure: Verdict | None = None
     errors: list[str] = field(default_factory=list)
     remaining: dict[GroupVersionResource, int] = field(default_factory=dict)
     finalizers: Counter[str] = field(default_factory=Counter)
 
-    def said(self) -> dict[str, Said | None]:
-        """By the type of the condition; None is as it should be."""
+    def verdicts(self) -> dict[str, Verdict | None]:
+        """Return them by the type of the condition; None where all is well."""
         return {
             DISCOVERY_FAILURE: self.discovery_failure,
             CONTENT_FAILURE: self._failure(),
@@ -52,47 +54,49 @@ class Progress:
             FINALIZERS_REMAINING: self._finalizers(),
         }
 
-    def _failure(self) -> Said | None:
+    def _failure(self) -> Verdict | None:
         told = ", ".join(sorted(self.errors))
         message = f"Failed to delete all resource types, {len(self.errors)} remaining: {told}"
-        return Said("ContentDeletionFailed", message) if self.errors else None
+        return Verdict("ContentDeletionFailed", message) if self.errors else None
 
-    def _content(self) -> Said | None:
+    def _content(self) -> Verdict | None:
         told = _joined(f"{gvr.resource}.{gvr.group} has {n} resource instances" for gvr, n in self.remaining.items())
-        return Said("SomeResourcesRemain", f"Some resources are remaining: {told}") if told else None
+        return Verdict("SomeResourcesRemain", f"Some resources are remaining: {told}") if told else None
 
-    def _finalizers(self) -> Said | None:
+    def _finalizers(self) -> Verdict | None:
         told = _joined(f"{name} in {number} resource instances" for name, number in self.finalizers.items())
         message = f"Some content in the namespace has finalizers remaining: {told}"
-        return Said("SomeFinalizersRemain", message) if told else None
+        return Verdict("SomeFinalizersRemain", message) if told else None
 
 
-def discovery_failed(message: str, groups: int) -> Said:
+def discovery_failed(message: str, groups: int) -> Verdict:
     """`groups` is how many could not be read, or 0 when nothing could."""
     told = f"Discovery failed for some groups, {groups} failing: {message}" if groups else message
-    return Said("DiscoveryFailed", told)
+    return Verdict("DiscoveryFailed", told)
 
 
-def update_conditions(namespace: Json, said: Mapping[str, Said | None], now: float) -> Json | None:
-    """The namespace with its conditions brought up to date; None if they were."""
+def update_conditions(namespace: Json, verdicts: Mapping[str, Verdict | None], now: float) -> Json | None:
+    """Return the namespace with its conditions brought up to date; None if they were."""
     old = {each["type"]: each for each in (namespace.get("status") or {}).get("conditions") or ()}
     new = dict(old)
     for type_, well in _WELL.items():
-        new[type_] = _updated(old.get(type_), type_, said.get(type_) or well, failing=bool(said.get(type_)), now=now)
+        new[type_] = _updated(
+            old.get(type_), type_, verdicts.get(type_) or well, failing=bool(verdicts.get(type_)), now=now
+        )
     if new == old:
         return None
     return {**namespace, "status": {**(namespace.get("status") or {}), "conditions": [*new.values()]}}
 
 
-def _updated(old: Json | None, type_: str, said: Said, *, failing: bool, now: float) -> Json:
+def _updated(old: Json | None, type_: str, verdict: Verdict, *, failing: bool, now: float) -> Json:
     status = "True" if failing else "False"
     since = old["lastTransitionTime"] if old and old["status"] == status else timestamp(now)
     return {
         "type": type_,
         "status": status,
         "lastTransitionTime": since,
-        "reason": said.reason,
-        "message": said.message,
+        "reason": verdict.reason,
+        "message": verdict.message,
     }
 
 

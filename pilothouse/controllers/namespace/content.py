@@ -25,7 +25,7 @@ _ENDED = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """What is left after a deletion, and the seconds until it might be gone."""
+    """The objects that are left after a deletion, and the seconds until they might be gone."""
 
     estimate: int = 0
     number: int = 0
@@ -41,14 +41,17 @@ class Content:
         self._metadata: ResourceClient = self._objects.metadata_only()
 
     async def delete(self, age: float) -> Remaining:
-        """`age` is how many seconds ago the namespace was deleted. Raises StatusError."""
+        """Delete the objects, and return what remains. `age` is how many seconds ago the namespace was deleted.
+
+        Raises StatusError.
+        """
         estimate = await self._grace(age)
         if not await self._delete_collection():
             await self._delete_each()
         return await self._remaining(estimate)
 
     async def _grace(self, age: float) -> int:
-        """How long the pods may still take to end; nothing for other objects, and for pods that had their time."""
+        """Return the seconds that the pods may still take to end; 0 for other objects, and once they had their time."""
         if self._resource.resource.group_resource != PODS:
             return 0
         longest = 0
@@ -59,7 +62,7 @@ class Content:
         return longest if age < longest else 0
 
     async def _delete_collection(self) -> bool:
-        """False where the resource can not do it."""
+        """Return False where the resource can not do it."""
         if "deletecollection" not in self._resource.verbs:
             return False
         try:

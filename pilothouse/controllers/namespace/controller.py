@@ -7,13 +7,6 @@ from datetime import datetime
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.clock import Clock
 from pilothouse.client.controller.runner import Controller, Requeue
-from pilothouse.client.workqueue.rate_limiters import (
-    BucketRateLimiter,
-    ItemExponentialFailureRateLimiter,
-    MaxOfRateLimiter,
-    RateLimiter,
-)
-from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.namespace.deletion import NamespacedResourcesDeleter
 from pilothouse.machinery.names import GroupVersionResource
@@ -22,12 +15,12 @@ from pilothouse.machinery.objects import Json, metadata, name_of
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 _RESYNC = 300.0
 _SOON = 0.25
+_MAX_DELAY = 60.0
+"""A namespace is tried again within a minute, whatever happens."""
 
 
 async def run(context: ControllerContext) -> None:
-    queue: RateLimitingQueue[str] = RateLimitingQueue(
-        "namespace", rate_limiter=_rate_limiter(context.clock), registry=context.registry, clock=context.clock
-    )
+    queue = context.queue("namespace", str, max_delay=_MAX_DELAY)
     grace = context.config.namespace_deletion_grace_period
 
     def enqueue(namespace: Json) -> None:
@@ -51,12 +44,7 @@ async def run(context: ControllerContext) -> None:
 
 
 def _wait(namespace: Json, estimate: int, clock: Clock) -> float:
-    """Half the estimate at most, as upstream waits, but sooner as long as the deletion is young."""
+    """Return half the estimate at most, as upstream waits, and less as long as the deletion is young."""
     deleted_at = datetime.fromisoformat(metadata(namespace)["deletionTimestamp"]).timestamp()
     age = max(0.0, clock.wall() - deleted_at)
     return min(estimate // 2 + 1, max(_SOON, age / 2))
-
-
-def _rate_limiter(clock: Clock) -> RateLimiter:
-    """A namespace is tried again within a minute, whatever happens."""
-    return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(0.005, 60.0), BucketRateLimiter(10, 100, clock))

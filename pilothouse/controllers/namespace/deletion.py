@@ -23,7 +23,7 @@ _FINALIZER = "kubernetes"
 _RESOURCES_AT_ONCE = 8
 
 
-class DeletionFailed(Exception):
+class NamespaceDeletionFailed(Exception):
     """Not everything could be deleted; it is tried again."""
 
 
@@ -34,7 +34,10 @@ class NamespacedResourcesDeleter:
         self._clock = clock
 
     async def delete(self, name: str) -> int:
-        """The seconds until it is worth while to look again, 0 if all is done. Raises StatusError, DeletionFailed."""
+        """Return the seconds until it is worth while to look again, 0 if all is done.
+
+        Raises StatusError, NamespaceDeletionFailed.
+        """
         try:
             namespace = await self._changed(await self._namespaces.get(name), self._say_terminating)
             if not metadata(namespace).get("deletionTimestamp") or not _finalizers(namespace):
@@ -54,7 +57,7 @@ class NamespacedResourcesDeleter:
             except Conflict:
                 newest = await self._namespaces.get(name_of(namespace))
                 if uid_of(newest) != uid_of(namespace):
-                    raise DeletionFailed("namespace uid has changed across retries") from None
+                    raise NamespaceDeletionFailed("namespace uid has changed across retries") from None
                 namespace = newest
 
     async def _say_terminating(self, namespace: Json) -> Json:
@@ -69,7 +72,7 @@ class NamespacedResourcesDeleter:
         return await self._namespaces.update(wanted, subresource="finalize")
 
     async def _delete_all_content(self, namespace: Json) -> int:
-        """Raises DeletionFailed."""
+        """Raises NamespaceDeletionFailed."""
         progress = Progress()
         resources = await self._discover(progress)
         pods = [each for each in resources if each.resource.group_resource == PODS]
@@ -80,11 +83,11 @@ class NamespacedResourcesDeleter:
         await self._report(namespace, progress)
         failures = [*([progress.discovery_failure.message] if progress.discovery_failure else ()), *progress.errors]
         if failures:
-            raise DeletionFailed(aggregate(failures))
+            raise NamespaceDeletionFailed(aggregate(failures))
         return estimate
 
     async def _discover(self, progress: Progress) -> list[APIResource]:
-        """What can be deleted in namespaces. A failure is not the end: what is known can be deleted."""
+        """Return the deletable resources in namespaces. Failures are noted in `progress`, and the rest is returned."""
         try:
             found = await DiscoveryClient(self._client).server_resources()
         except (StatusError, ConnectionFailed, InvalidResponse) as error:
@@ -120,7 +123,7 @@ class NamespacedResourcesDeleter:
 
     async def _report(self, namespace: Json, progress: Progress) -> None:
         """A namespace that changed meanwhile is told of in the next attempt."""
-        updated = update_conditions(namespace, progress.said(), self._clock.wall())
+        updated = update_conditions(namespace, progress.verdicts(), self._clock.wall())
         if updated is None:
             return
         try:

@@ -28,7 +28,7 @@ _OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 _ENDED = ("Succeeded", "Failed")
 
 
-class _Metrics:
+class _PodGCMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         labels = ("namespace", "reason")
         self.deletions = CounterTally(
@@ -55,7 +55,7 @@ class _Collector:
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._pods, self._nodes = context.informer(PODS), context.informer(NODES)
-        self._metrics = metrics_in(context.registry, _Metrics)
+        self._metrics = metrics_in(context.registry, _PodGCMetrics)
         self._missing: dict[str, float] = {}
         """Nodes that pods are on and that the cache does not have, and since when."""
 
@@ -93,7 +93,7 @@ class _Collector:
         await self._delete((pod for pod in pods if _node(pod) in gone), "orphaned", condition)
 
     async def _gone_nodes(self, pods: list[Json]) -> set[str]:
-        """Those that have been missing for a while, and that the server does not know either."""
+        """Return the nodes that have been missing for a while, and that the server does not know either."""
         now, quarantine = self._context.clock.now(), self._context.config.pod_gc_quarantine
         missing = {_node(pod) for pod in pods} - {"", *self._nodes.indexer.list_keys()}
         self._missing = {name: self._missing.get(name, now) for name in missing}
@@ -151,7 +151,7 @@ def _is_ready(node: Json) -> bool:
 
 
 def _order(pod: Json) -> tuple[bool, str, str]:
-    """Evicted ones first, then the oldest."""
+    """Return the order in which pods go: evicted ones first, then the oldest."""
     status = pod.get("status") or {}
     evicted = status.get("phase") == "Failed" and status.get("reason") == "Evicted"
     return not evicted, metadata(pod).get("creationTimestamp") or "", name_of(pod)

@@ -16,8 +16,8 @@ from pilothouse.client.cache.keys import meta_namespace_key
 from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.resourcequota.evaluator import Evaluator, Evaluators, hard, usage_in
-from pilothouse.controllers.resourcequota.monitors import Monitors
+from pilothouse.controllers.resourcequota.evaluator import Evaluators, QuotaEvaluator, hard, usage_in
+from pilothouse.controllers.resourcequota.monitors import QuotaMonitors
 from pilothouse.machinery.errors import Conflict, NotFound, StatusError
 from pilothouse.machinery.names import GroupVersionResource
 from pilothouse.machinery.objects import Json, namespace_of
@@ -45,7 +45,7 @@ class _ResourceQuotas:
         self._informer = context.informer(RESOURCE_QUOTAS)
         self._queue = context.queue("resourcequota_primary", str)
         self._missing_usage_queue = context.queue("resourcequota_priority", str)
-        self._monitors = Monitors(context, evaluators, replenish=self._replenish, appeared=self._recount)
+        self._monitors = QuotaMonitors(context, evaluators, replenish=self._replenish, appeared=self._recount)
 
     async def run(self) -> None:
         self._informer.add_event_handler(ResourceEventHandlerFuncs(add=self._add, update=self._update))
@@ -75,14 +75,14 @@ class _ResourceQuotas:
         if not _same(hard(old), hard(new)):
             self._add(new)
 
-    def _replenish(self, evaluator: Evaluator, old: Json, new: Json | None) -> None:
+    def _replenish(self, evaluator: QuotaEvaluator, old: Json, new: Json | None) -> None:
         for quota in self._informer.indexer.by_index(NAMESPACE_INDEX, namespace_of(old)):
             if evaluator.matching(hard(quota)) and (
                 new is None or usage_in(quota, evaluator, old) != usage_in(quota, evaluator, new)
             ):
                 self._queue.add_after(meta_namespace_key(quota), _BATCH)
 
-    def _recount(self, evaluator: Evaluator) -> None:
+    def _recount(self, evaluator: QuotaEvaluator) -> None:
         for quota in self._informer.indexer.list():
             if evaluator.matching(hard(quota)):
                 self._missing_usage_queue.add(meta_namespace_key(quota))

@@ -6,6 +6,7 @@ Resources of which only the number of objects matters are followed by metadata, 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
@@ -15,17 +16,15 @@ from pilothouse.client.cache.reflector import Reflector
 from pilothouse.client.cache.shared_informer import SharedIndexInformer
 from pilothouse.client.clock import Clock, cancelled
 from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.controllers.resourcequota.evaluator import Evaluator, hard, is_counted, usage_in
-from pilothouse.controllers.resourcequota.object_counts import ObjectCounts
-from pilothouse.machinery.objects import Json, namespace_of
+from pilothouse.controllers.in_turns import in_turns
+from pilothouse.controllers.resourcequota.evaluator import QuotaEvaluator, hard, is_counted, usage_in
+from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.quantity import ZERO
 from pilothouse.machinery.resource_list import ResourceList, added, only
 
-_OBJECTS_PER_TURN = 200  # then the event loop gets its turn
 
-
-class Monitor(Protocol):
-    evaluator: Evaluator
+class QuotaMonitor(Protocol):
+    evaluator: QuotaEvaluator
 
     @property
     def has_synced(self) -> bool: ...
@@ -33,21 +32,21 @@ class Monitor(Protocol):
     async def wait_synced(self) -> None: ...
 
     async def usage(self, quota: Json) -> ResourceList:
-        """What the objects in the quota's namespace use of what it limits."""
+        """Return how much the objects in the quota's namespace use of each resource that it limits."""
 
     async def stop(self) -> None: ...
 
 
 class Replenish(Protocol):
-    """Something is used less, or by other quotas: `new` is None when the object is gone."""
+    """Called when something is used less, or by other quotas: `new` is None when the object is gone."""
 
-    def __call__(self, evaluator: Evaluator, old: Json, new: Json | None) -> None: ...
+    def __call__(self, evaluator: QuotaEvaluator, old: Json, new: Json | None) -> None: ...
 
 
 class ObjectMonitor:
     """Objects that use more than a place in the count. Their informer is shared with other controllers."""
 
-    def __init__(self, evaluator: Evaluator, informer: SharedIndexInformer, replenish: Replenish) -> None:
+    def __init__(self, evaluator: QuotaEvaluator, informer: SharedIndexInformer, replenish: Replenish) -> None:
         self.evaluator = evaluator
         self._informer = informer
         self._replenish = replenish
@@ -65,10 +64,8 @@ class ObjectMonitor:
 
     async def usage(self, quota: Json) -> ResourceList:
         total: ResourceList = dict.fromkeys(self.evaluator.matching(hard(quota)), ZERO)
-        for number, obj in enumerate(self._informer.indexer.by_index(NAMESPACE_INDEX, namespace_of(quota)), start=1):
+        async for obj in in_turns(self._informer.indexer.by_index(NAMESPACE_INDEX, namespace_of(quota))):
             total = added(total, usage_in(quota, self.evaluator, obj))
-            if number % _OBJECTS_PER_TURN == 0:
-                await asyncio.sleep(0)
         return total
 
     async def stop(self) -> None:
@@ -79,10 +76,51 @@ class ObjectMonitor:
             self._replenish(self.evaluator, last, None)
 
 
+class ObjectCounts:
+    """The number of objects in each namespace, as a reflector tells it.
+
+    `shrunk` is called with a namespace when something in it has gone."""
+
+    _names: dict[str, set[str]]  # by namespace; no set is empty
+
+    def __init__(self, shrunk: Callable[[str], None]) -> None:
+        self._shrunk = shrunk
+        self._names = {}
+        self.synced = asyncio.Event()
+
+    def in_namespace(self, namespace: str) -> int:
+        return len(self._names.get(namespace, ()))
+
+    def add(self, obj: Json) -> None:
+        self._names.setdefault(namespace_of(obj), set()).add(name_of(obj))
+
+    update = add
+
+    def delete(self, obj: Json) -> None:
+        namespace = namespace_of(obj)
+        names = self._names.get(namespace, set())
+        names.discard(name_of(obj))
+        if not names:
+            self._names.pop(namespace, None)
+        self._shrunk(namespace)
+
+    def replace(self, objects: list[Json]) -> None:
+        before, self._names = self._names, {}
+        for obj in objects:
+            self.add(obj)
+        for namespace, names in before.items():
+            if names - self._names.get(namespace, set()):
+                self._shrunk(namespace)
+        self.synced.set()
+
+    def resync(self) -> None:
+        """A count is never in need of being told again."""
+
+
 class CountMonitor:
     """Objects that are counted, and no more."""
 
-    def __init__(self, evaluator: Evaluator, objects: ResourceClient, replenish: Replenish, clock: Clock) -> None:
+    def __init__(self, evaluator: QuotaEvaluator, objects: ResourceClient, replenish: Replenish, clock: Clock) -> None:
         self.evaluator = evaluator
         self._counts = ObjectCounts(
             lambda namespace: replenish(evaluator, {"metadata": {"namespace": namespace}}, None)

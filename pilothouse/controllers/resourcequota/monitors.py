@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 
 from pilothouse.client.discovery import APIResource, DiscoveryClient
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.resourcequota.evaluator import Evaluator, Evaluators
-from pilothouse.controllers.resourcequota.monitor import CountMonitor, Monitor, ObjectMonitor, Replenish
+from pilothouse.controllers.resourcequota.evaluator import Evaluators, QuotaEvaluator
+from pilothouse.controllers.resourcequota.monitor import CountMonitor, ObjectMonitor, QuotaMonitor, Replenish
 from pilothouse.machinery.names import GroupVersionResource
 
 logger = logging.getLogger(__name__)
@@ -19,9 +19,9 @@ _PATIENCE = 5.0
 """Seconds for which a quota waits for resources that do not answer; then what is known of the others is written."""
 
 
-class Monitors:
+class QuotaMonitors:
     _names: set[str]  # what the monitors were chosen for
-    _monitors: dict[GroupVersionResource, Monitor]
+    _monitors: dict[GroupVersionResource, QuotaMonitor]
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Monitors:
         evaluators: Evaluators,
         *,
         replenish: Replenish,
-        appeared: Callable[[Evaluator], None],
+        appeared: Callable[[QuotaEvaluator], None],
     ) -> None:
         """`appeared` is told when a resource can be counted that could not be before."""
         self._context = context
@@ -53,12 +53,12 @@ class Monitors:
         except TimeoutError:
             logger.warning("not all resources that quotas limit could be counted, proceeding anyway")
 
-    def countable(self, names: Iterable[str]) -> list[Monitor]:
+    def countable(self, names: Iterable[str]) -> list[QuotaMonitor]:
         """The monitors of what can use these, as far as they know how much."""
         return [monitor for monitor in self._matching(names) if monitor.has_synced]
 
     async def refresh(self, names: Iterable[str]) -> None:
-        """Follows what is served now and can use some of these. Raises what discovery raises."""
+        """Follow the resources that are served now and can use some of these. Raises what discovery raises."""
         async with self._refreshing:
             await self._follow(set(names))
 
@@ -67,11 +67,11 @@ class Monitors:
             task.cancel()
         await asyncio.gather(*(monitor.stop() for monitor in self._monitors.values()))
 
-    def _matching(self, names: Iterable[str]) -> list[Monitor]:
+    def _matching(self, names: Iterable[str]) -> list[QuotaMonitor]:
         return [monitor for monitor in self._monitors.values() if monitor.evaluator.matching(names)]
 
     async def _follow(self, names: set[str]) -> None:
-        wanted = await self._wanted(names) if names else {}
+        wanted = await self._resources_using(names) if names else {}
         for resource in self._monitors.keys() - wanted.keys():
             await self._monitors.pop(resource).stop()
         for resource, evaluator in wanted.items():
@@ -79,8 +79,9 @@ class Monitors:
                 self._start(resource, evaluator)
         self._names = names
 
-    async def _wanted(self, names: set[str]) -> dict[GroupVersionResource, Evaluator]:
-        """What has been followed so far of groups that can not be read now is still followed."""
+    async def _resources_using(self, names: set[str]) -> dict[GroupVersionResource, QuotaEvaluator]:
+        """Return the resources to follow, with their evaluators. Of groups that can not be read now, those stay that
+        are followed already."""
         found = await DiscoveryClient(self._context.client).server_resources()
         wanted = {
             resource: monitor.evaluator
@@ -93,19 +94,19 @@ class Monitors:
                 wanted[each.resource] = evaluator
         return wanted
 
-    def _start(self, resource: GroupVersionResource, evaluator: Evaluator) -> None:
+    def _start(self, resource: GroupVersionResource, evaluator: QuotaEvaluator) -> None:
         monitor = self._monitors[resource] = self._monitor(resource, evaluator)
         task = asyncio.create_task(self._announce(monitor))
         self._announcements.add(task)
         task.add_done_callback(self._announcements.discard)
 
-    def _monitor(self, resource: GroupVersionResource, evaluator: Evaluator) -> Monitor:
+    def _monitor(self, resource: GroupVersionResource, evaluator: QuotaEvaluator) -> QuotaMonitor:
         if not evaluator.counts_only:
             return ObjectMonitor(evaluator, self._context.informer(resource), self._replenish)
         objects = self._context.client.for_resource(resource)
         return CountMonitor(evaluator, objects, self._replenish, self._context.clock)
 
-    async def _announce(self, monitor: Monitor) -> None:
+    async def _announce(self, monitor: QuotaMonitor) -> None:
         await monitor.wait_synced()
         self._appeared(monitor.evaluator)
 

@@ -6,7 +6,7 @@ from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.controller.enqueue import enqueue_keys, enqueue_mapped
 from pilothouse.client.controller.runner import Controller
 from pilothouse.controllers.context import ControllerContext
-from pilothouse.controllers.namespace_state import is_active, is_terminating
+from pilothouse.controllers.namespace_state import is_active, is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import NAMESPACES, SERVICE_ACCOUNTS
 from pilothouse.machinery.errors import AlreadyExists, StatusError
 from pilothouse.machinery.objects import Json, namespace_of
@@ -38,5 +38,5 @@ async def _create(context: ControllerContext, namespace: str) -> None:
     except AlreadyExists:
         return
     except StatusError as error:
-        if not is_terminating(error):
+        if not is_refusal_of_terminating_namespace(error):
             raise

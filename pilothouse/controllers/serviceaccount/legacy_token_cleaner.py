@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime, timedelta
 from pilothouse.client.cache.shared_informer import wait_for_cache_sync
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.wait import until
-from pilothouse.controllers.context import ControllerContext, Selection
+from pilothouse.controllers.context import ControllerContext, ObjectSelection
 from pilothouse.controllers.resources import CONFIG_MAPS, PODS, SECRETS, SERVICE_ACCOUNTS
 from pilothouse.controllers.serviceaccount.token_secrets import (
     ACCOUNT_NAME,
@@ -36,7 +36,7 @@ from pilothouse.machinery.objects import (
     resource_version_of,
     uid_of,
 )
-from pilothouse.machinery.pod_secrets import pod_secret_names
+from pilothouse.machinery.pod_references import secret_names
 from pilothouse.machinery.times import parse_time
 
 logger = logging.getLogger(__name__)
@@ -52,8 +52,8 @@ async def run(context: ControllerContext) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Round:
-    """One look at all secrets."""
+class _CleanUp:
+    """The times that one look at all secrets goes by."""
 
     now: datetime
     unused_since: datetime
@@ -69,7 +69,7 @@ class _Cleaner:
     def __init__(self, context: ControllerContext) -> None:
         self._context = context
         self._accounts = context.informer(SERVICE_ACCOUNTS)
-        self._secrets = context.informer(SECRETS, Selection(field_selector=ARE_TOKENS))
+        self._secrets = context.informer(SECRETS, ObjectSelection(field_selector=ARE_TOKENS))
         self._period = timedelta(seconds=context.config.legacy_service_account_token_clean_up_period)
 
     async def wait_synced(self) -> None:
@@ -79,11 +79,11 @@ class _Cleaner:
         now = datetime.fromtimestamp(self._context.clock.wall(), UTC)
         if now < await self._tracked_since() + self._period:
             return
-        round_ = _Round(now, now - self._period)
+        clean_up = _CleanUp(now, now - self._period)
         for secret in self._secrets.indexer.list():
             try:
-                if await self._is_unused(secret, round_):
-                    await self._invalidate_or_delete(secret, round_)
+                if await self._is_unused(secret, clean_up):
+                    await self._invalidate_or_delete(secret, clean_up)
             except StatusError as error:
                 logger.error("can not clean up secret %s/%s: %s", namespace_of(secret), name_of(secret), error)
 
@@ -93,14 +93,16 @@ class _Cleaner:
         since = ((await maps.get(_TRACKING)).get("data") or {}).get("since") or ""
         return datetime.combine(date.fromisoformat(since), datetime.min.time(), UTC) + timedelta(days=1)
 
-    async def _is_unused(self, secret: Json, round_: _Round) -> bool:
+    async def _is_unused(self, secret: Json, clean_up: _CleanUp) -> bool:
         created = parse_time(metadata(secret).get("creationTimestamp") or "")
-        if created is None or created >= round_.unused_since or metadata(secret).get("deletionTimestamp"):
+        if created is None or created >= clean_up.unused_since or metadata(secret).get("deletionTimestamp"):
             return False
         last_used = labels_of(secret).get(LAST_USED)
-        if last_used is not None and (not _is_day(last_used) or last_used >= round_.keep_from):
+        if last_used is not None and (not _is_day(last_used) or last_used >= clean_up.keep_from):
             return False
-        return self._was_generated(secret) and name_of(secret) not in await self._mounted(namespace_of(secret), round_)
+        return self._was_generated(secret) and name_of(secret) not in await self._mounted(
+            namespace_of(secret), clean_up
+        )
 
     def _was_generated(self, secret: Json) -> bool:
         said = annotations_of(secret)
@@ -109,24 +111,24 @@ class _Cleaner:
             return False
         return refers_to(account, name_of(secret))
 
-    async def _mounted(self, namespace: str, round_: _Round) -> set[str]:
-        """Asked for once a day, so the pods need not be kept in memory."""
-        if namespace not in round_.mounted:
+    async def _mounted(self, namespace: str, clean_up: _CleanUp) -> set[str]:
+        """Return the names of the secrets that pods use. Pods are listed once a day, and not kept in memory."""
+        if namespace not in clean_up.mounted:
             found: set[str] = set()
             async for page in self._context.client.for_resource(PODS, namespace=namespace).pages():
                 for pod in page["items"]:
-                    found.update(pod_secret_names(pod.get("spec") or {}))
-            round_.mounted[namespace] = found
-        return round_.mounted[namespace]
+                    found.update(secret_names(pod.get("spec") or {}))
+            clean_up.mounted[namespace] = found
+        return clean_up.mounted[namespace]
 
-    async def _invalidate_or_delete(self, secret: Json, round_: _Round) -> None:
+    async def _invalidate_or_delete(self, secret: Json, clean_up: _CleanUp) -> None:
         secrets = self._context.client.for_resource(SECRETS, namespace=namespace_of(secret))
         name, invalid_since = name_of(secret), labels_of(secret).get(INVALID_SINCE, "")
         if not _is_day(invalid_since):
-            today = round_.now.date().isoformat()
+            today = clean_up.now.date().isoformat()
             logger.info("Mark the auto-generated service account token as invalid: %s/%s", namespace_of(secret), name)
             await secrets.patch(name, {"metadata": {"uid": uid_of(secret), "labels": {INVALID_SINCE: today}}})
-        elif invalid_since < round_.keep_from:
+        elif invalid_since < clean_up.keep_from:
             logger.info("Delete auto-generated service account token: %s/%s", namespace_of(secret), name)
             try:
                 await secrets.delete(name, DeleteOptions(resource_version=resource_version_of(secret)))

@@ -17,7 +17,7 @@ ARE_TOKENS = f"type={TOKEN_TYPE}"
 """The field selector."""
 
 LEGACY_ISSUER = "kubernetes/serviceaccount"
-"""Who issues tokens that are kept in secrets and never expire."""
+"""The issuer of tokens that are kept in secrets and never expire."""
 _CLAIM = "kubernetes.io/serviceaccount"
 CLAIMED_NAMESPACE = f"{_CLAIM}/namespace"
 CLAIMED_SECRET = f"{_CLAIM}/secret.name"
@@ -26,7 +26,7 @@ CLAIMED_UID = f"{_CLAIM}/service-account.uid"
 
 
 def legacy_claims(account: Json, secret: Json) -> Json:
-    """All claims but the issuer's name."""
+    """Return all claims but the issuer's name."""
     namespace, name = namespace_of(account), name_of(account)
     return {
         "sub": user_name(namespace, name),
@@ -38,7 +38,7 @@ def legacy_claims(account: Json, secret: Json) -> Json:
 
 
 def is_token_of(secret: Json, account: Json) -> bool:
-    """A secret that does not say the account's uid belongs to whichever account has the name."""
+    """Return whether the secret is the account's; without a uid, it is of whichever account has the name."""
     said = annotations_of(secret)
     return said.get(ACCOUNT_NAME) == name_of(account) and said.get(ACCOUNT_UID, "") in ("", uid_of(account))
 

@@ -15,7 +15,7 @@ from pilothouse.client.cache.keys import last_known_state
 from pilothouse.client.controller.runner import Controller
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
-from pilothouse.controllers.context import ControllerContext, Selection
+from pilothouse.controllers.context import ControllerContext, ObjectSelection
 from pilothouse.controllers.resources import SECRETS, SERVICE_ACCOUNTS
 from pilothouse.controllers.serviceaccount.token_filling import TokenFiller
 from pilothouse.controllers.serviceaccount.token_secrets import (
@@ -76,7 +76,7 @@ async def run(context: ControllerContext) -> None:
 class _TokensController:
     def __init__(self, context: ControllerContext, filler: TokenFiller) -> None:
         self._accounts = context.informer(SERVICE_ACCOUNTS)
-        self._secrets = context.informer(SECRETS, Selection(field_selector=ARE_TOKENS))
+        self._secrets = context.informer(SECRETS, ObjectSelection(field_selector=ARE_TOKENS))
         self._account_queue = context.queue("serviceaccount_tokens_service", _AccountKey)
         self._secret_queue = context.queue("serviceaccount_tokens_service", _SecretKey)
         self._context = context
@@ -158,7 +158,7 @@ class _TokensController:
         return found if key.account_uid in ("", uid_of(found)) else None
 
     async def _delete(self, secret: Json) -> None:
-        """One that is gone, or is another of the same name by now, is none of our business."""
+        """Delete the secret, unless it is gone or another of the same name is there by now."""
         secrets = self._context.client.for_resource(SECRETS, namespace=namespace_of(secret))
         try:
             await secrets.delete(name_of(secret), DeleteOptions(uid=uid_of(secret)))

@@ -67,7 +67,7 @@ def _latency(registry: CollectorRegistry) -> Histogram:
 
 
 def needs_cleanup(job: Json) -> bool:
-    """It has finished, and has a time to live, and is not being deleted already."""
+    """Return whether the job has finished, has a time to live, and is not being deleted already."""
     limited = (job.get("spec") or {}).get("ttlSecondsAfterFinished") is not None
     return limited and _finished(job) is not None and not metadata(job).get("deletionTimestamp")
 

@@ -44,7 +44,7 @@ def _is_due(policy: Json) -> bool:
 
 
 async def _checked(checker: TypeChecker, policy: Json) -> Json:
-    """The status, as it is applied."""
+    """Return the policy with the status that is applied to it."""
     warnings = await checker.check(policy)
     return {
         "apiVersion": str(POLICIES.group_version),

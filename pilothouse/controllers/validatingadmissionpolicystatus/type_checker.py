@@ -1,4 +1,4 @@
-"""Which expressions of a policy do not fit the types of the objects that the policy is about."""
+"""The type checker: it finds the expressions of a policy that do not fit the types of the objects it is about."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from collections.abc import Iterator
 from pilothouse.client.discovery import DiscoveryClient
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
-from pilothouse.controllers.validatingadmissionpolicystatus.schemas import SchemaResolver
 from pilothouse.machinery.cel.admission import CompilationFailed, Declarations
 from pilothouse.machinery.cel.declared import Declared
+from pilothouse.machinery.cel.openapi_types import OpenAPITypes
 from pilothouse.machinery.cel.type_checking import KnownTypes, TypeCheckingCompiler
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 
 _MOST_TYPES = 10
+_KINDS = "x-kubernetes-group-version-kind"
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
+class _CheckedKind:
     kind: GroupVersionKind
     declared: Declared | None
 
@@ -28,12 +30,12 @@ class _Target:
 class TypeChecker:
     def __init__(self, client: Client) -> None:
         self._mapper = RESTMapper(DiscoveryClient(client))
-        self._schemas = SchemaResolver(client)
+        self._schemas = _Schemas(client)
 
     async def check(self, policy: Json) -> list[Json]:
-        """What goes into the policy's status."""
+        """Return the warnings for the policy's status, in the order of the expressions."""
         targets = [
-            _Target(kind, declared)
+            _CheckedKind(kind, declared)
             for kind in await self._kinds(policy)
             if (declared := await self._schemas.declared(kind)) is not None
         ]
@@ -42,7 +44,7 @@ class TypeChecker:
         return await asyncio.to_thread(lambda: list(_warnings(policy["spec"], targets, params)))
 
     async def _kinds(self, policy: Json) -> list[GroupVersionKind]:
-        """Sorted. Rules that are about anything say nothing about types."""
+        """Return the kinds that the policy is about, sorted. Rules that are about anything say nothing about types."""
         found: set[GroupVersionKind] = set()
         for rule in (policy["spec"].get("matchConstraints") or {}).get("resourceRules") or ():
             count = 0
@@ -82,7 +84,7 @@ def _resources(rule: Json) -> Iterator[GroupVersionResource]:
                 yield GroupVersionResource(group, version, resource)
 
 
-def _warnings(spec: Json, targets: list[_Target], params: Declared | None) -> Iterator[Json]:
+def _warnings(spec: Json, targets: list[_CheckedKind], params: Declared | None) -> Iterator[Json]:
     known = [(target.kind, KnownTypes(target.declared, params)) for target in targets]
     for index, validation in enumerate(spec.get("validations") or ()):
         for field in ("expression", "messageExpression"):
@@ -105,3 +107,30 @@ def _problem(spec: Json, expression: str, types: KnownTypes) -> str:
     except CompilationFailed as error:
         return str(error)
     return ""
+
+
+class _Schemas:
+    """The types of kinds, from the OpenAPI documents that the server publishes."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def declared(self, kind: GroupVersionKind) -> Declared | None:
+        """Return the type of a kind's objects; None for a kind without a schema."""
+        try:
+            document = await self._client.get_json(_path(kind.group_version))
+        except NotFound:
+            return None
+        return await asyncio.to_thread(_declared, document, kind)
+
+
+def _path(version: GroupVersion) -> str:
+    return f"/openapi/v3/apis/{version}" if version.group else f"/openapi/v3/api/{version}"
+
+
+def _declared(document: Json, kind: GroupVersionKind) -> Declared | None:
+    schemas = (document.get("components") or {}).get("schemas") or {}
+    wanted = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+    found = (schema for schema in schemas.values() if wanted in (schema.get(_KINDS) or ()))
+    schema = next(found, None)
+    return None if schema is None else OpenAPITypes(schemas).of(schema)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pilothouse.client.cache.handlers import Deleted, ResourceEventHandlerFuncs
 from pilothouse.client.cache.keys import last_known_state, split_meta_namespace_key
 from pilothouse.client.controller.runner import Controller
@@ -17,6 +15,7 @@ from pilothouse.controllers.volume.protection import (
 )
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.pod_references import claim_names, ephemeral_claim_name
 
 FINALIZER = "kubernetes.io/pvc-protection"
 _INDEX = "pod-pvc-index"
@@ -94,7 +93,7 @@ class _Protection:
 
 
 def claim_keys(pod: Json) -> list[str]:
-    return [f"{namespace_of(pod)}/{name}" for name in _claim_names(pod)]
+    return [f"{namespace_of(pod)}/{name}" for name in claim_names(pod)]
 
 
 def uses(pod: Json, claim: Json) -> bool:
@@ -104,22 +103,10 @@ def uses(pod: Json, claim: Json) -> bool:
     for volume in pod["spec"].get("volumes") or ():
         if (volume.get("persistentVolumeClaim") or {}).get("claimName") == name_of(claim):
             return True
-        made_for_it = volume.get("ephemeral") is not None and _ephemeral_name(pod, volume) == name_of(claim)
+        made_for_it = volume.get("ephemeral") is not None and ephemeral_claim_name(pod, volume) == name_of(claim)
         if made_for_it and not _is_shut_down(pod) and _is_controlled_by(claim, pod):
             return True
     return False
-
-
-def _claim_names(pod: Json) -> Iterator[str]:
-    for volume in (pod.get("spec") or {}).get("volumes") or ():
-        if volume.get("persistentVolumeClaim") is not None:
-            yield volume["persistentVolumeClaim"]["claimName"]
-        elif volume.get("ephemeral") is not None:
-            yield _ephemeral_name(pod, volume)
-
-
-def _ephemeral_name(pod: Json, volume: Json) -> str:
-    return f"{name_of(pod)}-{volume['name']}"
 
 
 def _is_controlled_by(claim: Json, pod: Json) -> bool:
@@ -128,12 +115,12 @@ def _is_controlled_by(claim: Json, pod: Json) -> bool:
 
 
 def _is_shut_down(pod: Json) -> bool:
-    """Its kubelet is done with it, or it was deleted by force."""
+    """Return whether the pod's kubelet is done with it, or it was deleted by force."""
     return bool(metadata(pod).get("deletionTimestamp")) and metadata(pod).get("deletionGracePeriodSeconds") == 0
 
 
 def _is_terminated(pod: Json) -> bool:
-    """All its containers have ended for good."""
+    """Return whether all containers of the pod have ended for good."""
     status = pod.get("status") or {}
     if status.get("phase") in ("Failed", "Succeeded"):
         return True

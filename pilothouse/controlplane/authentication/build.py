@@ -23,7 +23,7 @@ from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuth
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.getter import StoredTokenObjects
 from pilothouse.kube.serviceaccount.legacy import LegacyValidator, SecretUses
-from pilothouse.kube.serviceaccount.validator import Validator
+from pilothouse.kube.serviceaccount.validator import BoundTokenValidator
 
 
 def built_in_tokens(
@@ -39,7 +39,7 @@ def built_in_tokens(
     legacy = LegacyValidator(objects, uses, lookup=options.service_account_lookup)
     tokens: list[TokenAuthenticator] = [
         StaticTokens(users, service_accounts.audiences),
-        ServiceAccountTokenAuthenticator(service_accounts, Validator(objects)),
+        ServiceAccountTokenAuthenticator(service_accounts, BoundTokenValidator(objects)),
         ServiceAccountTokenAuthenticator(service_accounts, legacy, issuers=(LEGACY_ISSUER,)),
     ]
     if options.bootstrap_tokens:

@@ -22,7 +22,7 @@ from pilothouse.controlplane.options.authorization import (
 )
 from pilothouse.kube.node_authorizer.graph import NodeGraph
 from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
-from pilothouse.kube.rbac.authorizer.policy import Policy
+from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Chain:
 class Sources:
     """What authorizers go by; somebody else keeps it up to date."""
 
-    policy: Policy
+    policy: RBACPolicy
     graph: NodeGraph
 
 

@@ -13,14 +13,14 @@ from pilothouse.controlplane.authorization.build import ChainBuilder, Sources, s
 from pilothouse.controlplane.options.authorization import NODE, AuthorizationOptions
 from pilothouse.controlplane.options.files import content
 from pilothouse.kube.node_authorizer.graph import NodeGraph
-from pilothouse.kube.rbac.authorizer.policy import Policy
+from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Authorization:
     authorizer: Authorizer
-    policy: Policy
+    policy: RBACPolicy
     """What RBAC goes by; somebody else fills it."""
     node_graph: NodeGraph | None
     """What the node authorizer goes by, if there is one; somebody else fills it."""
@@ -29,7 +29,7 @@ class Authorization:
 
 def set_up_authorization(options: AuthorizationOptions) -> Authorization:
     """Raises ValueError, OSError."""
-    sources = Sources(Policy(), NodeGraph())
+    sources = Sources(RBACPolicy(), NodeGraph())
     if options.config:
         return _from_file(options.config, sources)
     builder = ChainBuilder(sources, types=options.modes, policy_file=options.policy_file)

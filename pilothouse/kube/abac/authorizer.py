@@ -16,7 +16,7 @@ _NO_OPINION = Answer(Decision.NO_OPINION, "No policy matched.")
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class ABACPolicy:
     """A star stands for everything. Somebody is a user, a group, or a user in a group; nobody if both are empty."""
 
     user: str = ""
@@ -55,7 +55,7 @@ class Policy:
 
 
 class ABACAuthorizer:
-    def __init__(self, policies: Sequence[Policy]) -> None:
+    def __init__(self, policies: Sequence[ABACPolicy]) -> None:
         self._policies = tuple(policies)
 
     async def authorize(self, attributes: Attributes) -> Answer:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED
-from pilothouse.kube.abac.authorizer import ALL, Policy
+from pilothouse.kube.abac.authorizer import ALL, ABACPolicy
 from pilothouse.machinery.codec.json import JsonError, parse_untyped
 from pilothouse.machinery.objects import Json
 
@@ -25,7 +25,7 @@ _OLD_FIELDS = ("user", "group", "readonly", "resource", "namespace")
 _LONGEST_LINE = 64 * 1024
 
 
-def read_policies(path: Path) -> list[Policy]:
+def read_policies(path: Path) -> list[ABACPolicy]:
     """Raises ValueError, OSError."""
     found = []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
@@ -41,7 +41,7 @@ def read_policies(path: Path) -> list[Policy]:
     return found
 
 
-def _policy(line: bytes) -> Policy:
+def _policy(line: bytes) -> ABACPolicy:
     try:
         said = parse_untyped(line).value
     except JsonError as error:
@@ -49,11 +49,11 @@ def _policy(line: bytes) -> Policy:
     if not isinstance(said, dict):
         raise ValueError("couldn't get version/kind; json parse error: json: cannot unmarshal into an object")
     if (said.get("apiVersion"), said.get("kind")) != _KIND:
-        return _old(_read(said, _OLD_FIELDS))
+        return _from_old_format(_read(said, _OLD_FIELDS))
     return _for_all(_read(said.get("spec") or {}, tuple(_FIELDS)))
 
 
-def _read(said: Any, fields: tuple[str, ...]) -> Policy:
+def _read(said: Any, fields: tuple[str, ...]) -> ABACPolicy:
     """Fields that are not known say nothing."""
     if not isinstance(said, dict):
         raise ValueError("json: cannot unmarshal into Go struct field Policy.spec of type PolicySpec")
@@ -63,17 +63,17 @@ def _read(said: Any, fields: tuple[str, ...]) -> Policy:
         if not isinstance(value, wanted):
             kind = "bool" if wanted is bool else "string"
             raise ValueError(f"json: cannot unmarshal into Go struct field .{name} of type {kind}")
-    return Policy(**{_FIELDS[name]: value for name, value in values.items()})
+    return ABACPolicy(**{_FIELDS[name]: value for name, value in values.items()})
 
 
-def _for_all(policy: Policy) -> Policy:
+def _for_all(policy: ABACPolicy) -> ABACPolicy:
     if ALL in (policy.user, policy.group):
         return replace(policy, user="", group=ALL_AUTHENTICATED)
     return policy
 
 
-def _old(policy: Policy) -> Policy:
-    """In the old format what is left out stands for everything."""
+def _from_old_format(policy: ABACPolicy) -> ABACPolicy:
+    """Return the policy that a line in the old format means: a field that is left out stands for everything."""
     everybody = not policy.user and not policy.group
     return replace(
         _for_all(replace(policy, group=ALL) if everybody else policy),

@@ -1,4 +1,4 @@
-"""AlwaysAdmit and AlwaysDeny: for trying out what it is like when admission has no say, or the last one."""
+"""AlwaysAdmit and AlwaysDeny: for trying out a server that lets in every write, or none."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class AlwaysPullImages:
 
 
 def _pulls(attributes: Attributes) -> Iterator[_Pull]:
-    """Everything in the pod that says when an image is pulled; nothing when no image is new."""
+    """Yield the places in the pod that say when an image is pulled; none when no image is new."""
     spec = spec_of_written_pod(attributes)
     if spec is None or (attributes.old is not None and _images(spec) <= _images(attributes.old.get("spec") or {})):
         return

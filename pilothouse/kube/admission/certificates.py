@@ -28,7 +28,7 @@ class _ForSigners:
         return operation is Operation.UPDATE
 
     async def _may(self, user: User, verb: str, signer: str) -> bool:
-        """For the signer itself, or for all signers of its domain."""
+        """Return whether the user may do it with requests of the signer itself, or of all signers of its domain."""
         for name in (signer, signer.partition("/")[0] + "/*"):
             question = Question(
                 user=user,

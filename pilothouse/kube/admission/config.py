@@ -1,4 +1,4 @@
-"""What the flags say about admission plugins. Apart from the plugins: the options need only this."""
+"""The settings of admission plugins that flags give. Apart from the plugins, because the options need only this."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class _Limit:
         )
 
     def refusal(self, attributes: Attributes) -> str:
-        """Empty when the Event may be written."""
+        """Return why the Event may not be written now; empty when it may."""
         key = _KEYS[self._type](attributes)
         kept_as = key if len(key) <= _LONGEST_KEY else hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
         bucket = self._buckets.get(kept_as)

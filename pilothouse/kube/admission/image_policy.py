@@ -27,7 +27,7 @@ _FAILED_OPEN = "alpha.image-policy.k8s.io/failed-open"
 _KEPT, _KEPT_BYTES = 1024, 4 << 20
 
 
-class Webhook(Protocol):
+class ImageReviewWebhook(Protocol):
     async def post(self, body: Json) -> Json:
         """Raises StatusError, ConnectionFailed, InvalidResponse."""
 
@@ -58,7 +58,7 @@ class ImagePolicyConfig:
 
 
 def _seconds(value: int, unit: float, *, default: float, limits: tuple[float, float]) -> float:
-    """-1 turns it off, 0 is the default."""
+    """Return the seconds that the configuration means: -1 turns it off, 0 is the default. Raises ValueError."""
     if value in (-1, 0):
         return default if value == 0 else 0.0
     low, high = limits
@@ -70,7 +70,7 @@ def _seconds(value: int, unit: float, *, default: float, limits: tuple[float, fl
 class ImagePolicyWebhook:
     name = "ImagePolicyWebhook"
 
-    def __init__(self, config: ImagePolicyConfig, webhook: Webhook, clock: Clock = REAL_CLOCK) -> None:
+    def __init__(self, config: ImagePolicyConfig, webhook: ImageReviewWebhook, clock: Clock = REAL_CLOCK) -> None:
         self._config = config
         self._webhook = webhook
         self._answers: BoundedCache[bytes, Json] = BoundedCache(entries=_KEPT, total_bytes=_KEPT_BYTES, now=clock.now)
@@ -95,7 +95,7 @@ class ImagePolicyWebhook:
             raise refused(attributes, denied if reason else "one or more images rejected by webhook backend")
 
     async def _status(self, attributes: Attributes, pod: Json) -> Json | None:
-        """None when nobody could be asked and pods are let in all the same."""
+        """Return the status of the review; None when nobody could be asked and pods are let in all the same."""
         spec = _review_spec(attributes, pod)
         key = orjson.dumps(spec, option=orjson.OPT_SORT_KEYS)
         known = self._answers.get(key)

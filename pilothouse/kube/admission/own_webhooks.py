@@ -42,7 +42,7 @@ class OwnWebhooks:
 
 
 def _own_path(config: Json) -> str | None:
-    """None for somebody else's."""
+    """Return the path on this server; None for a webhook that is somebody else's."""
     if service := config.get("service"):
         named = (service["namespace"], service["name"], service.get("port") or 443)
         return f"/{(service.get('path') or '').lstrip('/')}" if named == _SERVICE else None

@@ -4,7 +4,7 @@ deletion, to set finalizers on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
@@ -14,7 +14,7 @@ from pilothouse.apiserver.authz.interface import Authorizer, Decision
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.objects import Json, metadata, name_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +111,20 @@ def _owners(obj: Json | None) -> list[Json]:
 def _blocked(owner: Json, old: list[Json]) -> bool:
     """Whether the same owner's deletion was blocked before."""
     return any(known.get("uid") == owner.get("uid") and known.get("blockOwnerDeletion") for known in old)
+
+
+def mapped_resources(groups: Iterable[Json], kind: GroupVersionKind) -> list[MappedResource]:
+    """Return the resources whose objects are of the kind, as discovery's groups know them."""
+    return [
+        MappedResource(resource["resource"], resource["scope"] == "Namespaced")
+        for resource in _resources(groups, kind)
+        if (resource.get("responseKind") or {}).get("kind") == kind.kind
+    ]
+
+
+def _resources(groups: Iterable[Json], kind: GroupVersionKind) -> Iterator[Json]:
+    for group in groups:
+        if name_of(group) == kind.group:
+            for version in group["versions"]:
+                if version["version"] == kind.version:
+                    yield from version.get("resources") or ()

@@ -1,4 +1,4 @@
-"""What admission plugins are made from."""
+"""The parts that admission plugins are made from."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pilothouse.apiserver.discovery.manager import GroupManager
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.client.rest.client import Client
 from pilothouse.kube.admission.config import AdmissionConfig
+from pilothouse.kube.admission.object_lookup import ObjectLookup
 from pilothouse.kube.admission.own_webhooks import OwnWebhooks
 from pilothouse.kube.admission.policy_params import PolicyParams
 from pilothouse.kube.admission.service_account.plugin import GetServiceAccount
-from pilothouse.kube.admission.stored_objects import StoredObjects
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage
 from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.getter import StoredTokenObjects
@@ -30,7 +30,7 @@ P = TypeVar("P", bound=PolicyPlugin[Any])
 
 @dataclass(frozen=True)
 class PluginParts:
-    """What plugins are made from."""
+    """The parts that a plugin's maker in the table takes what it needs from."""
 
     registries: Registries
     legacy: LegacyRESTStorage
@@ -58,15 +58,15 @@ class PluginParts:
     def matcher(self) -> Matcher:
         return Matcher(self.legacy.namespace)
 
-    def stored(self, resource: Resource) -> StoredObjects:
-        return StoredObjects(self.registries.open(resource))
+    def stored(self, resource: Resource) -> ObjectLookup:
+        return ObjectLookup(self.registries.open(resource))
 
     @property
     def service_account(self) -> GetServiceAccount:
         return StoredTokenObjects(self.registries).service_account
 
     def groups(self) -> list[Json]:
-        """What discovery says about every group there is at the moment."""
+        """Return the discovery documents of all groups that there are at the moment."""
         return [group_discovery(self.legacy.group), *(group.discovery for group in self.discovery.groups())]
 
     def policy_plugin(self, plugin: type[P], policies: Resource, bindings: Resource) -> P:

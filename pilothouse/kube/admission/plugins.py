@@ -29,10 +29,9 @@ from pilothouse.kube.admission.event_rate_limit import EventRateLimit
 from pilothouse.kube.admission.extended_resource_toleration import ExtendedResourceToleration
 from pilothouse.kube.admission.image_policy import ImagePolicyConfig, ImagePolicyWebhook
 from pilothouse.kube.admission.limit_ranger.plugin import LimitRanger
-from pilothouse.kube.admission.mapped_resources import mapped_resources
 from pilothouse.kube.admission.namespace_existence import NamespaceAutoProvision, NamespaceExists
 from pilothouse.kube.admission.node_taints import TaintNodesByCondition
-from pilothouse.kube.admission.owner_references import OwnerReferencesPermissionEnforcement
+from pilothouse.kube.admission.owner_references import OwnerReferencesPermissionEnforcement, mapped_resources
 from pilothouse.kube.admission.plugin_parts import PluginParts
 from pilothouse.kube.admission.pod_anti_affinity import LimitPodHardAntiAffinityTopology
 from pilothouse.kube.admission.pod_node_selector import PodNodeSelector
@@ -162,5 +161,5 @@ PLUGINS: dict[str, _Make] = {
 
 
 def admission_plugins(parts: PluginParts, enabled: Collection[str]) -> list[Plugin]:
-    """Those of the plugins that are enabled, by name. Raises ValueError for a configuration that makes no sense."""
+    """Return the enabled plugins in the order of the table. Raises ValueError for a wrong configuration."""
     return [make(parts) for name, make in PLUGINS.items() if name in enabled]

@@ -63,7 +63,7 @@ def _refusal(attributes: Attributes, why: str) -> Forbidden:
 
 
 def _parsed(selector: str) -> dict[str, str]:
-    """`a=b,c=d`. Raises StatusError."""
+    """Return the labels in text such as `a=b,c=d`. Raises StatusError."""
     parsed: dict[str, str] = {}
     for part in selector.split(",") if selector else ():
         words = part.split("=")

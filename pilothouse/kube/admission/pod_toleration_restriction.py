@@ -35,7 +35,7 @@ class PodTolerationRestriction:
             return
         extra: list[Json] = []
         if attributes.operation is Operation.CREATE:
-            said = await self._said(attributes.namespace, _DEFAULTS)
+            said = await self._annotated_tolerations(attributes.namespace, _DEFAULTS)
             extra += self._configuration.get("default") or [] if said is None else said
         if qos_class(attributes.obj) != "BestEffort":
             extra.append(_MEMORY_PRESSURE)
@@ -47,15 +47,18 @@ class PodTolerationRestriction:
         spec = spec_of_written_pod(attributes)
         if spec is None or not spec.get("tolerations"):
             return
-        said = await self._said(attributes.namespace, _WHITELIST)
+        said = await self._annotated_tolerations(attributes.namespace, _WHITELIST)
         allowed = self._configuration.get("whitelist") or [] if said is None else said
         if allowed and not _are_covered(spec["tolerations"], allowed):
             scope = "cluster" if said is None else "namespace"
             what = "pod tolerations (possibly merged with namespace default tolerations)"
             raise StatusError(f"{what} conflict with its {scope} whitelist")
 
-    async def _said(self, namespace: str, annotation: str) -> list[Json] | None:
-        """None where the namespace says nothing, which is not the same as nothing."""
+    async def _annotated_tolerations(self, namespace: str, annotation: str) -> list[Json] | None:
+        """Return the tolerations in the namespace's annotation; None where it has no such annotation.
+
+        Raises NotFound, and StatusError for text that is no list.
+        """
         text = (await annotations_of(namespace, self._namespace)).get(annotation)
         if not text:
             return None if text is None else []

@@ -11,7 +11,7 @@ from pilothouse.client.discovery import DiscoveryClient
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
-from pilothouse.kube.admission.stored_objects import StoredObjects
+from pilothouse.kube.admission.object_lookup import ObjectLookup
 from pilothouse.kube.served import Registries
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.errors import NotFound
@@ -50,7 +50,7 @@ class PolicyParams:
     async def get(self, resource: ParamResource, namespace: str, name: str) -> Json | None:
         registry = self._registry(resource)
         if registry is not None:
-            return await StoredObjects(registry).get(name, namespace)
+            return await ObjectLookup(registry).get(name, namespace)
         assert self._client is not None
         try:
             return await self._client.for_resource(resource.resource, namespace=namespace).get(name)
@@ -60,7 +60,7 @@ class PolicyParams:
     async def list(self, resource: ParamResource, namespace: str, selector: Selector) -> list[Json]:
         registry = self._registry(resource)
         if registry is not None:
-            found = await StoredObjects(registry).list(namespace)
+            found = await ObjectLookup(registry).list(namespace)
             return [obj for obj in found if selector.matches(labels_of(obj))]
         assert self._client is not None
         collection = self._client.for_resource(resource.resource, namespace=namespace)

@@ -8,7 +8,7 @@ from pilothouse.machinery.objects import Json
 
 
 def merge_tolerations(first: Sequence[Json], second: Sequence[Json]) -> list[Json]:
-    """Of equal ones the first is kept."""
+    """Return both lists without the tolerations that others cover; of equal ones the first is kept."""
     every = [*first, *second]
     merged: list[Json] = []
     for position, toleration in enumerate(every):

@@ -1,4 +1,4 @@
-"""What a MutatingAdmissionPolicy says: variables and mutations, each an expression of its patch's type."""
+"""Validation of a MutatingAdmissionPolicy's variables and mutations, each an expression of its patch's type."""
 
 from __future__ import annotations
 

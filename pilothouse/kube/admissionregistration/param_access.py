@@ -1,4 +1,4 @@
-"""Who makes a policy or a binding that reads parameters must be allowed to read them.
+"""Whoever writes a policy or a binding that reads parameters must be allowed to read them.
 
 Policies show what they read in their messages, so that otherwise everybody who may write one could read everything.
 """
@@ -6,14 +6,22 @@ Policies show what they read in their messages, so that otherwise everybody who 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from dataclasses import replace
+from typing import Protocol, TypeAlias
 
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision
+from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.interface import Result, Updated, UpdateRequest, Validate
+from pilothouse.apiserver.registry.options import WriteOptions
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.view import RegistryView
 from pilothouse.kube.parts import part, text
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import Invalid
+from pilothouse.machinery.field import Path, forbidden
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 ANY = "*"
@@ -24,8 +32,8 @@ GetPolicy: TypeAlias = Callable[[str], Awaitable[Json | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
-    """What must be readable: everything, unless it is known to be less."""
+class _Params:
+    """The resource that must be readable: everything, unless it is known to be less."""
 
     group: str = ANY
     version: str = ANY
@@ -36,13 +44,12 @@ class _Target:
 
 @dataclass(frozen=True, slots=True)
 class ParamKindAccess:
-    """For policies: reading all objects of the kind."""
+    """The access that a policy needs: to all objects of its paramKind."""
 
     authorizer: Authorizer
     resolve: ResolveKind
 
     async def refusal(self, user: User, obj: Json, old: Json | None) -> str:
-        """Why the user may not write the object; empty when they may."""
         kind = part(obj, "spec").get("paramKind")
         if kind is None or SYSTEM_PRIVILEGED_GROUP in user.groups:
             return ""
@@ -57,7 +64,7 @@ class ParamKindAccess:
 
 @dataclass(frozen=True, slots=True)
 class ParamRefAccess:
-    """For bindings: reading the objects that are referred to."""
+    """The access that a binding needs: to the objects that its paramRef refers to."""
 
     authorizer: Authorizer
     resolve: ResolveKind
@@ -79,23 +86,23 @@ class ParamRefAccess:
             return f"unable to {target.doubt} to determine minimum required permissions and {lack}"
         return f'user {_shown(user)} does not have "{verb}" permission on the object referenced by paramRef'
 
-    async def _target(self, policy_name: str) -> _Target:
+    async def _target(self, policy_name: str) -> _Params:
         policy = await self.policy(policy_name)
         if policy is None:
-            return _Target(doubt=f"get policy {policy_name}")
+            return _Params(doubt=f"get policy {policy_name}")
         kind = part(policy, "spec").get("paramKind")
-        return _Target() if kind is None else _target(kind, self.resolve)
+        return _Params() if kind is None else _target(kind, self.resolve)
 
 
-def _target(kind: Json, resolve: ResolveKind) -> _Target:
+def _target(kind: Json, resolve: ResolveKind) -> _Params:
     shown = f"paramKind &ParamKind{{APIVersion:{text(kind, 'apiVersion')},Kind:{text(kind, 'kind')},}}"
     try:
         version = GroupVersion.parse(text(kind, "apiVersion"))
     except ValueError:
-        return _Target(doubt=f"parse {shown}")
+        return _Params(doubt=f"parse {shown}")
     resource = resolve(version.kind(text(kind, "kind")))
     doubt = "" if resource else f"resolve {shown}"
-    return _Target(version.group, version.version, resource or ANY, doubt)
+    return _Params(version.group, version.version, resource or ANY, doubt)
 
 
 def _same_reference(spec: Json, old: Json) -> bool:
@@ -103,7 +110,7 @@ def _same_reference(spec: Json, old: Json) -> bool:
 
 
 async def _may_read(
-    authorizer: Authorizer, user: User, verb: str, target: _Target, *, name: str, namespace: str
+    authorizer: Authorizer, user: User, verb: str, target: _Params, *, name: str, namespace: str
 ) -> bool:
     attributes = Attributes(
         user,
@@ -119,6 +126,43 @@ async def _may_read(
 
 
 def _shown(user: User) -> str:
-    """As Go prints it."""
+    """Return the user as Go prints it."""
     extra = " ".join(f"{key}:[{' '.join(values)}]" for key, values in sorted(user.extra.items()))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"
+
+
+class ParamAccess(Protocol):
+    async def refusal(self, user: User, obj: Json, old: Json | None) -> str:
+        """Return why the user may not write the object; empty when they may."""
+
+
+class ParamCheckedStorage(RegistryView):
+    """The storage of policies or bindings. Access is checked after the strategy's own rules, and before admission's
+    last word."""
+
+    def __init__(self, registry: RegistryStore, access: ParamAccess, path: Path) -> None:
+        super().__init__(registry)
+        self._access = access
+        self._path = path
+
+    async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
+        return await super().create(ctx, obj, options=options, validate=self._checked(ctx, validate))
+
+    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
+        async def checked(obj: Json, old: Json) -> None:
+            await self._check(ctx, obj, old)
+            await update.validate_update(obj, old)
+
+        create = self._checked(ctx, update.validate_create)
+        return await super().update(ctx, name, replace(update, validate_create=create, validate_update=checked))
+
+    def _checked(self, ctx: RequestContext, validate: Validate) -> Validate:
+        async def checked(obj: Json) -> None:
+            await self._check(ctx, obj, None)
+            await validate(obj)
+
+        return checked
+
+    async def _check(self, ctx: RequestContext, obj: Json, old: Json | None) -> None:
+        if why := await self._access.refusal(ctx.user, obj, old):
+            raise Invalid.of(self.resource.kind.group_kind, name_of(obj), [forbidden(self._path, why)])

@@ -1,4 +1,4 @@
-"""What validating and mutating admission policies share: everything but what they do to an object that matches."""
+"""The strategy that validating and mutating admission policies share: all but what they do to a matching object."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PolicyStrategy(AdmissionRegistrationStrategy):
 
     @abstractmethod
     def validate_content(self, obj: Json, path: Path) -> Errors:
-        """What the policy does to an object that matches; `path` is that of the spec."""
+        """Yield the errors in what the policy does to an object that matches; `path` is that of the spec."""
 
     def _validate(self, obj: Json, *, conditions: bool) -> Errors:
         yield from self.validate_metadata(obj)

@@ -47,7 +47,7 @@ class PolicyBindingStrategy(AdmissionRegistrationStrategy):
         yield from self.validate_own(spec, path)
 
     def validate_own(self, spec: Json, path: Path) -> Errors:
-        """What only one kind of binding has."""
+        """Yield the errors in the fields that only one kind of binding has."""
         raise NotImplementedError
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
@@ -89,7 +89,7 @@ def _params(obj: Json) -> str:
 
 
 def _printed_selector(selector: Json) -> str:
-    """As Go prints a LabelSelector."""
+    """Return a LabelSelector as Go prints it."""
     labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
     expressions = "".join(_printed_requirement(each) for each in items(selector, "matchExpressions"))
     return (

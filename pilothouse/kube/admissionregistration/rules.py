@@ -1,4 +1,4 @@
-"""Which requests a webhook or a policy is asked about."""
+"""Validation of the rules by which requests are chosen for a webhook or a policy."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _validate_resources(resources: Sequence[str], path: Path) -> Errors:
 
 
 def _validate_subresources(resources: Sequence[str], path: Path) -> Errors:
-    """What `pods/*` or `*/status` covers need not be named again."""
+    """Refuse resources that are named although `pods/*` or `*/status` covers them."""
     with_any_subresource: set[str] = set()
     of_any_resource: set[str] = set()
     for position, text in enumerate(resources):

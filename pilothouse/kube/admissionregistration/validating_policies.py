@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies."""
+"""ValidatingAdmissionPolicies, and their status: what the type checker found."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.admissionregistration.match_resources import param_kind_cell
 from pilothouse.kube.admissionregistration.policies import PolicyStrategy
-from pilothouse.kube.admissionregistration.policy_status import validate_policy_status
 from pilothouse.kube.admissionregistration.strategy import CATEGORIES, GROUP
-from pilothouse.kube.parts import items, part
+from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.spec_and_status import carry_over, zero_value
 from pilothouse.kube.strategy import keep_metadata_for_status
-from pilothouse.machinery.field import Errors, Path, root
+from pilothouse.machinery.field import Errors, Path, required, root
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.conditions import validate_conditions
 
 _KIND = GroupVersionKind(GROUP, "v1", "ValidatingAdmissionPolicy")
 
@@ -47,10 +47,20 @@ class ValidatingPolicyStatusStrategy(ValidatingPolicyStrategy):
         keep_metadata_for_status(obj, old)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
-        return validate_policy_status(part(obj, "status"), root("status"))
+        return _validate_status(part(obj, "status"), root("status"))
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return self.warnings_on_create(obj)
+
+
+def _validate_status(status: Json, path: Path) -> Errors:
+    warnings = path.child("typeChecking", "expressionWarnings")
+    for position, warning in enumerate(items(status, "typeChecking", "expressionWarnings")):
+        if not text(warning, "warning"):
+            yield required(warnings.index(position).child("warning"))
+        if not text(warning, "fieldRef").strip():
+            yield required(warnings.index(position).child("fieldRef"))
+    yield from validate_conditions(status.get("conditions"), path.child("conditions"))
 
 
 VALIDATING_ADMISSION_POLICIES = Resource(

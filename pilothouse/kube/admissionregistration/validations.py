@@ -1,4 +1,4 @@
-"""What a validating policy says of a request: variables, validations, audit annotations."""
+"""Validation of a ValidatingAdmissionPolicy's variables, validations and audit annotations."""
 
 from __future__ import annotations
 

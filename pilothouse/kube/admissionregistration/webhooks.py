@@ -1,4 +1,4 @@
-"""What validating and mutating webhooks have in common: defaults, validation, and what older objects may keep."""
+"""The rules that validating and mutating webhooks share: defaults, validation, and what older objects may keep."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DEFAULT_TIMEOUT = 10
 
 @dataclass(frozen=True, slots=True)
 class Leniency:
-    """What webhooks may get away with, because the object that is updated has it already."""
+    """The rules that webhooks may break, because the object that is updated breaks them already."""
 
     match_conditions: bool = False
     side_effects: bool = False
@@ -85,7 +85,7 @@ def validate_webhooks(hooks: Sequence[Json], may: Leniency, *, mutating: bool) -
         path, name = root("webhooks").index(position), text(hook, "name")
         yield from _validate_webhook(hook, path, may, mutating=mutating)
         versions = items(hook, "admissionReviewVersions")
-        yield from _validate_versions(versions, path.child("admissionReviewVersions"), may)
+        yield from _validate_review_versions(versions, path.child("admissionReviewVersions"), may)
         if name and name in seen and not may.same_names:
             yield duplicate(path.child("name"), name)
         seen.add(name)
@@ -137,7 +137,7 @@ def _validate_side_effects(effects: str | None, path: Path, may: Leniency) -> Er
         yield not_supported(path, effects, allowed)
 
 
-def _validate_versions(versions: Sequence[str], path: Path, may: Leniency) -> Errors:
+def _validate_review_versions(versions: Sequence[str], path: Path, may: Leniency) -> Errors:
     if not versions:
         yield required(path, f"must specify one of {', '.join(_REVIEW_VERSIONS)}")
         return

@@ -53,7 +53,7 @@ class BootstrapTokens:
         return TokenIdentity(identity(f"system:bootstrap:{found[1]}", groups=tuple(dict.fromkeys(groups))), meant_for)
 
     def _problem(self, secret: Json, *, id: str, value: str) -> str:
-        """Why a secret does not make the token good. Says nothing of its content."""
+        """Return why a secret does not make the token good, without its content; empty when it does."""
         if metadata(secret).get("deletionTimestamp"):
             return "is deleted and awaiting removal"
         if text(secret, "type") != _TYPE:

@@ -25,7 +25,7 @@ _NAMELESS = GroupKind(GROUP, "")
 
 
 class SubjectAccessReviews:
-    """About anybody, anywhere."""
+    """Reviews about anybody, anywhere."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
@@ -61,7 +61,7 @@ class SubjectAccessReviews:
 
 
 class LocalSubjectAccessReviews(SubjectAccessReviews):
-    """About anybody, in one namespace."""
+    """Reviews about anybody, in one namespace."""
 
     def validation(self, obj: Json) -> Errors:
         return validate_local_review(obj)
@@ -73,7 +73,7 @@ class LocalSubjectAccessReviews(SubjectAccessReviews):
 
 
 class SelfSubjectAccessReviews(SubjectAccessReviews):
-    """About the one who asks."""
+    """Reviews about the one who asks."""
 
     def validation(self, obj: Json) -> Errors:
         return validate_self_review(obj)

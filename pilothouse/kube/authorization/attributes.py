@@ -29,7 +29,7 @@ _FIELD_SIGNS = {"In": "=", "NotIn": "!="}
 class Question:
     attributes: Attributes
     error: str = ""
-    """Which selectors were left out of the question."""
+    """The message about selectors that were left out of the question; empty when none was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _joined(requirements: Iterable[str | None]) -> _Selector:
 
 
 def _field_requirement(requirement: Json) -> str | None:
-    """None for one that fields cannot be selected by."""
+    """Return a requirement of a field selector; None for one that fields cannot be selected by."""
     values, sign = items(requirement, "values"), _FIELD_SIGNS.get(text(requirement, "operator"))
     if sign is None or len(values) != 1:
         return None

@@ -1,4 +1,4 @@
-"""What an access review must ask: about a resource or about a path, and about whom."""
+"""Validation of access reviews: one asks about a resource or about a path, and about somebody."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What makes the built-in API whole at start: objects that every cluster has, made and kept by the server itself."""
+"""The objects that every cluster has, made at start and kept by the server itself."""

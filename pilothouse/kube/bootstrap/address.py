@@ -1,4 +1,4 @@
-"""Where this server is reached."""
+"""The addresses under which this server and the `kubernetes` service are reached."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(slots=True)
 class PublicAddress:
-    """Of a port that the system is to choose, the number is known once the server listens."""
+    """The address that this server tells others. A port that the system chooses is known once the server listens."""
 
     ip: str
     port: int
@@ -19,7 +19,7 @@ class PublicAddress:
 
     @property
     def is_loopback(self) -> bool:
-        """Then it means another machine to everybody who reads it, and is no endpoint."""
+        """Whether it means another machine to everybody who reads it: such an address is no endpoint."""
         return ip_address(self.ip).is_loopback
 
     def listens_on(self, port: int) -> None:
@@ -27,5 +27,5 @@ class PublicAddress:
 
 
 def kubernetes_service_ip(service_cidr: str) -> str:
-    """Where the `kubernetes` service is: the first address of the range."""
+    """Return the address of the `kubernetes` service: the first of the range."""
     return str(ip_network(service_cidr, strict=False)[1])

@@ -1,31 +1,36 @@
 """The ConfigMap from which extension API servers learn whom this cluster believes: users and front proxies.
 
-What other servers have written there stays; certificates until they expire.
+Names and certificates that other servers have written there stay; certificates until they expire.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Iterable, Sequence
 from dataclasses import field
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 import orjson
 
+from pilothouse.apiserver.authn.authorities import certificates_in
 from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.kube.bootstrap.certificate_bundle import join_bundles
-from pilothouse.kube.bootstrap.rounds import keep, try_once
+from pilothouse.kube.bootstrap.periodic import repeat, try_once
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.times import system_clock
 
 NAMESPACE, NAME = "kube-system", "extension-apiserver-authentication"
 CLIENT_CA = "client-ca-file"
 FRONT_PROXY_CA = "requestheader-client-ca-file"
 
 _PERIOD = 60.0
+_SLACK = timedelta(minutes=5)
+"""How long certificates of others are kept after they have expired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ class ClusterAuthenticationTrust:
     async def start(self, context: HookContext) -> None:
         sync = partial(try_once, self.sync, f"error while syncing ConfigMap {NAMESPACE}/{NAME}")
         await sync()
-        context.spawn(keep(sync, every=_PERIOD), name="cluster-authentication-info-controller")
+        context.spawn(repeat(sync, every=_PERIOD), name="cluster-authentication-info-controller")
 
     async def sync(self) -> None:
         """The files are read each time, because they may change. Raises StatusError, OSError, ValueError."""
@@ -73,9 +78,9 @@ class ClusterAuthenticationTrust:
             await self._config_maps.update(found, lambda obj: obj.update(data=data))
 
     def _combined(self, before: dict[str, str], users: list[str], proxies: list[str]) -> dict[str, str]:
-        data = {CLIENT_CA: join_bundles(before.get(CLIENT_CA, ""), users)}
+        data = {CLIENT_CA: _join_bundles(before.get(CLIENT_CA, ""), users)}
         if proxies:  # the headers mean something only together with a CA
-            data[FRONT_PROXY_CA] = join_bundles(before.get(FRONT_PROXY_CA, ""), proxies)
+            data[FRONT_PROXY_CA] = _join_bundles(before.get(FRONT_PROXY_CA, ""), proxies)
             data |= {name: _joined(before.get(name, ""), own) for name, own in self._own.lists.items()}
         return {name: value for name, value in data.items() if value}
 
@@ -89,5 +94,22 @@ def _read(files: Iterable[Path]) -> list[str]:
 
 
 def _joined(before: str, own: Sequence[str]) -> str:
-    """A JSON list of what was there and what is ours. Raises ValueError for what is no list."""
+    """Return the words of a JSON list and after them our own, as such a list. Raises ValueError if it is none."""
     return orjson.dumps(list(dict.fromkeys([*(orjson.loads(before) if before else ()), *own]))).decode()
+
+
+def _join_bundles(found: str, own: Iterable[str]) -> str:
+    """Return the certificates that were found, and after them our own, without doubles.
+
+    Raises ValueError for text that is no certificate."""
+    ours = [cert for bundle in own for cert in certificates_in(bundle)]
+    joined = dict.fromkeys([*certificates_in(found), *ours])
+    kept = [cert for cert in joined if cert in ours or not _has_expired(cert)]
+    return "".join(map(ssl.DER_cert_to_PEM_cert, kept))
+
+
+def _has_expired(certificate: bytes) -> bool:
+    """Needed for certificates of others only, and slow to import: a start on a new store does without."""
+    from cryptography import x509
+
+    return x509.load_der_x509_certificate(certificate).not_valid_after_utc < system_clock() - _SLACK

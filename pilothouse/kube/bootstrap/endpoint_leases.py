@@ -1,4 +1,4 @@
-"""Which servers are alive: one key for each address, which is gone when its server has not renewed it for a while."""
+"""Leases of server addresses: one key for each, which is gone when its server has not renewed it for a while."""
 
 from __future__ import annotations
 

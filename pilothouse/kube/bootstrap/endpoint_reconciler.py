@@ -7,13 +7,14 @@ by the others. Servers on one store need not agree on their ports: only one that
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 from collections.abc import Sequence
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.endpoint_leases import EndpointLeases
-from pilothouse.kube.bootstrap.endpoint_slice import ensure_slice_of
-from pilothouse.machinery.objects import Json, labels_of, metadata
+from pilothouse.kube.discovery.endpoint_slices import SERVICE_NAME_LABEL
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 NAMESPACE, NAME = "default", "kubernetes"
@@ -41,7 +42,10 @@ class LeaseEndpointReconciler:
             await self._write(await self._leases.list())
 
     async def forget_earlier_run(self) -> bool:
-        """Until it is ready, nobody shall be sent to this server. Whether an earlier run had left its lease."""
+        """Remove the lease of an earlier run, so that nobody is sent here before this server is ready.
+
+        Return whether there was one.
+        """
         async with self._turn:
             left = await self._leases.remove(self._address.ip)
             others = await self._leases.list()
@@ -50,7 +54,7 @@ class LeaseEndpointReconciler:
             return left
 
     async def remove(self) -> None:
-        """For the rest of its life this server is not listed."""
+        """Take this server off the list for the rest of its life."""
         self._stopped = True
         async with self._turn:
             await self._leases.remove(self._address.ip)
@@ -64,8 +68,8 @@ class LeaseEndpointReconciler:
             return
         wanted = self._subsets(current, ips)
         if not semantically_equal(current.get("subsets"), wanted) or not _has_mark(current):
-            await self._endpoints.update(current, lambda obj: _set(obj, wanted))
-        await ensure_slice_of(current | {"subsets": wanted}, self._slices)
+            await self._endpoints.update(current, lambda obj: _set_endpoints(obj, wanted))
+        await _ensure_slice_of(current | {"subsets": wanted}, self._slices)
 
     async def _create(self, ips: Sequence[str]) -> None:
         obj: Json = {
@@ -75,10 +79,10 @@ class LeaseEndpointReconciler:
             "subsets": self._fresh(ips),
         }
         await self._endpoints.ensure(obj)
-        await ensure_slice_of(obj, self._slices)
+        await _ensure_slice_of(obj, self._slices)
 
     def _subsets(self, current: Json, ips: Sequence[str]) -> list[Json]:
-        """What the subsets should be. Addresses that are right stay in their order."""
+        """Return the subsets that the Endpoints should have. Addresses that are right stay in their order."""
         found: list[Json] = current.get("subsets") or []
         if not ips or len(found) != 1:
             return self._fresh(ips)
@@ -97,8 +101,56 @@ def _has_mark(endpoints: Json) -> bool:
     return SKIP_MIRROR.items() <= labels_of(endpoints).items()
 
 
-def _set(obj: Json, subsets: list[Json]) -> None:
+def _set_endpoints(obj: Json, subsets: list[Json]) -> None:
     metadata(obj).setdefault("labels", {}).update(SKIP_MIRROR)
     obj["subsets"] = subsets
     if not subsets:
         del obj["subsets"]
+
+
+async def _ensure_slice_of(endpoints: Json, slices: OwnAccess) -> None:
+    wanted = _slice_of(endpoints)
+    current = await slices.get(name_of(wanted), namespace=namespace_of(wanted))
+    if current is None:
+        await slices.ensure(wanted)
+    elif current["addressType"] != wanted["addressType"]:
+        # The address type of a slice can not be changed.
+        await slices.delete(name_of(wanted), namespace=namespace_of(wanted))
+        await slices.ensure(wanted)
+    elif not _says_the_same(current, wanted):
+        await slices.update(current, lambda obj: _set_slice(obj, wanted))
+
+
+def _slice_of(endpoints: Json) -> Json:
+    """Return the slice that says the same as the Endpoints, which have at most one subset, with all addresses ready."""
+    subset = (endpoints.get("subsets") or [{}])[0]
+    addresses = [address["ip"] for address in subset.get("addresses") or ()]
+    family = "IPv6" if addresses and all(map(_is_v6, addresses)) else "IPv4"
+    name = name_of(endpoints)
+    return {
+        "kind": "EndpointSlice",
+        "apiVersion": "discovery.k8s.io/v1",
+        "metadata": {"name": name, "namespace": namespace_of(endpoints), "labels": {SERVICE_NAME_LABEL: name}},
+        "addressType": family,
+        "endpoints": [_endpoint(ip) for ip in addresses if _is_v6(ip) == (family == "IPv6")] or None,
+        "ports": [dict(port) for port in subset.get("ports") or ()] or None,
+    }
+
+
+def _endpoint(ip: str) -> Json:
+    return {"addresses": [ip], "conditions": {"ready": True}}
+
+
+def _is_v6(ip: str) -> bool:
+    return ipaddress.ip_address(ip).version == 6
+
+
+def _says_the_same(current: Json, wanted: Json) -> bool:
+    return labels_of(current) == labels_of(wanted) and all(
+        semantically_equal(current.get(part), wanted[part]) for part in ("endpoints", "ports")
+    )
+
+
+def _set_slice(obj: Json, wanted: Json) -> None:
+    metadata(obj)["labels"] = labels_of(wanted)
+    obj["endpoints"], obj["ports"] = wanted["endpoints"], wanted["ports"]

@@ -1,18 +1,26 @@
-"""The lease that says this server is alive: made at start, renewed every few seconds and deleted at shutdown."""
+"""The leases by which servers on one store know of each other.
+
+Each server makes one at its start, renews it every few seconds and deletes it at shutdown. The leases of servers that
+have not renewed them for as long as they last are deleted by the others.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import socket
 import uuid
+from datetime import timedelta
+from functools import partial
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.bootstrap.address import PublicAddress
-from pilothouse.kube.bootstrap.identity import server_id
-from pilothouse.kube.bootstrap.rounds import keep, try_once
+from pilothouse.kube.bootstrap.periodic import repeat, try_once
 from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, metadata
-from pilothouse.machinery.times import Clock, now_micro, system_clock
+from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
+from pilothouse.machinery.times import Clock, now_micro, parse_micro_time, system_clock
 
 NAMESPACE = "kube-system"
 IDENTITY_LABEL = {"apiserver.kubernetes.io/identity": "kube-apiserver"}
@@ -20,6 +28,18 @@ HOSTNAME_LABEL = "kubernetes.io/hostname"
 ADDRESS_ANNOTATION = "kubernetes.io/peer-advertise-address"
 DURATION = 3600
 RENEW_EVERY = 10.0
+COLLECT_EVERY = 3600.0
+
+
+def hostname() -> str:
+    return socket.gethostname().lower()
+
+
+def server_id(host: str) -> str:
+    """Return kube-apiserver's name for itself, which a restart on the same host keeps: a hash of the host's name."""
+    parts = (host.encode(), b"kube-apiserver")
+    digest = hashlib.sha256(b"".join(len(part).to_bytes(2, "big") + part for part in parts)).digest()
+    return "apiserver-" + base64.b32encode(digest[:16]).decode().rstrip("=").lower()
 
 
 class IdentityLease:
@@ -34,10 +54,10 @@ class IdentityLease:
         self._stopped = False
 
     async def start(self, context: HookContext) -> None:
-        """What an earlier run left would point the others to a server that is not there."""
+        """Replace the lease of an earlier run, which would point the others to a server that is not there."""
         await try_once(self._delete, "error deleting old lease")
         await self.renew()
-        context.spawn(keep(self.renew, every=RENEW_EVERY), name="identity-lease-controller")
+        context.spawn(repeat(self.renew, every=RENEW_EVERY), name="identity-lease-controller")
 
     async def stop(self) -> None:
         self._stopped = True
@@ -69,3 +89,38 @@ class IdentityLease:
 
     async def _delete(self) -> None:
         await self._leases.delete(self.name, namespace=NAMESPACE)
+
+
+class IdentityLeaseGarbageCollector:
+    def __init__(self, leases: OwnAccess, *, clock: Clock = system_clock) -> None:
+        self._leases = leases
+        self._clock = clock
+
+    async def start(self, context: HookContext) -> None:
+        context.spawn(self._keep(), name="identity-lease-garbage-collector")
+
+    async def collect(self) -> None:
+        """Raises StatusError."""
+        for lease in await self._leases.list():
+            if namespace_of(lease) == NAMESPACE and IDENTITY_LABEL.items() <= labels_of(lease).items():
+                await self._delete_if_expired(lease)
+
+    async def _keep(self) -> None:
+        sync = partial(try_once, self.collect, "error collecting the leases of servers that are gone")
+        await sync()
+        await repeat(sync, every=COLLECT_EVERY)
+
+    async def _delete_if_expired(self, listed: Json) -> None:
+        """The list may be old: the lease is read again before it is deleted."""
+        if not self._expired(listed):
+            return
+        lease = await self._leases.get(name_of(listed), namespace=NAMESPACE)
+        if lease is not None and self._expired(lease):
+            await self._leases.delete(name_of(lease), namespace=NAMESPACE)
+
+    def _expired(self, lease: Json) -> bool:
+        """A lease without a time or a duration is none of ours, whatever its label says."""
+        spec = lease.get("spec") or {}
+        renewed, duration = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+        moment = parse_micro_time(renewed) if renewed else None
+        return moment is None or duration is None or moment + timedelta(seconds=duration) < self._clock()

@@ -8,9 +8,7 @@ from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo, ClusterAuthenticationTrust
 from pilothouse.kube.bootstrap.endpoint_leases import EndpointLeases
 from pilothouse.kube.bootstrap.endpoint_reconciler import LeaseEndpointReconciler
-from pilothouse.kube.bootstrap.identity import hostname
-from pilothouse.kube.bootstrap.identity_lease import IdentityLease
-from pilothouse.kube.bootstrap.identity_lease_gc import IdentityLeaseGarbageCollector
+from pilothouse.kube.bootstrap.identity_lease import IdentityLease, IdentityLeaseGarbageCollector, hostname
 from pilothouse.kube.bootstrap.kubernetes_service import KubernetesService
 from pilothouse.kube.bootstrap.legacy_token_tracking import LegacyTokenTracking
 from pilothouse.kube.bootstrap.system_namespaces import SystemNamespaces

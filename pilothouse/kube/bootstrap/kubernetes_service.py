@@ -12,7 +12,7 @@ from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.endpoint_leases import RENEW_EVERY
 from pilothouse.kube.bootstrap.endpoint_reconciler import NAME, NAMESPACE, LeaseEndpointReconciler
-from pilothouse.kube.bootstrap.rounds import keep, try_once
+from pilothouse.kube.bootstrap.periodic import repeat, try_once
 from pilothouse.machinery.objects import Json
 
 PORT = 443
@@ -55,7 +55,7 @@ class KubernetesService:
             await self._reconciler.remove()
 
     async def sync(self) -> None:
-        """What the service says is not looked at again once it exists."""
+        """Create the service if there is none, and bring its endpoints up to date. One that exists stays as it is."""
         await try_once(self._ensure_service, _COMPLAINT)
         if not self._address.is_loopback:
             await try_once(self._reconciler.reconcile, _COMPLAINT)
@@ -65,7 +65,7 @@ class KubernetesService:
         if self._address.is_loopback:
             _log.warning("the kubernetes service has no endpoints: %s is a loopback address", self._address.ip)
         await self.sync()
-        await keep(self.sync, every=PERIOD)
+        await repeat(self.sync, every=PERIOD)
 
     async def _forget_earlier_run(self) -> None:
         if await self._reconciler.forget_earlier_run():

@@ -7,7 +7,7 @@ from functools import partial
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.kube.bootstrap.rounds import keep, try_once
+from pilothouse.kube.bootstrap.periodic import repeat, try_once
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import Clock, system_clock
 
@@ -28,7 +28,7 @@ class LegacyTokenTracking:
     async def start(self, context: HookContext) -> None:
         sync = partial(try_once, self.sync, "error while syncing ConfigMap kube-system/" + NAME)
         await sync()
-        context.spawn(keep(sync, every=_PERIOD), name="legacy-token-tracking-controller")
+        context.spawn(repeat(sync, every=_PERIOD), name="legacy-token-tracking-controller")
 
     async def sync(self) -> None:
         """Raises StatusError."""

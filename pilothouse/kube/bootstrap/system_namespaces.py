@@ -7,7 +7,7 @@ from functools import partial
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.kube.bootstrap.rounds import keep, try_once
+from pilothouse.kube.bootstrap.periodic import repeat, try_once
 from pilothouse.machinery.objects import Json
 
 SYSTEM_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
@@ -21,7 +21,7 @@ class SystemNamespaces:
 
     async def start(self, context: HookContext) -> None:
         await self.sync()
-        context.spawn(keep(self.sync, every=_PERIOD), name="system-namespaces-controller")
+        context.spawn(repeat(self.sync, every=_PERIOD), name="system-namespaces-controller")
 
     async def sync(self) -> None:
         """One that can not be created now is tried again in the next round."""

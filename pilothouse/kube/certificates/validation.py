@@ -1,4 +1,4 @@
-"""What a certificate signing request must look like, and what each way of updating it may change."""
+"""Validation of certificate signing requests, and of each way of updating them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _USAGES = (
 
 @dataclass(frozen=True, slots=True)
 class Tolerated:
-    """What an update may keep because the request was stored with it."""
+    """The rules that an update may break, because the request was stored so."""
 
     both_decisions: bool = False
     legacy_signer: bool = False
@@ -78,7 +78,7 @@ def tolerated_in(obj: Json, old: Json) -> Tolerated:
 
 
 def validate_request(obj: Json, tolerated: Tolerated = NOTHING) -> Errors:
-    """All but the metadata."""
+    """Yield all errors but those in the metadata."""
     spec, path = part(obj, "spec"), root("spec")
     if problem := request_problem(text(spec, "request")):
         yield invalid(path.child("request"), spec.get("request"), problem)
@@ -126,13 +126,13 @@ def _validate_conditions(conditions: Sequence[Json], tolerated: Tolerated) -> Er
 
 
 def validate_request_update(obj: Json, old: Json, *, may_decide: bool = False, may_sign: bool = False) -> Errors:
-    """All but the metadata. The approval subresource may decide, the status subresource may sign."""
+    """Yield all errors but those in the metadata. The subresource approval may decide, and status may sign."""
     yield from validate_request(obj, tolerated_in(obj, old))
     for kind in (APPROVED, DENIED, FAILED):
         if len(_of_type(obj, kind)) < len(_of_type(old, kind)):
             yield forbidden(_CONDITIONS, f"updates may not remove a condition of type {quote(kind)}")
     if not may_decide:
-        yield from _validate_undecided(obj, old)
+        yield from _validate_decision_unchanged(obj, old)
     before, path = text(old, "status", "certificate"), root("status", "certificate")
     if text(obj, "status", "certificate") != before:
         if not may_sign:
@@ -141,7 +141,7 @@ def validate_request_update(obj: Json, old: Json, *, may_decide: bool = False, m
             yield forbidden(path, "updates may not modify existing certificate content")
 
 
-def _validate_undecided(obj: Json, old: Json) -> Errors:
+def _validate_decision_unchanged(obj: Json, old: Json) -> Errors:
     for kind in (APPROVED, DENIED):
         new, before = _of_type(obj, kind), _of_type(old, kind)
         if len(new) > len(before):

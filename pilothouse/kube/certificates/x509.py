@@ -20,7 +20,7 @@ class BadRequestData(ValueError):
 
 
 def parse_request(encoded: str) -> CertificateSigningRequest:
-    """From base64 of PEM. Raises BadRequestData."""
+    """Return the request in base64 of PEM. Raises BadRequestData."""
     from cryptography.x509 import load_der_x509_csr
 
     block = next(pem_blocks(base64.b64decode(encoded or "")), None)
@@ -33,7 +33,7 @@ def parse_request(encoded: str) -> CertificateSigningRequest:
 
 
 def request_problem(encoded: str) -> str:
-    """What is wrong with a request; empty when nothing is."""
+    """Return why the text is no valid certificate request; empty when it is one."""
     from cryptography.exceptions import UnsupportedAlgorithm
 
     try:
@@ -75,7 +75,7 @@ def common_name(request: CertificateSigningRequest) -> str:
 
 
 def certificate_problem(encoded: str) -> str:
-    """What is wrong with the certificates of a status; empty when nothing is."""
+    """Return why the text is no valid chain of certificates for a status; empty when it is one."""
     from cryptography.x509 import load_der_x509_certificate
 
     if not encoded:

@@ -13,7 +13,7 @@ from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
 from pilothouse.kube.parts import text
 from pilothouse.kube.served import Registries
-from pilothouse.kube.serviceaccount.claims import UNBOUND, Binding
+from pilothouse.kube.serviceaccount.claims import UNBOUND, TokenBinding
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict, NotFound
 from pilothouse.machinery.gofmt import quote
@@ -36,7 +36,7 @@ class BoundObjects:
         """Raises NotFound."""
         return await _get(self.accounts, ctx, name)
 
-    async def binding(self, ctx: RequestContext, account: str, ref: Json | None) -> Binding:
+    async def binding(self, ctx: RequestContext, account: str, ref: Json | None) -> TokenBinding:
         """Raises NotFound, Conflict where it is another object than the one meant, BadRequest where it cannot be."""
         if ref is None:
             return UNBOUND
@@ -44,13 +44,13 @@ class BoundObjects:
         match (kind.group, kind.kind):
             case ("", "Pod"):
                 found = await self._pod(ctx, account, name)
-                binding = Binding(pod=found, node=await self._node_of(ctx, found))
+                binding = TokenBinding(pod=found, node=await self._node_of(ctx, found))
             case ("", "Node"):
                 found = await _get(self.nodes, replace(ctx, namespace=""), name)
-                binding = Binding(node=found)
+                binding = TokenBinding(node=found)
             case ("", "Secret"):
                 found = await _get(self.secrets, ctx, name)
-                binding = Binding(secret=found)
+                binding = TokenBinding(secret=found)
             case _:
                 shown = f"{kind.group}/{kind.version}, Kind={kind.kind}"
                 raise BadRequest(f"cannot bind token to object of type {shown}")

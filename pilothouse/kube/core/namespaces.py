@@ -7,13 +7,12 @@ from dataclasses import replace
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
-from pilothouse.apiserver.registry.interface import Deleted, ListResult, Result, Updated, UpdateRequest, Validate
-from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
+from pilothouse.apiserver.registry.interface import Deleted, Validate
+from pilothouse.apiserver.registry.options import DeleteOptions
 from pilothouse.apiserver.registry.preconditions import failed_precondition
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
-from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.registry.view import OneByOneView
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.object import Fields, StoredObject
 from pilothouse.kube.strategy import KUBERNETES_FINALIZER, KubeStrategy, validate_kube_finalizer
@@ -107,26 +106,8 @@ def _validate_finalizer(name: str, path: Path) -> Errors:
     yield from validate_kube_finalizer(name, path)
 
 
-class NamespaceStorage:
+class NamespaceStorage(OneByOneView):
     """All verbs but deletecollection. A delete only begins the end: the phase turns Terminating."""
-
-    def __init__(self, registry: RegistryStore) -> None:
-        self.registry = registry
-
-    async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> Result:
-        return await self.registry.get(ctx, name, options)
-
-    async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
-        return await self.registry.list(ctx, options)
-
-    async def watch(self, ctx: RequestContext, options: ListOptions, *, deadline: float) -> Watcher:
-        return await self.registry.watch(ctx, options, deadline=deadline)
-
-    async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:
-        return await self.registry.create(ctx, obj, options=options, validate=validate)
-
-    async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
-        return await self.registry.update(ctx, name, update)
 
     async def delete(self, ctx: RequestContext, name: str, *, options: DeleteOptions, validate: Validate) -> Deleted:
         while True:

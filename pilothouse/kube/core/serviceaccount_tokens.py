@@ -16,8 +16,8 @@ from pilothouse.kube.served import Registries, served
 from pilothouse.kube.serviceaccount.claims import (
     EXTENDED_EXPIRATION,
     WARN_ONLY_EXPIRATION,
-    Binding,
     Lifetime,
+    TokenBinding,
     make_claims,
 )
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
@@ -75,7 +75,7 @@ class TokenStorage:
             ctx.warn(f"requested expiration of {asked} seconds shortened to {limit} seconds")
             spec["expirationSeconds"] = limit
 
-    async def _issue(self, obj: Json, account: Json, binding: Binding) -> Json:
+    async def _issue(self, obj: Json, account: Json, binding: TokenBinding) -> Json:
         now, spec = self._clock(), obj["spec"]
         lifetime = self._lifetime(spec["expirationSeconds"], binding, spec["audiences"])
         claims = make_claims(account, binding, audiences=spec["audiences"], lifetime=lifetime, now=now)
@@ -87,7 +87,7 @@ class TokenStorage:
         expires = now + timedelta(seconds=spec["expirationSeconds"])
         return obj | {"status": {"token": token, "expirationTimestamp": format_time(expires)}}
 
-    def _lifetime(self, seconds: int, binding: Binding, audiences: Sequence[str]) -> Lifetime:
+    def _lifetime(self, seconds: int, binding: TokenBinding, audiences: Sequence[str]) -> Lifetime:
         """The tokens that admission puts into pods live on for long, so that clients which never renew theirs work."""
         extended = (
             self._config.extend_expiration

@@ -45,13 +45,13 @@ class ConfigurationConsumer:
             self._changed.clear()
             schemas = self._schemas.all()
             self._controller.configure(schemas, self._levels.all())
-            await self._tell(schemas)
+            await self._write_conditions(schemas)
             await self._changed.wait()
 
-    async def _tell(self, schemas: list[Json]) -> None:
+    async def _write_conditions(self, schemas: list[Json]) -> None:
         for schema in schemas:
             wanted = self._condition(schema)
-            if not _says(schema, wanted):
+            if not _has_condition(schema, wanted):
                 try:
                     await self._statuses.update(schema, partial(_put, wanted))
                 except StatusError as error:
@@ -70,7 +70,7 @@ class ConfigurationConsumer:
         }
 
 
-def _says(schema: Json, wanted: Json) -> bool:
+def _has_condition(schema: Json, wanted: Json) -> bool:
     conditions = (schema.get("status") or {}).get("conditions") or []
     known: Json = next((each for each in conditions if each.get("type") == _DANGLING), {})
     return all(known.get(field) == wanted[field] for field in ("status", "reason", "message"))

@@ -15,21 +15,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from copy import deepcopy
 
+from pilothouse.apiserver.flowcontrol.mandatory import EXEMPT, MANDATORY_LEVELS, MANDATORY_SCHEMAS
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.kube.flowcontrol.bootstrap import (
-    AUTO_UPDATE,
-    EXEMPT,
-    MANDATORY_LEVELS,
-    MANDATORY_SCHEMAS,
-    SUGGESTED_LEVELS,
-    SUGGESTED_SCHEMAS,
-)
+from pilothouse.kube.flowcontrol.suggested import SUGGESTED_LEVELS, SUGGESTED_SCHEMAS
 from pilothouse.machinery.errors import AlreadyExists, NotFound, StatusError
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 
+AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec"
 _PERIOD = 60.0
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
@@ -104,10 +99,10 @@ async def _remove_leftovers(access: OwnAccess, wanted: Mapping[str, Json]) -> No
 
 
 def revise(current: Json, spec: Json, *, mandatory: bool) -> Json | None:
-    """What the stored object should become; None where it may stay as it is."""
+    """Return the object that the stored one should become; None where it may stay as it is."""
     follows = mandatory or _follows_server(current)
     marked = _flag(annotations_of(current).get(AUTO_UPDATE)) is follows
-    differs = follows and not _says(current, spec)
+    differs = follows and not _has_spec(current, spec)
     if marked and not differs:
         return None
     revised = deepcopy(current)
@@ -119,12 +114,12 @@ def revise(current: Json, spec: Json, *, mandatory: bool) -> Json | None:
 
 
 def _follows_server(current: Json) -> bool:
-    """Without a mark, an object that nobody has edited since it was created."""
+    """Return whether the object follows the server's idea of it. Without a mark, it does until somebody edits it."""
     flag = _flag(annotations_of(current).get(AUTO_UPDATE))
     return metadata(current).get("generation") == 1 if flag is None else flag
 
 
-def _says(current: Json, spec: Json) -> bool:
+def _has_spec(current: Json, spec: Json) -> bool:
     if name_of(current) == EXEMPT and "exempt" in spec:
         # The exempt level's own numbers belong to the operator.
         return "exempt" in current["spec"] and semantically_equal(current["spec"] | {"exempt": spec["exempt"]}, spec)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.flowcontrol.mandatory import EXEMPT, MANDATORY_SCHEMAS
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.flowcontrol.bootstrap import EXEMPT, GROUP, MANDATORY_SCHEMAS
 from pilothouse.kube.flowcontrol.rules import validate_rule
-from pilothouse.kube.flowcontrol.status import FlowControlStatus, validate_status
+from pilothouse.kube.flowcontrol.status import GROUP, FlowControlStatus, validate_status
 from pilothouse.kube.parts import items, number, part, text
 from pilothouse.kube.spec_and_status import SpecAndStatusStrategy
 from pilothouse.kube.validation.fields import follow

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from pilothouse.apiserver.flowcontrol.mandatory import EXEMPT, MANDATORY_LEVELS
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.flowcontrol.bootstrap import EXEMPT, GROUP, MANDATORY_LEVELS
-from pilothouse.kube.flowcontrol.status import FlowControlStatus, validate_status
+from pilothouse.kube.flowcontrol.status import GROUP, FlowControlStatus, validate_status
 from pilothouse.kube.parts import number, part, text
 from pilothouse.kube.spec_and_status import SpecAndStatusStrategy
 from pilothouse.kube.validation.fields import required_one_of
@@ -145,7 +145,7 @@ def _validate_queuing(queuing: Json, path: Path) -> Errors:
 
 
 def _hand_problem(hand: int, queues: int) -> str:
-    """Dealing a hand must not take more bits than a hash has to give."""
+    """Return why no such hand can be dealt; empty if it can. Dealing must not take more bits than a hash has."""
     if hand <= 0:
         return "must be positive"
     if hand > queues:

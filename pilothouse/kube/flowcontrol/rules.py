@@ -115,7 +115,7 @@ def _validate_wildcard(values: Sequence[str], path: Path, what: str) -> Errors:
 
 
 def _url_problem(url: str) -> str:
-    """What is wrong with a path, which may end with a wildcard; empty when nothing is."""
+    """Return why a path, which may end with a wildcard, is invalid; empty when it is valid."""
     if not url:
         return "must not be empty"
     if url == "/":

@@ -1,4 +1,4 @@
-"""What the statuses of both kinds of the group have in common."""
+"""The parts that flow schemas and priority levels share: their group, and the rules of their statuses."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pilothouse.kube.parts import items, text
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, duplicate, required, root
 from pilothouse.machinery.objects import Json, metadata
+
+GROUP = "flowcontrol.apiserver.k8s.io"
 
 
 class FlowControlStatus(KubeStrategy):

@@ -7,11 +7,11 @@ from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.server.hooks import HookContext, PostStartHook
-from pilothouse.kube.flowcontrol.bootstrap import GROUP
 from pilothouse.kube.flowcontrol.consumer import ConfigurationConsumer
 from pilothouse.kube.flowcontrol.ensurer import BootstrapConfigurationEnsurer
 from pilothouse.kube.flowcontrol.flow_schemas import FLOW_SCHEMAS, FlowSchemaStatusStrategy
 from pilothouse.kube.flowcontrol.priority_levels import PRIORITY_LEVELS, PriorityLevelStatusStrategy
+from pilothouse.kube.flowcontrol.status import GROUP
 from pilothouse.kube.served import Registries, served
 from pilothouse.machinery.names import GroupVersion
 

@@ -1,1 +1,1 @@
-"""What kubelets may do: with their own objects, and with what the pods on their node refer to."""
+"""The node authorizer: kubelets may use their own objects, and those that the pods on their node refer to."""

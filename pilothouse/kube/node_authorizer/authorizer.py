@@ -10,7 +10,7 @@ from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.apiserver.authz.rules import NO_RULES, Rules
 from pilothouse.kube.node_authorizer.graph import NodeGraph
 from pilothouse.kube.node_authorizer.identity import node_name_of
-from pilothouse.kube.node_authorizer.references import Reference
+from pilothouse.kube.node_authorizer.references import ReferredObject
 from pilothouse.kube.rbac.bootstrap.tables import bootstrap_objects
 from pilothouse.kube.rbac.rules import Role
 from pilothouse.machinery.gofmt import quote
@@ -71,7 +71,7 @@ class NodeAuthorizer:
 
     @cached_property
     def _rules(self) -> Role:
-        """Those of the role system:node, whoever changed the stored one."""
+        """Return the rules of the role system:node as this server declares it, whoever changed the stored one."""
         return next(
             Role.of(role) for role in bootstrap_objects().by_kind["ClusterRole"] if name_of(role) == "system:node"
         )
@@ -84,7 +84,7 @@ class NodeAuthorizer:
     def _related(self, node: str, asked: Attributes) -> Answer:
         if not asked.name:
             return _no("No Object name found")
-        if self._graph.is_related(node, Reference(asked.resource, asked.namespace, asked.name)):
+        if self._graph.is_related(node, ReferredObject(asked.resource, asked.namespace, asked.name)):
             return _ALLOW
         return _no(f"no relationship found between node '{node}' and this object")
 

@@ -13,8 +13,9 @@ from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.tallies import HistogramTally
 from pilothouse.kube.core.persistentvolumes.resource import PERSISTENT_VOLUMES
 from pilothouse.kube.core.pods.resource import PODS
+from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.kube.node_authorizer.graph import NodeGraph
-from pilothouse.kube.node_authorizer.references import Reference, is_mirror, references_of_pod, secrets_of_volume
+from pilothouse.kube.node_authorizer.references import ReferredObject, references_of_pod, secrets_of_volume
 from pilothouse.kube.parts import part, text
 from pilothouse.kube.resource.resource_slices import RESOURCE_SLICES
 from pilothouse.kube.served import Registries
@@ -51,25 +52,25 @@ class NodeGraphFeed:
         await start_following(self._followers, context, who="node authorizer")
 
     def _put_pod(self, pod: Json) -> None:
-        owner = Reference("pods", namespace_of(pod), name_of(pod))
-        self._graph.place(owner, text(pod, "spec", "nodeName"), () if is_mirror(pod) else references_of_pod(pod))
+        owner = ReferredObject("pods", namespace_of(pod), name_of(pod))
+        self._graph.place(owner, text(pod, "spec", "nodeName"), () if is_mirror_pod(pod) else references_of_pod(pod))
 
     def _put_volume(self, volume: Json) -> None:
         claim = part(volume, "spec", "claimRef")
         if not claim:
             self._graph.drop_volume(name_of(volume))
             return
-        claimed = Reference("persistentvolumeclaims", text(claim, "namespace"), text(claim, "name"))
+        claimed = ReferredObject("persistentvolumeclaims", text(claim, "namespace"), text(claim, "name"))
         self._graph.put_volume(name_of(volume), claimed, secrets_of_volume(volume))
 
     def _drop_volume(self, namespace: str, name: str) -> None:
         self._graph.drop_volume(name)
 
     def _put(self, resource: str) -> Put:
-        return lambda obj: self._graph.place(Reference(resource, "", name_of(obj)), text(obj, "spec", "nodeName"))
+        return lambda obj: self._graph.place(ReferredObject(resource, "", name_of(obj)), text(obj, "spec", "nodeName"))
 
     def _drop(self, resource: str) -> Drop:
-        return lambda namespace, name: self._graph.drop(Reference(resource, namespace, name))
+        return lambda namespace, name: self._graph.drop(ReferredObject(resource, namespace, name))
 
 
 def _timed(operation: str, work: Callable[P, None]) -> Callable[P, None]:

@@ -1,4 +1,4 @@
-"""Which nodes have to do with which objects.
+"""The graph by which nodes reach objects.
 
     pod → its node, and with it everything that the pod refers to
     persistent volume → its claim → the nodes of the pods that use the claim
@@ -12,34 +12,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from pilothouse.kube.node_authorizer.references import Reference
+from pilothouse.kube.node_authorizer.references import ReferredObject
 from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
     node: str
-    related: frozenset[Reference]
+    related: frozenset[ReferredObject]
 
 
 @dataclass(frozen=True, slots=True)
 class _Volume:
-    claim: Reference
-    secrets: frozenset[Reference]
+    claim: ReferredObject
+    secrets: frozenset[ReferredObject]
 
 
 class NodeGraph:
     """Empty at first; whoever knows the objects puts them in."""
 
-    _placed: dict[Reference, _Placed]  # what is on one node, by itself
-    _nodes: dict[Reference, Counter[str]]  # how many of those on each node relate to an object
+    _placed: dict[ReferredObject, _Placed]  # what is on one node, by itself
+    _nodes: dict[ReferredObject, Counter[str]]  # how many of those on each node relate to an object
     _volumes: dict[str, _Volume]
-    _volumes_of_secret: dict[Reference, set[str]]  # every name here is in _volumes
+    _volumes_of_secret: dict[ReferredObject, set[str]]  # every name here is in _volumes
 
     def __init__(self) -> None:
         self._placed, self._nodes, self._volumes, self._volumes_of_secret = {}, {}, {}, {}
 
-    def is_related(self, node: str, reference: Reference) -> bool:
+    def is_related(self, node: str, reference: ReferredObject) -> bool:
         if node in self._nodes.get(reference, ()):
             return True
         if reference.resource == "persistentvolumes":
@@ -50,21 +50,21 @@ class NodeGraph:
         volume = self._volumes.get(name)
         return volume is not None and node in self._nodes.get(volume.claim, ())
 
-    def place(self, owner: Reference, node: str, references: Iterable[Reference] = ()) -> None:
-        """`owner` is on the node, and with it what it refers to. It is nowhere if the node is empty."""
+    def place(self, owner: ReferredObject, node: str, references: Iterable[ReferredObject] = ()) -> None:
+        """Put `owner` and what it refers to on the node, or take them off where the node is empty."""
         self.drop(owner)
         if node:
             placed = self._placed[owner] = _Placed(node, frozenset((owner, *references)))
             for related in placed.related:
                 self._nodes.setdefault(related, Counter())[node] += 1
 
-    def drop(self, owner: Reference) -> None:
+    def drop(self, owner: ReferredObject) -> None:
         placed = self._placed.pop(owner, None)
         if placed is not None:
             for related in placed.related:
                 self._leave(related, placed.node)
 
-    def _leave(self, related: Reference, node: str) -> None:
+    def _leave(self, related: ReferredObject, node: str) -> None:
         nodes = self._nodes[related]
         nodes[node] -= 1
         if not nodes[node]:
@@ -72,7 +72,7 @@ class NodeGraph:
         if not nodes:
             del self._nodes[related]
 
-    def put_volume(self, name: str, claim: Reference, secrets: Iterable[Reference]) -> None:
+    def put_volume(self, name: str, claim: ReferredObject, secrets: Iterable[ReferredObject]) -> None:
         self.drop_volume(name)
         volume = self._volumes[name] = _Volume(claim, frozenset(secrets))
         for secret in volume.secrets:

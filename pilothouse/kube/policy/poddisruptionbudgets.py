@@ -5,7 +5,6 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
 from pilothouse.kube.parts import number, part
-from pilothouse.kube.policy.empty_selectors import strip_deprecated_label
 from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.kube.validation.int_or_percent import (
@@ -20,6 +19,9 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.conditions import validate_conditions
 from pilothouse.machinery.validation.labels import LabelSelectorRules, validate_label_selector
 
+DEPRECATED_LABEL = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match"
+"""By this label selectors of policy/v1beta1 selected everything or nothing. Beside others it means nothing."""
+_MATCH_NONE: Json = {"matchExpressions": [{"key": DEPRECATED_LABEL, "operator": "Exists"}]}
 _SPEC, _STATUS = root("spec"), root("status")
 
 
@@ -28,7 +30,7 @@ class PodDisruptionBudgetStrategy(SpecAndStatusStrategy):
     allow_unconditional_update = False
 
     def default(self, obj: Json) -> None:
-        strip_deprecated_label(obj["spec"].get("selector"))
+        _strip_deprecated_label(obj["spec"].get("selector"))
 
     def validate(self, obj: Json) -> Errors:
         """Upstream looks at the spec only, and leaves the metadata to the generic checks."""
@@ -44,6 +46,17 @@ class PodDisruptionBudgetStatusStrategy(StatusSubresource, PodDisruptionBudgetSt
         yield from validate_conditions(status.get("conditions"), _STATUS.child("conditions"))
         counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
         yield from validate_counts(status, _STATUS, *counts)
+
+
+def _strip_deprecated_label(selector: Json | None) -> None:
+    """Drop the expressions on the label, unless the selector is the one that was meant to select nothing."""
+    if not selector or not selector.get("matchExpressions") or selector == _MATCH_NONE:
+        return
+    kept = [each for each in selector["matchExpressions"] if each.get("key") != DEPRECATED_LABEL]
+    if kept:
+        selector["matchExpressions"] = kept
+    else:
+        del selector["matchExpressions"]
 
 
 def _validate_spec(spec: Json, old: Json | None = None) -> Errors:

@@ -40,7 +40,7 @@ class RoleBindingStrategy(KubeStrategy):
         yield from self.validate(obj)
         yield from self.validate_metadata_update(obj, old)
         if obj.get("roleRef") != old.get("roleRef"):
-            yield invalid(root("roleRef"), _as_stored(obj.get("roleRef") or {}), "cannot change roleRef")
+            yield invalid(root("roleRef"), _as_messages_show(obj.get("roleRef") or {}), "cannot change roleRef")
 
 
 class ClusterRoleBindingStrategy(RoleBindingStrategy):
@@ -48,8 +48,8 @@ class ClusterRoleBindingStrategy(RoleBindingStrategy):
     role_kinds = ("ClusterRole",)
 
 
-def _as_stored(reference: Json) -> Json:
-    """Upstream shows its own struct here, whose fields have Go's names."""
+def _as_messages_show(reference: Json) -> Json:
+    """Return the reference as upstream's messages show it: a struct whose fields have Go's names."""
     return {name: reference.get(name[0].lower() + name[1:], "") for name in ("APIGroup", "Kind", "Name")} | {
         "APIGroup": reference.get("apiGroup", "")
     }

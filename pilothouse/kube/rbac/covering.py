@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pilothouse.kube.rbac.rules import ALL, Rule, path_covers
+from pilothouse.kube.rbac.rules import ALL, PolicyRule, path_covers
 
 
-def uncovered(owned: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """What of `wanted` no rule of `owned` allows, in rules of one verb, one resource and at most one name each.
+def uncovered(owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> list[PolicyRule]:
+    """Return all parts of `wanted` that no rule of `owned` allows, each of one verb, one resource and at most one name.
 
     Each of those is allowed by a single rule or by none, so nothing is missed by looking at one rule at a time.
     """
     return [part for rule in wanted for part in _parts(rule) if not any(_covers(own, part) for own in owned)]
 
 
-def compacted(rules: Iterable[Rule]) -> list[Rule]:
-    """Rules of one resource that differ by verb only become one rule."""
-    joined: dict[Rule, list[str]] = {}
+def compacted(rules: Iterable[PolicyRule]) -> list[PolicyRule]:
+    """Return the rules with those joined that differ by their verbs only."""
+    joined: dict[PolicyRule, list[str]] = {}
     for rule in rules:
         if rule.paths:
             joined[rule] = list(rule.verbs)
@@ -26,23 +26,23 @@ def compacted(rules: Iterable[Rule]) -> list[Rule]:
     return [rule.with_verbs(verbs) for rule, verbs in joined.items()]
 
 
-def _parts(rule: Rule) -> Iterator[Rule]:
+def _parts(rule: PolicyRule) -> Iterator[PolicyRule]:
     for group in rule.groups:
         for resource in rule.resources:
             for verb in rule.verbs:
                 for names in _one_by_one(rule.names):
-                    yield Rule((verb,), (group,), (resource,), names)
+                    yield PolicyRule((verb,), (group,), (resource,), names)
     for path in rule.paths:
         for verb in rule.verbs:
-            yield Rule((verb,), paths=(path,))
+            yield PolicyRule((verb,), paths=(path,))
 
 
 def _one_by_one(names: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """No names stay no names."""
+    """Return a name at a time; the empty list, which stands for all names, as itself."""
     return [(name,) for name in names] if names else [()]
 
 
-def _covers(own: Rule, part: Rule) -> bool:
+def _covers(own: PolicyRule, part: PolicyRule) -> bool:
     return (
         own.has_verb(part.verbs[0])
         and all(map(own.has_group, part.groups))
@@ -52,6 +52,6 @@ def _covers(own: Rule, part: Rule) -> bool:
     )
 
 
-def _covers_resource(own: Rule, resource: str) -> bool:
+def _covers_resource(own: PolicyRule, resource: str) -> bool:
     _, slash, subresource = resource.partition("/")
     return ALL in own.resources or resource in own.resources or bool(slash and f"*/{subresource}" in own.resources)

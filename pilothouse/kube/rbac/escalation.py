@@ -15,14 +15,14 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
 from pilothouse.kube.rbac.authorizer.grants import RoleRef
 from pilothouse.kube.rbac.missing_rights import MissingRights, missing_rights
-from pilothouse.kube.rbac.rules import ALL, Rule, quoted_list
+from pilothouse.kube.rbac.rules import ALL, PolicyRule, quoted_list
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, NotFound, StatusError, aggregate
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, name_of
 
-_EVERYTHING = (Rule((ALL,), (ALL,), (ALL,)), Rule((ALL,), paths=(ALL,)))
+_EVERYTHING = (PolicyRule((ALL,), (ALL,), (ALL,)), PolicyRule((ALL,), paths=(ALL,)))
 _SIZE_OF_A_WORD = 8
 """In bytes of a body, to judge whether the check is worth a thread."""
 _RESOURCES = {"Role": "roles", "ClusterRole": "clusterroles"}
@@ -39,7 +39,7 @@ class Escalation:
         """`name` is the one in the path, which a create has not. Raises Forbidden."""
         if may_everything(ctx) or await self._allowed(ctx, "escalate", ctx.resource, name=name):
             return
-        await self._require(ctx, obj, [Rule.of(rule) for rule in obj.get("rules") or ()])
+        await self._require(ctx, obj, [PolicyRule.of(rule) for rule in obj.get("rules") or ()])
         # An aggregated role gathers rights that its writer can not know of.
         if (_is_aggregated(obj) or _is_aggregated(old or {})) and (await self._missing(ctx, _EVERYTHING)).rules:
             raise _forbidden(ctx, obj, "must have cluster-admin privileges to use the aggregationRule")
@@ -73,13 +73,13 @@ class Escalation:
         )
         return (await self.authorizer.authorize(asked)).decision is Decision.ALLOW
 
-    async def _require(self, ctx: RequestContext, obj: Json, rules: Sequence[Rule]) -> None:
+    async def _require(self, ctx: RequestContext, obj: Json, rules: Sequence[PolicyRule]) -> None:
         await self.feed.catch_up()
         missing = await self._missing(ctx, rules)
         if missing.rules:
             raise _forbidden(ctx, obj, self._complaint(ctx, missing))
 
-    async def _missing(self, ctx: RequestContext, rules: Sequence[Rule]) -> MissingRights:
+    async def _missing(self, ctx: RequestContext, rules: Sequence[PolicyRule]) -> MissingRights:
         owned = self.feed.policy.access(ctx.user, ctx.namespace).rules
         words = sum(rule.words for rule in (*owned, *rules))
         return await by_size(words * _SIZE_OF_A_WORD, missing_rights, owned, rules)

@@ -1,5 +1,5 @@
-"""What of some rules their writer does not hold, without going through every right: a rule of a few hundred words can
-stand for millions of them.
+"""The rights in some rules that their writer does not hold, found without going through every right: a rule of a few
+hundred words can stand for millions of them.
 
 A rule is a box: its verbs × groups × resources × names. Words that the same own rules cover are of one class, and what
 holds for one word of a class holds for all. So boxes are cut along classes, and only what is shown is taken apart:
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pilothouse.kube.rbac.covering import compacted
-from pilothouse.kube.rbac.rules import ALL, Rule
+from pilothouse.kube.rbac.rules import ALL, PolicyRule
 from pilothouse.machinery.dataclass import dataclass
 
 _BLOCK = 2048
@@ -26,14 +26,14 @@ _MOST_TEXT = 1 << 18
 class MissingRights:
     """Each rule has one group, one resource, at most one name and its missing verbs, or one path and one verb."""
 
-    rules: list[Rule]
+    rules: list[PolicyRule]
     is_all: bool = True
     """False if there are more than anybody would read."""
 
 
-def missing_rights(owned: Sequence[Rule], wanted: Iterable[Rule]) -> MissingRights:
-    """What of `wanted` no rule of `owned` allows; at least one rule if there is anything."""
-    boxes: Iterable[Rule] = wanted
+def missing_rights(owned: Sequence[PolicyRule], wanted: Iterable[PolicyRule]) -> MissingRights:
+    """Return the parts of `wanted` that no rule of `owned` allows; at least one rule if there is any."""
+    boxes: Iterable[PolicyRule] = wanted
     for start in range(0, len(owned), _BLOCK):
         boxes = _cut(_Held(owned[start : start + _BLOCK]), boxes)
     parts = (part for box in boxes for part in _parts(box) if part.verbs)
@@ -41,24 +41,24 @@ def missing_rights(owned: Sequence[Rule], wanted: Iterable[Rule]) -> MissingRigh
     return MissingRights(compacted(shown), is_all=next(parts, None) is None)
 
 
-def _cut(held: _Held, boxes: Iterable[Rule]) -> Iterator[Rule]:
+def _cut(held: _Held, boxes: Iterable[PolicyRule]) -> Iterator[PolicyRule]:
     for box in boxes:
         yield from held.missing(box)
 
 
-def _parts(box: Rule) -> Iterator[Rule]:
+def _parts(box: PolicyRule) -> Iterator[PolicyRule]:
     for group in box.groups:
         for resource in box.resources:
             if not box.names:
-                yield Rule(box.verbs, (group,), (resource,))
+                yield PolicyRule(box.verbs, (group,), (resource,))
             for name in box.names:
-                yield Rule(box.verbs, (group,), (resource,), (name,))
+                yield PolicyRule(box.verbs, (group,), (resource,), (name,))
     for path in box.paths:
         for verb in box.verbs:
-            yield Rule((verb,), paths=(path,))
+            yield PolicyRule((verb,), paths=(path,))
 
 
-def _as_many_as_fit(rules: Iterable[Rule]) -> Iterator[Rule]:
+def _as_many_as_fit(rules: Iterable[PolicyRule]) -> Iterator[PolicyRule]:
     room = _MOST_TEXT
     for rule in rules:
         yield rule
@@ -68,7 +68,7 @@ def _as_many_as_fit(rules: Iterable[Rule]) -> Iterator[Rule]:
 
 
 class _Words:
-    """Which of the own rules have a word in one of their lists."""
+    """An index of the words in one list of the own rules; a set of rules is a number with their bits."""
 
     def __init__(self, lists: Iterable[tuple[str, ...]]) -> None:
         self._having: dict[str, int] = {}
@@ -107,7 +107,7 @@ class _Paths(_Words):
 class _Held:
     """Some own rules, found by their words. A set of rules is an integer with a bit for each."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
+    def __init__(self, rules: Sequence[PolicyRule]) -> None:
         self._verbs = _Words(rule.verbs for rule in rules)
         self._groups = _Words(rule.groups for rule in rules)
         self._resources = _Words(rule.resources for rule in rules)
@@ -115,7 +115,7 @@ class _Held:
         self._paths = _Paths([rule.paths for rule in rules])
         self._for_all_names = sum(1 << at for at, rule in enumerate(rules) if not rule.names)
 
-    def missing(self, box: Rule) -> Iterator[Rule]:
+    def missing(self, box: PolicyRule) -> Iterator[PolicyRule]:
         """The parts of the box that none of the rules allows, as boxes again."""
         verbs = _Verbs(box.verbs, self._verbs)
         resources = _classes(box.resources, self._resources.covering_resource)
@@ -124,10 +124,10 @@ class _Held:
             for resource_rules, some in resources.items():
                 for name_rules, named in names.items():
                     if lacking := verbs.outside(group_rules & resource_rules & name_rules):
-                        yield Rule(lacking, groups, some, named)
+                        yield PolicyRule(lacking, groups, some, named)
         for rules, paths in _classes(box.paths, self._paths.covering).items():
             if lacking := verbs.outside(rules & self._for_all_names):
-                yield Rule(lacking, paths=paths)
+                yield PolicyRule(lacking, paths=paths)
 
     def _covering_name(self, name: str) -> int:
         return self._names.having(name) | self._for_all_names

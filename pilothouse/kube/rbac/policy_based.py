@@ -17,14 +17,14 @@ from pilothouse.machinery.objects import Json, metadata
 _GARBAGE_COLLECTION = ("ownerReferences", "finalizers", "selfLink", "managedFields")
 
 
-class Check(Protocol):
+class EscalationCheck(Protocol):
     """Raises to refuse. `old` is None where the object is created, `name` is empty where the path has none."""
 
     async def __call__(self, ctx: RequestContext, obj: Json, *, old: Json | None, name: str) -> None: ...
 
 
 class PolicyBasedStorage(RegistryView):
-    def __init__(self, registry: RegistryStore, check: Check) -> None:
+    def __init__(self, registry: RegistryStore, check: EscalationCheck) -> None:
         super().__init__(registry)
         self._check = check
 
@@ -49,7 +49,7 @@ class PolicyBasedStorage(RegistryView):
 
 
 def _only_for_garbage_collection(obj: Json, old: Json) -> bool:
-    """Whoever collects garbage must be able to let go of a role that they could not give."""
+    """Return whether nothing changes but fields that whoever collects garbage must be able to change in any role."""
     return _without_links(obj) == _without_links(old)
 
 

@@ -12,8 +12,8 @@ ALL = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """About resources or about paths. No names means all names."""
+class PolicyRule:
+    """A rule about resources or about paths. No names means all names."""
 
     verbs: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -22,12 +22,12 @@ class Rule:
     paths: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, rule: Json) -> Rule:
+    def of(cls, rule: Json) -> PolicyRule:
         keys = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
         return cls(*(tuple(rule.get(key) or ()) for key in keys))
 
     def as_json(self) -> Json:
-        """In the order in which upstream's fields stand, empty ones left out; verbs are always there."""
+        """Return the rule as JSON in the order of upstream's fields, without empty ones; verbs are always there."""
         shown: Json = {"verbs": list(self.verbs)}
         rest = {
             "apiGroups": self.groups,
@@ -39,11 +39,11 @@ class Rule:
 
     @property
     def words(self) -> int:
-        """How many verbs, groups, resources, names and paths it has together."""
+        """The number of its verbs, groups, resources, names and paths together."""
         return len(self.verbs) + len(self.groups) + len(self.resources) + len(self.names) + len(self.paths)
 
-    def with_verbs(self, verbs: Iterable[str]) -> Rule:
-        return Rule(tuple(verbs), self.groups, self.resources, self.names, self.paths)
+    def with_verbs(self, verbs: Iterable[str]) -> PolicyRule:
+        return PolicyRule(tuple(verbs), self.groups, self.resources, self.names, self.paths)
 
     def has_verb(self, verb: str) -> bool:
         return verb in self.verbs or ALL in self.verbs
@@ -67,7 +67,7 @@ class Rule:
 
 
 def path_covers(own: str, path: str) -> bool:
-    """A path that ends with a star stands for all that begin as it does."""
+    """Return whether a path, which with a star at its end stands for all that begin so, covers another."""
     return own == path or (own.endswith(ALL) and path.startswith(own.rstrip(ALL)))
 
 
@@ -79,18 +79,18 @@ def quoted_list(values: Iterable[str]) -> str:
 class Role:
     """The rules of a role. Those about resources are found by the resource that they name."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[PolicyRule]) -> None:
         self.rules = tuple(rules)
-        self._by_resource: dict[str, list[Rule]] = {}
+        self._by_resource: dict[str, list[PolicyRule]] = {}
         for rule in self.rules:
             for resource in dict.fromkeys(rule.resources):
                 self._by_resource.setdefault(resource, []).append(rule)
 
     @classmethod
     def of(cls, obj: Json) -> Role:
-        return cls(map(Rule.of, obj.get("rules") or ()))
+        return cls(map(PolicyRule.of, obj.get("rules") or ()))
 
-    def matching(self, verb: str, group: str, resource: str, subresource: str) -> Iterator[Rule]:
+    def matching(self, verb: str, group: str, resource: str, subresource: str) -> Iterator[PolicyRule]:
         """The rules for a resource, whatever the names that they are limited to."""
         named = (f"{resource}/{subresource}", f"*/{subresource}", ALL) if subresource else (resource, ALL)
         for candidate in named:

@@ -6,7 +6,7 @@ from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.server.hooks import HookContext, PostStartHook
 from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
-from pilothouse.kube.rbac.authorizer.policy import Policy
+from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 from pilothouse.kube.rbac.bindings import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS
 from pilothouse.kube.rbac.bootstrap.ensure import BootstrapPolicy
 from pilothouse.kube.rbac.escalation import Escalation
@@ -17,7 +17,7 @@ from pilothouse.machinery.names import GroupVersion
 
 
 class RBACStorageProvider:
-    def __init__(self, authorizer: Authorizer, policy: Policy) -> None:
+    def __init__(self, authorizer: Authorizer, policy: RBACPolicy) -> None:
         self._authorizer = authorizer
         self._policy = policy
 

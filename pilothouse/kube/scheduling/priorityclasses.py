@@ -1,9 +1,12 @@
-"""PriorityClasses, and the two that the system itself has."""
+"""PriorityClasses, and the two that the system itself needs: there from the start, and their values never change."""
 
 from __future__ import annotations
 
+from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, forbidden, not_supported, root
 from pilothouse.machinery.objects import Json, name_of
@@ -14,6 +17,11 @@ SYSTEM_PREFIX = "system-"
 HIGHEST_USER_PRIORITY = 1_000_000_000
 SYSTEM_CLASSES = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
 
+_DESCRIPTIONS = {
+    "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
+    "system-cluster-critical": "Used for system critical pods that must run in the cluster, "
+    "but can be moved to another node if necessary.",
+}
 _POLICIES = ("PreemptLowerPriority", "Never")
 
 
@@ -85,3 +93,22 @@ PRIORITY_CLASSES = Resource(
         ),
     ],
 )
+
+
+class SystemPriorityClasses:
+    """Creates the classes that the system itself needs, when the server starts."""
+
+    def __init__(self, registry: RegistryStore) -> None:
+        self._classes = OwnAccess(registry)
+
+    async def start(self, context: HookContext) -> None:
+        for name, value in SYSTEM_CLASSES.items():
+            await self._classes.ensure(
+                {
+                    "kind": "PriorityClass",
+                    "apiVersion": PRIORITY_CLASSES.kind.api_version,
+                    "metadata": {"name": name},
+                    "value": value,
+                    "description": _DESCRIPTIONS[name],
+                }
+            )

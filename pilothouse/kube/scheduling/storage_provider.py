@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
-from pilothouse.kube.scheduling.priorityclasses import GROUP, PRIORITY_CLASSES
-from pilothouse.kube.scheduling.system_priorityclasses import SystemPriorityClasses
+from pilothouse.kube.scheduling.priorityclasses import GROUP, PRIORITY_CLASSES, SystemPriorityClasses
 from pilothouse.kube.served import Registries, served
 from pilothouse.machinery.names import GroupVersion
 

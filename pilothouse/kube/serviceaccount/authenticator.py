@@ -99,7 +99,7 @@ class ServiceAccountTokenAuthenticator:
 
 
 def _key_id(token: str) -> str:
-    """Of the key that the token says it was signed with; empty where it says none. Raises _NoToken."""
+    """Return the id of the key that the token says it was signed with; empty where it says none. Raises _NoToken."""
     import jwt
 
     try:
@@ -109,7 +109,7 @@ def _key_id(token: str) -> str:
 
 
 def unverified_issuer(token: str) -> str | None:
-    """Whose token this claims to be; None for what is no token. To be believed only once the signature is checked."""
+    """Return the issuer that a token claims, its signature yet unchecked; None for text that is no token."""
     parts = token.split(".")
     if len(parts) != 3 or "=" in parts[1]:
         return None

@@ -1,4 +1,4 @@
-"""What a service account token says: the registered claims of a JWT, and whom and what it is bound to.
+"""The claims of service account tokens: those of every JWT, and the objects that the token is bound to.
 
 {"aud": ["…"], "exp": …, "iat": …, "iss": "…", "jti": "…", "nbf": …, "sub": "system:serviceaccount:ns:robot",
  "kubernetes.io": {"namespace": "ns", "serviceaccount": {"name": "robot", "uid": "…"},
@@ -23,7 +23,7 @@ EXTENDED_EXPIRATION = 365 * 24 * 60 * 60
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class TokenBinding:
     """The object that a token dies with, and for a pod the node that it is on."""
 
     pod: Json | None = None
@@ -36,7 +36,7 @@ class Binding:
         return {kind: reference(obj) for kind, obj in bound.items() if obj is not None}
 
 
-UNBOUND = Binding()
+UNBOUND = TokenBinding()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Lifetime:
 
 
 def make_claims(
-    account: Json, binding: Binding, *, audiences: Sequence[str], lifetime: Lifetime, now: datetime
+    account: Json, binding: TokenBinding, *, audiences: Sequence[str], lifetime: Lifetime, now: datetime
 ) -> Json:
-    """All claims but the issuer's name."""
+    """Return all claims but the issuer's name."""
     moment = int(now.timestamp())
     private: Json = {"namespace": namespace_of(account), "serviceaccount": reference(account), **binding.claims}
     if lifetime.warn_after:

@@ -1,4 +1,4 @@
-"""What the server is told about service account tokens."""
+"""The settings of service account tokens that flags give."""
 
 from __future__ import annotations
 

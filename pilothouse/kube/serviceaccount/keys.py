@@ -50,7 +50,7 @@ class VerifyingKey:
 
     @property
     def jwk(self) -> Json:
-        """As a JSON web key, its fields in the order of upstream's library."""
+        """The key as a JSON web key, its fields in the order of upstream's library."""
         import jwt
 
         found = json.loads(jwt.get_algorithm_by_name(self.algorithm).to_jwk(self.public))
@@ -60,7 +60,7 @@ class VerifyingKey:
 
 
 class VerifyingKeys:
-    """All whose tokens are believed. A file may hold several, private or public."""
+    """The keys whose tokens are believed. A file may hold several, private or public."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = tuple(files)
@@ -76,7 +76,7 @@ class VerifyingKeys:
             await asyncio.to_thread(_load, self, "all")
 
     def with_id(self, id: str) -> list[VerifyingKey]:
-        """Those that may have signed a token that names this key; all for one that names none."""
+        """Return the keys that may have signed a token which names this id; all for one that names none."""
         return [key for key in self.all if not id or key.id == id]
 
 
@@ -134,7 +134,7 @@ def _private(block: bytes) -> PrivateKey | None:
 
 
 def _public(block: bytes) -> PublicKey | None:
-    """Of a public key, of a certificate, or of the private key that is there instead."""
+    """Return the public key of a PEM block: a public key, a certificate, or the private key that is there instead."""
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
     from cryptography.hazmat.primitives.serialization import load_pem_public_key

@@ -48,7 +48,7 @@ class OpenIDMetadata:
 
 
 def install_openid(server: GenericAPIServer, config: ServiceAccountConfig, address: Callable[[], str]) -> None:
-    """Where the issuer's name is no https URL, OpenID has no place for it and nothing is served."""
+    """Serve the OpenID documents of the first issuer; none for an issuer whose name is no https URL."""
     if not config.verifying_files or not is_openid_issuer(config.issuers[0]):
         return
     keys = VerifyingKeys(config.verifying_files)

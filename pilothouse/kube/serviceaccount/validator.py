@@ -28,7 +28,7 @@ _ATTRIBUTE = "authentication.kubernetes.io"
 
 
 @dataclass(frozen=True, slots=True)
-class Validator:
+class BoundTokenValidator:
     getter: TokenGetter
     clock: Clock = system_clock
 

@@ -10,7 +10,7 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.filters.impersonation import with_impersonation
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
-from pilothouse.kube.rbac.authorizer.policy import Policy
+from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.objects import Json
 
@@ -21,7 +21,7 @@ MANY_EXTRA = [(f"Impersonate-Extra-K{number}", "v") for number in range(4)]
 
 async def impersonate(rules: list[Json], *headers: tuple[str, str]) -> User:
     """Whom alice, who is given the rules in the whole cluster, becomes. Raises Forbidden."""
-    policy = Policy()
+    policy = RBACPolicy()
     policy.ready = True
     policy.put_role(role("impersonator", *rules))
     policy.put_binding(binding("b", "impersonator", user("alice")))

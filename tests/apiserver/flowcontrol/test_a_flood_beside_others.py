@@ -12,7 +12,7 @@ from pilothouse.apiserver.filters.priority_and_fairness import FlowControl, with
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.request_info import RequestInfo
-from pilothouse.kube.flowcontrol.bootstrap import SUGGESTED_LEVELS, SUGGESTED_SCHEMAS
+from pilothouse.kube.flowcontrol.suggested import SUGGESTED_LEVELS, SUGGESTED_SCHEMAS
 from pilothouse.machinery.errors import TooManyRequests
 
 CLIENTS = 300

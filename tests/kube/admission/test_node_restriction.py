@@ -128,6 +128,11 @@ _VOLUME = {"name": "v"}
         ),
         (mirror(serviceAccountName="sa"), 'node "n1" can not create pods that reference serviceaccounts'),
         (mirror(volumes=[_VOLUME | {"hostPath": {"path": "/"}}]), ""),
+        (mirror(nodeSelector={"secretName": "fast", "configMapRef": "no"}), ""),
+        (
+            mirror(volumes=[_VOLUME | {"csi": {"driver": "d", "volumeAttributes": {"secretName": "shape"}}}]),
+            'node "n1" can not create pods that reference csidrivers (via CSI volumes)',
+        ),
         (
             mirror(volumes=[_VOLUME | {"secret": {"optional": True}}]),
             'node "n1" can not create pods that reference secrets (via secret volumes)',

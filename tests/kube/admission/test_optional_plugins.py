@@ -15,8 +15,11 @@ from pilothouse.kube.admission.always_pull_images import AlwaysPullImages
 from pilothouse.kube.admission.deny_service_external_ips import DenyServiceExternalIPs
 from pilothouse.kube.admission.event_rate_limit import EventRateLimit
 from pilothouse.kube.admission.extended_resource_toleration import ExtendedResourceToleration
-from pilothouse.kube.admission.mapped_resources import mapped_resources
-from pilothouse.kube.admission.owner_references import MappedResource, OwnerReferencesPermissionEnforcement
+from pilothouse.kube.admission.owner_references import (
+    MappedResource,
+    OwnerReferencesPermissionEnforcement,
+    mapped_resources,
+)
 from pilothouse.kube.admission.pod_anti_affinity import LimitPodHardAntiAffinityTopology
 from pilothouse.kube.admission.pod_node_selector import PodNodeSelector
 from pilothouse.kube.admission.pod_toleration_restriction import PodTolerationRestriction

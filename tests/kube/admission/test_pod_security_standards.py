@@ -12,7 +12,7 @@ from pilothouse.kube.admission.podsecurity.checks import CheckedPod
 from pilothouse.kube.admission.podsecurity.configuration import Configuration
 from pilothouse.kube.admission.podsecurity.evaluator import evaluate, in_detail
 from pilothouse.kube.admission.podsecurity.existing_pods import one_of_each_controller_first, warnings_about
-from pilothouse.kube.admission.podsecurity.policy import Level, LevelVersion, Policy, policy_of
+from pilothouse.kube.admission.podsecurity.policy import Level, LevelVersion, NamespacePolicy, policy_of
 
 BASELINE, RESTRICTED = LevelVersion(Level.baseline), LevelVersion(Level.restricted)
 GOOD: dict[str, Any] = {
@@ -152,14 +152,14 @@ def labels(**said: str) -> dict[str, str]:
 
 
 def test_a_namespace_that_enforces_warns_of_the_same_unless_it_says_otherwise():
-    said = policy_of(labels(enforce="restricted", enforce_version="v1.30"), Policy()).policy
+    said = policy_of(labels(enforce="restricted", enforce_version="v1.30"), NamespacePolicy()).policy
     assert said.warn == said.enforce == LevelVersion(Level.restricted, 30)
-    assert policy_of(labels(enforce="restricted", warn="baseline"), Policy()).policy.warn == BASELINE
+    assert policy_of(labels(enforce="restricted", warn="baseline"), NamespacePolicy()).policy.warn == BASELINE
 
 
 def test_a_level_that_does_not_exist_is_the_strictest_when_enforced_and_none_when_only_told():
-    wrong = policy_of(labels(enforce="x", audit="y", warn_version="1.2"), Policy())
-    assert wrong.policy == Policy(enforce=RESTRICTED)
+    wrong = policy_of(labels(enforce="x", audit="y", warn_version="1.2"), NamespacePolicy())
+    assert wrong.policy == NamespacePolicy(enforce=RESTRICTED)
     assert [error.body for error in wrong.errors] == [
         'Invalid value: "x": must be one of privileged, baseline, restricted',
         'Invalid value: "y": must be one of privileged, baseline, restricted',
@@ -204,5 +204,5 @@ def test_a_configuration_is_refused_with_everything_that_is_wrong():
 
 def test_a_configuration_says_what_holds_where_nothing_is_said():
     parsed = Configuration.parse({"defaults": {"enforce": "baseline"}, "exemptions": {"usernames": ["u"]}})
-    assert parsed.defaults == Policy(enforce=BASELINE)
+    assert parsed.defaults == NamespacePolicy(enforce=BASELINE)
     assert parsed.exempt_users == {"u"}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from admission_requests import pod, writing
 
-from pilothouse.kube.admission.service_account.plugin import ServiceAccount
-from pilothouse.kube.admission.service_account.token_volume import MOUNT_PATH
+from pilothouse.kube.admission.service_account.plugin import MOUNT_PATH, ServiceAccount
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.objects import Json
 
@@ -114,6 +113,19 @@ async def test_a_mirror_pod_has_no_account_and_nothing_that_comes_with_one(spec:
     mirror = pod(**spec)
     mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
     assert await refusal(mirror) == f'pods "p" is forbidden: {why}'
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"nodeSelector": {"secretName": "fast", "secret": "no"}},
+        {"volumes": [{"name": "v", "csi": {"driver": "d", "volumeAttributes": {"secretName": "shape"}}}]},
+    ],
+)
+async def test_a_mirror_pod_may_use_words_that_are_called_as_secrets_are(spec: Json):
+    mirror = pod(**spec)
+    mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    assert await admitted(mirror) == pod(**spec)["spec"]
 
 
 async def test_a_mirror_pod_that_needs_nothing_stays_as_it_is():

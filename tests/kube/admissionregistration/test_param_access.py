@@ -15,8 +15,7 @@ from pilothouse.apiserver.registry.interface import UpdateRequest
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.kube.admissionregistration.param_access import ParamKindAccess, ParamRefAccess
-from pilothouse.kube.admissionregistration.storage import ParamCheckedStorage
+from pilothouse.kube.admissionregistration.param_access import ParamCheckedStorage, ParamKindAccess, ParamRefAccess
 from pilothouse.kube.admissionregistration.validating_policies import VALIDATING_ADMISSION_POLICIES
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import root

@@ -19,7 +19,7 @@ from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuth
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.issuer import TokenIssuer
 from pilothouse.kube.serviceaccount.keys import SigningKey
-from pilothouse.kube.serviceaccount.validator import Validator
+from pilothouse.kube.serviceaccount.validator import BoundTokenValidator
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
@@ -70,7 +70,7 @@ async def test_a_token_that_nobody_reads_is_nobodys() -> None:
 
 async def test_what_is_wrong_with_a_token_is_told(tmp_path: Path) -> None:
     config = ServiceAccountConfig(write_key(tmp_path / "sa.key"), issuers=(ISSUER,), api_audiences=(SERVER,))
-    accounts = ServiceAccountTokenAuthenticator(config, Validator(Objects(), SetClock()))
+    accounts = ServiceAccountTokenAuthenticator(config, BoundTokenValidator(Objects(), SetClock()))
     review = TokenReviews(UnionTokenAuthenticator([StaticTokens({}, [SERVER]), accounts]), [SERVER])
     token = await TokenIssuer(ISSUER, SigningKey(tmp_path / "sa.key")).sign(claims(audiences=["vault"]))
     why = f'token audiences ["vault"] is invalid for the target audiences ["{SERVER}"]'

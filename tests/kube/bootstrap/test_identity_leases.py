@@ -8,9 +8,13 @@ import pytest
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.kube.bootstrap.address import PublicAddress
-from pilothouse.kube.bootstrap.identity import server_id
-from pilothouse.kube.bootstrap.identity_lease import IDENTITY_LABEL, NAMESPACE, IdentityLease
-from pilothouse.kube.bootstrap.identity_lease_gc import IdentityLeaseGarbageCollector
+from pilothouse.kube.bootstrap.identity_lease import (
+    IDENTITY_LABEL,
+    NAMESPACE,
+    IdentityLease,
+    IdentityLeaseGarbageCollector,
+    server_id,
+)
 from pilothouse.machinery.objects import Json, name_of
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from pilothouse.apiserver.flowcontrol.mandatory import MANDATORY_SCHEMAS
 from pilothouse.apiserver.registry.resource import Resource
-from pilothouse.kube.flowcontrol.bootstrap import MANDATORY_SCHEMAS, SUGGESTED_SCHEMAS
 from pilothouse.kube.flowcontrol.flow_schemas import FLOW_SCHEMAS, FlowSchemaStatusStrategy, FlowSchemaStrategy
+from pilothouse.kube.flowcontrol.suggested import SUGGESTED_SCHEMAS
 from pilothouse.machinery.objects import Json
 
 STRATEGY = FlowSchemaStrategy()

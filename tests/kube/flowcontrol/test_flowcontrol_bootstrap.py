@@ -10,20 +10,15 @@ from typing import Any
 import pytest
 
 from pilothouse.apiserver.authn.tokens import loopback_user
+from pilothouse.apiserver.flowcontrol.mandatory import MANDATORY_LEVELS, MANDATORY_SCHEMAS
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import DeleteOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.kube.flowcontrol.bootstrap import (
-    AUTO_UPDATE,
-    MANDATORY_LEVELS,
-    MANDATORY_SCHEMAS,
-    SUGGESTED_LEVELS,
-    SUGGESTED_SCHEMAS,
-)
-from pilothouse.kube.flowcontrol.ensurer import BootstrapConfigurationEnsurer, revise
+from pilothouse.kube.flowcontrol.ensurer import AUTO_UPDATE, BootstrapConfigurationEnsurer, revise
 from pilothouse.kube.flowcontrol.flow_schemas import FLOW_SCHEMAS
 from pilothouse.kube.flowcontrol.priority_levels import PRIORITY_LEVELS
+from pilothouse.kube.flowcontrol.suggested import SUGGESTED_LEVELS, SUGGESTED_SCHEMAS
 from pilothouse.machinery.objects import Json, name_of, resource_version_of
 
 SPEC = SUGGESTED_LEVELS["system"]

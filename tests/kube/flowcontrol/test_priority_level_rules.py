@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from pilothouse.kube.flowcontrol.bootstrap import MANDATORY_LEVELS, SUGGESTED_LEVELS
+from pilothouse.apiserver.flowcontrol.mandatory import MANDATORY_LEVELS
 from pilothouse.kube.flowcontrol.priority_levels import PRIORITY_LEVELS, PriorityLevelStrategy
+from pilothouse.kube.flowcontrol.suggested import SUGGESTED_LEVELS
 from pilothouse.machinery.objects import Json
 
 STRATEGY = PriorityLevelStrategy()

@@ -12,11 +12,11 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.kube.node_authorizer.authorizer import NodeAuthorizer
 from pilothouse.kube.node_authorizer.graph import NodeGraph
-from pilothouse.kube.node_authorizer.references import Reference, references_of_pod, secrets_of_volume
+from pilothouse.kube.node_authorizer.references import ReferredObject, references_of_pod, secrets_of_volume
 from pilothouse.machinery.objects import Json
 
 NODE = User("system:node:n1", groups=("system:nodes", "system:authenticated"))
-CLAIM = Reference("persistentvolumeclaims", "ns", "claim")
+CLAIM = ReferredObject("persistentvolumeclaims", "ns", "claim")
 
 
 def asked(verb: str, resource: str, name: str = "", *, group: str = "", user: User = NODE, **rest: Any) -> Attributes:
@@ -45,10 +45,10 @@ def graph() -> NodeGraph:
         },
         "status": {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "p-gpu"}]},
     }
-    graph.place(Reference("pods", "ns", "p"), "n1", references_of_pod(pod))
+    graph.place(ReferredObject("pods", "ns", "p"), "n1", references_of_pod(pod))
     volume: Json = {"spec": {"csi": {"nodeStageSecretRef": {"namespace": "other", "name": "stage"}}}}
     graph.put_volume("pv", CLAIM, secrets_of_volume(volume))
-    graph.place(Reference("volumeattachments", "", "va"), "n1")
+    graph.place(ReferredObject("volumeattachments", "", "va"), "n1")
     return graph
 
 
@@ -128,7 +128,7 @@ async def test_a_kubelet_may_do_no_more(graph: NodeGraph, question: Attributes, 
 
 async def test_what_only_a_mirror_pod_names_stays_closed() -> None:
     graph = NodeGraph()
-    graph.place(Reference("pods", "ns", "p"), "n1")
+    graph.place(ReferredObject("pods", "ns", "p"), "n1")
     assert (await decide(graph, asked("get", "pods", "p", namespace="ns"))).decision is Decision.ALLOW
     assert (await decide(graph, asked("get", "secrets", "s", namespace="ns"))).reason == NO_RELATION
 
@@ -139,10 +139,10 @@ async def test_the_rules_of_nodes_cannot_be_listed(graph: NodeGraph) -> None:
     assert not (await NodeAuthorizer(graph).rules_for(User("jane"), "ns")).incomplete
 
 
-_SECRETS = [Reference("secrets", "ns", name) for name in "ab"]
-_CLAIMS = [Reference("persistentvolumeclaims", "ns", name) for name in "ab"]
+_SECRETS = [ReferredObject("secrets", "ns", name) for name in "ab"]
+_CLAIMS = [ReferredObject("persistentvolumeclaims", "ns", name) for name in "ab"]
 _NODES = ["n1", "n2"]
-_PODS = [Reference("pods", "ns", name) for name in "pq"]
+_PODS = [ReferredObject("pods", "ns", name) for name in "pq"]
 _placed = st.tuples(
     st.sampled_from(_PODS), st.sampled_from(["", *_NODES]), st.sets(st.sampled_from(_SECRETS + _CLAIMS))
 )
@@ -154,7 +154,7 @@ _volumes = st.tuples(st.sampled_from(["v", "w"]), st.sampled_from([None, *_CLAIM
 def test_the_index_says_what_following_every_reference_would_say(steps: list[Any]) -> None:
     graph, pods, volumes = NodeGraph(), {}, {}
     for subject, value, names in steps:
-        if isinstance(subject, Reference):
+        if isinstance(subject, ReferredObject):
             graph.place(subject, value, names)
             pods[subject] = (value, {subject, *names}) if value else ("", set())
         elif value is None:
@@ -170,4 +170,4 @@ def test_the_index_says_what_following_every_reference_would_say(steps: list[Any
         for reference in (*_SECRETS, *_CLAIMS, *_PODS):
             assert graph.is_related(node, reference) == (reference in direct | through)
         for name in ("v", "w"):
-            assert graph.is_related(node, Reference("persistentvolumes", "", name)) == (name in used)
+            assert graph.is_related(node, ReferredObject("persistentvolumes", "", name)) == (name in used)

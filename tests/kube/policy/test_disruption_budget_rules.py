@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 from rules import decoded, refusals, update_refusals
 
-from pilothouse.kube.policy.empty_selectors import DEPRECATED_LABEL
-from pilothouse.kube.policy.poddisruptionbudgets import POD_DISRUPTION_BUDGETS, PodDisruptionBudgetStatusStrategy
+from pilothouse.kube.policy.poddisruptionbudgets import (
+    DEPRECATED_LABEL,
+    POD_DISRUPTION_BUDGETS,
+    PodDisruptionBudgetStatusStrategy,
+)
 from pilothouse.machinery.objects import Json
 
 

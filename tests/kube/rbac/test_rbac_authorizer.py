@@ -14,7 +14,7 @@ from pilothouse.apiserver.authz.interface import Attributes, Decision
 from pilothouse.apiserver.authz.rules import NonResourceRule, ResourceRule
 from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
 from pilothouse.kube.rbac.authorizer.grants import Scoped
-from pilothouse.kube.rbac.authorizer.policy import Policy
+from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 from pilothouse.machinery.objects import Json
 
 READ_PODS: Json = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
@@ -51,19 +51,19 @@ def pods(who: User = JANE, verb: str = "get", **rest: Any) -> Attributes:
 
 
 @pytest.fixture
-def policy() -> Policy:
-    policy = Policy()
+def policy() -> RBACPolicy:
+    policy = RBACPolicy()
     policy.ready = True
     return policy
 
 
-async def _decide(policy: Policy, asked: Attributes) -> tuple[bool, str]:
+async def _decide(policy: RBACPolicy, asked: Attributes) -> tuple[bool, str]:
     answer = await RBACAuthorizer(policy).authorize(asked)
     assert answer.decision is not Decision.DENY
     return answer.decision is Decision.ALLOW, answer.reason
 
 
-async def test_a_cluster_role_binding_is_for_all_namespaces_and_says_why(policy: Policy) -> None:
+async def test_a_cluster_role_binding_is_for_all_namespaces_and_says_why(policy: RBACPolicy) -> None:
     policy.put_role(role("reader", READ_PODS))
     policy.put_binding(binding("readers", "reader", user("jane")))
     why = 'RBAC: allowed by ClusterRoleBinding "readers" of ClusterRole "reader" to User "jane"'
@@ -72,7 +72,7 @@ async def test_a_cluster_role_binding_is_for_all_namespaces_and_says_why(policy:
     assert await _decide(policy, pods(User("joe"))) == (False, "")
 
 
-async def test_a_role_binding_is_for_its_own_namespace(policy: Policy) -> None:
+async def test_a_role_binding_is_for_its_own_namespace(policy: RBACPolicy) -> None:
     policy.put_role(role("reader", READ_PODS, namespace="a"))
     policy.put_binding(binding("readers", "reader", group("devs"), namespace="a", kind="Role"))
     why = 'RBAC: allowed by RoleBinding "readers/a" of Role "reader" to Group "devs"'
@@ -81,7 +81,7 @@ async def test_a_role_binding_is_for_its_own_namespace(policy: Policy) -> None:
     assert await _decide(policy, pods()) == (False, "")
 
 
-async def test_a_service_account_is_of_the_bindings_namespace_unless_it_says_otherwise(policy: Policy) -> None:
+async def test_a_service_account_is_of_the_bindings_namespace_unless_it_says_otherwise(policy: RBACPolicy) -> None:
     policy.put_role(role("reader", READ_PODS))
     policy.put_binding(binding("own", "reader", account("bot"), namespace="a"))
     policy.put_binding(binding("other", "reader", account("bot", "b"), namespace="a"))
@@ -91,19 +91,19 @@ async def test_a_service_account_is_of_the_bindings_namespace_unless_it_says_oth
     assert await _decide(policy, pods(other, namespace="b")) == (False, "")
 
 
-async def test_a_service_account_without_a_namespace_is_nobody_to_a_cluster_role_binding(policy: Policy) -> None:
+async def test_a_service_account_without_a_namespace_is_nobody_to_a_cluster_role_binding(policy: RBACPolicy) -> None:
     policy.put_role(role("reader", READ_PODS))
     policy.put_binding(binding("all", "reader", account("bot")))
     assert await _decide(policy, pods(User("system:serviceaccount::bot"))) == (False, "")
 
 
-async def test_the_first_subject_of_a_binding_that_applies_is_named(policy: Policy) -> None:
+async def test_the_first_subject_of_a_binding_that_applies_is_named(policy: RBACPolicy) -> None:
     policy.put_role(role("reader", READ_PODS))
     policy.put_binding(binding("readers", "reader", user("joe"), group("devs"), user("jane")))
     assert (await _decide(policy, pods()))[1].endswith('to Group "devs"')
 
 
-async def test_a_role_that_is_not_there_is_named_in_the_refusal(policy: Policy) -> None:
+async def test_a_role_that_is_not_there_is_named_in_the_refusal(policy: RBACPolicy) -> None:
     policy.put_binding(binding("x", "gone", user("jane")))
     missing = 'clusterrole.rbac.authorization.k8s.io "gone" not found'
     assert await _decide(policy, pods()) == (False, f"RBAC: {missing}")
@@ -113,7 +113,7 @@ async def test_a_role_that_is_not_there_is_named_in_the_refusal(policy: Policy) 
     assert await _decide(policy, pods(namespace="a")) == (False, f"RBAC: [{missing}, {lost}, {odd}]")
 
 
-async def test_names_limit_a_rule_to_objects(policy: Policy) -> None:
+async def test_names_limit_a_rule_to_objects(policy: RBACPolicy) -> None:
     policy.put_role(role("reader", READ_PODS | {"resourceNames": ["one"]}))
     policy.put_binding(binding("readers", "reader", user("jane")))
     assert (await _decide(policy, pods(name="one")))[0]
@@ -121,7 +121,7 @@ async def test_names_limit_a_rule_to_objects(policy: Policy) -> None:
     assert not (await _decide(policy, pods()))[0]
 
 
-async def test_paths_are_granted_for_the_whole_cluster_only(policy: Policy) -> None:
+async def test_paths_are_granted_for_the_whole_cluster_only(policy: RBACPolicy) -> None:
     policy.put_role(role("probe", {"verbs": ["get"], "nonResourceURLs": ["/healthz", "/livez/*"]}))
     policy.put_binding(binding("in-a-namespace", "probe", user("jane"), namespace="a"))
     assert not (await _decide(policy, Attributes(JANE, "get", path="/healthz")))[0]
@@ -130,7 +130,7 @@ async def test_paths_are_granted_for_the_whole_cluster_only(policy: Policy) -> N
     assert not (await _decide(policy, Attributes(JANE, "get", path="/livez")))[0]
 
 
-async def test_a_change_counts_for_the_next_question(policy: Policy) -> None:
+async def test_a_change_counts_for_the_next_question(policy: RBACPolicy) -> None:
     policy.put_role(role("reader", READ_PODS))
     policy.put_binding(binding("readers", "reader", user("jane")))
     assert (await _decide(policy, pods()))[0]
@@ -148,13 +148,13 @@ async def test_a_change_counts_for_the_next_question(policy: Policy) -> None:
 
 
 async def test_before_the_policy_is_known_there_is_no_opinion() -> None:
-    policy = Policy()
+    policy = RBACPolicy()
     policy.put_role(role("reader", READ_PODS))
     policy.put_binding(binding("readers", "reader", user("jane")))
     assert await _decide(policy, pods()) == (False, "")
 
 
-async def test_what_is_remembered_of_questions_is_bounded_in_bytes(policy: Policy) -> None:
+async def test_what_is_remembered_of_questions_is_bounded_in_bytes(policy: RBACPolicy) -> None:
     policy.put_role(role("reader", READ_PODS))
     policy.put_binding(binding("readers", "reader", user("jane")))
     tracemalloc.start()
@@ -171,7 +171,7 @@ async def test_what_is_remembered_of_questions_is_bounded_in_bytes(policy: Polic
     assert (await _decide(policy, pods()))[0]
 
 
-async def test_the_rules_of_a_user_are_those_of_all_roles(policy: Policy) -> None:
+async def test_the_rules_of_a_user_are_those_of_all_roles(policy: RBACPolicy) -> None:
     policy.put_role(role("reader", READ_PODS))
     policy.put_role(role("probe", {"verbs": ["get"], "nonResourceURLs": ["/healthz"]}))
     policy.put_binding(binding("a", "reader", user("jane"), namespace="a"))
@@ -242,7 +242,7 @@ def _allows(rule: Json, asked: Attributes) -> bool:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(CHANGES, max_size=12), st.lists(QUESTIONS, min_size=1, max_size=6))
 async def test_the_index_answers_as_looking_at_every_binding_would(changes: list[Any], questions: list[Any]) -> None:
-    policy, scan = Policy(), Scan()
+    policy, scan = RBACPolicy(), Scan()
     policy.ready = True
     for change in changes:
         _apply(policy, scan, *change)
@@ -251,7 +251,7 @@ async def test_the_index_answers_as_looking_at_every_binding_would(changes: list
             assert (await _decide(policy, asked))[0] is scan.allows(asked)
 
 
-def _apply(policy: Policy, scan: Scan, what: str, name: str, space: str, content: Any) -> None:
+def _apply(policy: RBACPolicy, scan: Scan, what: str, name: str, space: str, content: Any) -> None:
     if what == "role":
         scan.roles[(space, name)] = content
         policy.put_role(role(name, *content, namespace=space))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pilothouse.kube.rbac import missing_rights as module
 from pilothouse.kube.rbac.covering import compacted, uncovered
 from pilothouse.kube.rbac.missing_rights import missing_rights
-from pilothouse.kube.rbac.rules import Rule
+from pilothouse.kube.rbac.rules import PolicyRule
 
 
 def some(*words: str) -> st.SearchStrategy[tuple[str, ...]]:
@@ -21,22 +21,22 @@ def some(*words: str) -> st.SearchStrategy[tuple[str, ...]]:
 
 VERBS = some("get", "list", "*")
 RULES = st.builds(
-    Rule,
+    PolicyRule,
     VERBS,
     some("", "apps", "*"),
     some("pods", "pods/log", "*/log", "nodes", "*", "pods/*"),
     some("a", "b"),
-) | st.builds(Rule, VERBS, paths=some("/", "/a", "/a/b", "/a*", "/a/*", "*", "/a**"))
+) | st.builds(PolicyRule, VERBS, paths=some("/", "/a", "/a/b", "/a*", "/a/*", "*", "/a**"))
 """And rules that say nothing."""
 
 
-def shown(rules: Iterable[Rule]) -> set[str]:
+def shown(rules: Iterable[PolicyRule]) -> set[str]:
     return {str(rule) for rule in rules}
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(RULES, max_size=4), st.lists(RULES, max_size=3))
-def test_what_is_missing_is_what_is_missing_right_by_right(owned: list[Rule], wanted: list[Rule]) -> None:
+def test_what_is_missing_is_what_is_missing_right_by_right(owned: list[PolicyRule], wanted: list[PolicyRule]) -> None:
     missing = missing_rights(owned, wanted)
     assert missing.is_all
     assert shown(missing.rules) == shown(compacted(uncovered(owned, wanted)))
@@ -44,7 +44,7 @@ def test_what_is_missing_is_what_is_missing_right_by_right(owned: list[Rule], wa
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(RULES, max_size=4), st.lists(RULES, max_size=2))
-def test_own_rules_that_are_looked_at_apart_cover_no_less(owned: list[Rule], wanted: list[Rule]) -> None:
+def test_own_rules_that_are_looked_at_apart_cover_no_less(owned: list[PolicyRule], wanted: list[PolicyRule]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_BLOCK", 1)
         apart = missing_rights(owned, wanted)
@@ -55,11 +55,11 @@ def words(prefix: str, count: int) -> tuple[str, ...]:
     return tuple(f"{prefix}{at}" for at in range(count))
 
 
-def huge(side: int) -> Rule:
-    return Rule(words("v", side), words("g", side), words("r", side), words("n", side))
+def huge(side: int) -> PolicyRule:
+    return PolicyRule(words("v", side), words("g", side), words("r", side), words("n", side))
 
 
-def seconds(owned: list[Rule], wanted: list[Rule]) -> float:
+def seconds(owned: list[PolicyRule], wanted: list[PolicyRule]) -> float:
     began = time.thread_time()
     missing_rights(owned, wanted)
     return time.thread_time() - began
@@ -67,11 +67,11 @@ def seconds(owned: list[Rule], wanted: list[Rule]) -> float:
 
 def test_a_rule_for_billions_of_rights_is_judged_at_once() -> None:
     wanted = huge(2000)
-    missing = missing_rights([Rule(("get",), ("",), ("pods",))], [wanted])
+    missing = missing_rights([PolicyRule(("get",), ("",), ("pods",))], [wanted])
     assert missing.rules
     assert not missing.is_all
     assert sum(len(str(rule)) for rule in missing.rules) < 1 << 20
-    assert seconds([Rule(("get",), ("",), ("pods",))], [wanted]) < 1
+    assert seconds([PolicyRule(("get",), ("",), ("pods",))], [wanted]) < 1
 
 
 def test_a_rule_for_billions_of_rights_that_are_held_by_many_rules_is_judged_at_once() -> None:
@@ -83,6 +83,6 @@ def test_a_rule_for_billions_of_rights_that_are_held_by_many_rules_is_judged_at_
 
 
 def test_many_rules_against_many_rules_are_judged_at_once() -> None:
-    rules = [Rule(("get",), ("",), ("pods",), (f"n{at}",)) for at in range(5000)]
+    rules = [PolicyRule(("get",), ("",), ("pods",), (f"n{at}",)) for at in range(5000)]
     assert missing_rights(rules, rules).rules == []
     assert seconds(rules, rules) < 2

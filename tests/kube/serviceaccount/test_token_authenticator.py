@@ -15,7 +15,7 @@ from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuth
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.issuer import TokenIssuer
 from pilothouse.kube.serviceaccount.keys import SigningKey
-from pilothouse.kube.serviceaccount.validator import Validator
+from pilothouse.kube.serviceaccount.validator import BoundTokenValidator
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def config(tmp_path: Path) -> ServiceAccountConfig:
 
 
 def authenticator(config: ServiceAccountConfig, objects: Objects | None = None) -> ServiceAccountTokenAuthenticator:
-    return ServiceAccountTokenAuthenticator(config, Validator(objects or Objects(), SetClock()))
+    return ServiceAccountTokenAuthenticator(config, BoundTokenValidator(objects or Objects(), SetClock()))
 
 
 def issuer(config: ServiceAccountConfig, name: str = ISSUER) -> TokenIssuer:

@@ -9,8 +9,8 @@ from service_account_tokens import NOON, ROBOT, Objects, SetClock, claims, named
 
 from pilothouse.apiserver.authn.interface import InvalidToken
 from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.kube.serviceaccount.claims import Binding
-from pilothouse.kube.serviceaccount.validator import Validator, user_of
+from pilothouse.kube.serviceaccount.claims import TokenBinding
+from pilothouse.kube.serviceaccount.validator import BoundTokenValidator, user_of
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import format_time
 
@@ -24,7 +24,7 @@ async def validated(token: Json, known: dict[tuple[str, str], Json] | None = Non
     """The name, uid, groups and extra of the user."""
     objects = Objects()
     objects.known |= known or {}
-    await Validator(objects, SetClock(NOON + timedelta(seconds=after))).validate(token)
+    await BoundTokenValidator(objects, SetClock(NOON + timedelta(seconds=after))).validate(token)
     user = user_of(token)
     return {"name": user.name, "uid": user.uid, "groups": user.groups, "extra": user.extra}
 
@@ -60,7 +60,7 @@ async def test_a_token_from_the_future_is_refused() -> None:
 
 
 async def test_a_pods_token_tells_pod_and_node_and_needs_the_pod_alone() -> None:
-    user = await validated(claims(Binding(pod=POD, node=NODE)), {("pod", "p"): POD})
+    user = await validated(claims(TokenBinding(pod=POD, node=NODE)), {("pod", "p"): POD})
     del user["extra"][f"{EXTRA}/credential-id"]
     assert user["extra"] == {
         f"{EXTRA}/node-name": ("n",),
@@ -71,9 +71,9 @@ async def test_a_pods_token_tells_pod_and_node_and_needs_the_pod_alone() -> None
 
 
 async def test_a_nodes_token_tells_the_node_and_a_secrets_nothing() -> None:
-    node = await validated(claims(Binding(node=NODE)), {("node", "n"): NODE})
+    node = await validated(claims(TokenBinding(node=NODE)), {("node", "n"): NODE})
     assert node["extra"][f"{EXTRA}/node-name"] == ("n",)
-    secret = await validated(claims(Binding(secret=SECRET)), {("secret", "s"): SECRET})
+    secret = await validated(claims(TokenBinding(secret=SECRET)), {("secret", "s"): SECRET})
     assert set(secret["extra"]) == {f"{EXTRA}/credential-id"}
 
 
@@ -92,9 +92,9 @@ async def test_a_token_dies_with_its_account(account: Json, why: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "binding"),
-    [("pod", Binding(pod=POD)), ("node", Binding(node=NODE)), ("secret", Binding(secret=SECRET))],
+    [("pod", TokenBinding(pod=POD)), ("node", TokenBinding(node=NODE)), ("secret", TokenBinding(secret=SECRET))],
 )
-async def test_a_token_dies_with_what_it_is_bound_to(kind: str, binding: Binding) -> None:
+async def test_a_token_dies_with_what_it_is_bound_to(kind: str, binding: TokenBinding) -> None:
     token, name = claims(binding), kind[0]
     with pytest.raises(InvalidToken, match="service account token has been invalidated"):
         await validated(token)

@@ -20,7 +20,7 @@ class Asked:
 
 
 def complaints(limit: Json, asked: Asked) -> Iterator[str]:
-    """In upstream's order: minima, maxima, ratios."""
+    """Yield what is outside the limit, in upstream's order: minima, maxima, ratios."""
     kind = limit.get("type") or ""
     rules: tuple[tuple[str, Callable[[str, str, Quantity, Asked], str]], ...] = (
         ("min", _below_minimum),
@@ -34,7 +34,7 @@ def complaints(limit: Json, asked: Asked) -> Iterator[str]:
 
 
 def claim_complaints(limit: Json, asked: Asked) -> Iterator[str]:
-    """Claims have requests only."""
+    """Yield what is outside the limit for a claim, which has requests only."""
     kind = limit.get("type") or ""
     for name, amount in sorted(part(limit, "min").items()):
         if complaint := _below_minimum(kind, name, parse_quantity(amount), asked):

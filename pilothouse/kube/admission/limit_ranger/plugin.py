@@ -116,7 +116,7 @@ def _asked_by_pod(spec: Json) -> Asked:
 
 
 def _pod_level(spec: Json, field: str) -> ResourceList:
-    """What the pod asks for as a whole, in place of its containers."""
+    """Return the resources that the pod asks for as a whole, in place of its containers."""
     return {name: amount for name, amount in read_resources(spec, field).items() if is_pod_level(name)}
 
 

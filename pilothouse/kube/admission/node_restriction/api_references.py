@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.node_authorizer.references import config_map_names, secret_names
 from pilothouse.kube.parts import items, text
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.pod_references import config_map_names, secret_names
 
 _VOLUMES = {
     "configMap": "configmaps (via configmap volumes)",
@@ -35,12 +35,12 @@ class UnknownSource(ValueError):
 
 
 def api_reference(spec: Json) -> str:
-    """What the pod refers to first; empty if nothing. Raises UnknownSource."""
+    """Return the first resource that the pod refers to; empty if there is none. Raises UnknownSource."""
     if text(spec, "serviceAccountName"):
         return "serviceaccounts"
-    if any(secret_names(spec)):
+    if secret_names(spec):
         return "secrets"
-    if any(config_map_names(spec)):
+    if config_map_names(spec):
         return "configmaps"
     if items(spec, "resourceClaims"):
         return "resourceclaims"

@@ -13,7 +13,7 @@ from pilothouse.machinery.validation.immutable import semantically_equal
 
 _SIGNERS = ("kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet")
 _OF_KUBELETS = ("capacity", "conditions", "allocatedResourceStatuses", "allocatedResources")
-"""What of a claim's status kubelets report."""
+"""The fields of a claim's status that kubelets report."""
 
 
 def admit_lease(node: str, attributes: Attributes) -> None:
@@ -68,7 +68,7 @@ def admit_claim_status(node: str, attributes: Attributes) -> None:
 
 
 def _of_others(claim: Json) -> Json:
-    """What a kubelet must leave as it is."""
+    """Return the parts of a claim that a kubelet must leave as they are."""
     meta = {key: each for key, each in part(claim, "metadata").items() if key not in _BOOKKEEPING}
     status = {key: each for key, each in part(claim, "status").items() if key not in _OF_KUBELETS}
     return claim | {"metadata": meta, "status": status}

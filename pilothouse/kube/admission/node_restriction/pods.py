@@ -8,7 +8,7 @@ from typing import TypeAlias
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.admission.node_restriction.api_references import UnknownSource, api_reference
-from pilothouse.kube.node_authorizer.references import MIRROR, is_mirror
+from pilothouse.kube.mirror_pods import MIRROR_POD, is_mirror_pod
 from pilothouse.kube.parts import items, part, text
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.gofmt import quote
@@ -49,8 +49,8 @@ class NodePods:
             raise refused(attributes, f"{unexpected}, node {quote(node)} can only create and delete mirror pods")
 
     async def _admit_mirror(self, node: str, attributes: Attributes, pod: Json) -> None:
-        if not is_mirror(pod):
-            without = f"pod does not have {quote(MIRROR)} annotation"
+        if not is_mirror_pod(pod):
+            without = f"pod does not have {quote(MIRROR_POD)} annotation"
             raise refused(attributes, f"{without}, node {quote(node)} can only create mirror pods")
         if text(pod, "spec", "nodeName") != node:
             raise refused(attributes, f"node {quote(node)} can only create pods with spec.nodeName set to itself")

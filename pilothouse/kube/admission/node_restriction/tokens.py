@@ -7,13 +7,13 @@ from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.authz.interface import Attributes as Question
 from pilothouse.apiserver.authz.interface import Authorizer, Decision
 from pilothouse.kube.admission.node_restriction.pods import Get, existing
-from pilothouse.kube.node_authorizer.references import claim_name
 from pilothouse.kube.parts import items, part, text
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound, aggregate
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, namespace_of, uid_of
+from pilothouse.machinery.pod_references import claim_name
 
 _VERB = "request-serviceaccounts-token-audience"
 _DRIVERS = {

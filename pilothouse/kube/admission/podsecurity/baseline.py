@@ -1,4 +1,4 @@
-"""The baseline checks: what is known to give a pod power over its node is refused."""
+"""The baseline checks: they refuse what is known to give a pod power over its node."""
 
 from __future__ import annotations
 
@@ -19,9 +19,30 @@ from pilothouse.kube.admission.podsecurity.checks import (
 from pilothouse.kube.admission.podsecurity.policy import Level
 from pilothouse.kube.admission.podsecurity.profiles import app_armor, seccomp_annotations, seccomp_fields
 from pilothouse.kube.admission.podsecurity.selinux import se_linux_options
-from pilothouse.kube.admission.podsecurity.sysctls import SYSCTLS
 from pilothouse.machinery.objects import Json
 
+_SYSCTLS_SINCE: dict[int, tuple[str, ...]] = {
+    0: (
+        "kernel.shm_rmid_forced",
+        "net.ipv4.ip_local_port_range",
+        "net.ipv4.tcp_syncookies",
+        "net.ipv4.ping_group_range",
+        "net.ipv4.ip_unprivileged_port_start",
+    ),
+    27: ("net.ipv4.ip_local_reserved_ports",),
+    29: (
+        "net.ipv4.tcp_keepalive_time",
+        "net.ipv4.tcp_fin_timeout",
+        "net.ipv4.tcp_keepalive_intvl",
+        "net.ipv4.tcp_keepalive_probes",
+    ),
+    32: ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"),
+}
+_SYSCTLS: dict[int, frozenset[str]] = {
+    since: frozenset(name for earlier, names in _SYSCTLS_SINCE.items() if earlier <= since for name in names)
+    for since in _SYSCTLS_SINCE
+}
+"""The sysctls that a pod may set, by the version since which it may."""
 _CAPABILITIES = frozenset(
     [
         "AUDIT_WRITE",
@@ -90,7 +111,7 @@ def host_probes(pod: CheckedPod) -> Violation | None:
 
 
 def _hosts(container: Json) -> Iterator[str]:
-    """Whom its probes and lifecycle handlers talk to, where that is said."""
+    """Yield the hosts that a container's probes and lifecycle handlers name."""
     lifecycle = container.get("lifecycle") or {}
     handlers = [container.get(probe) for probe in ("livenessProbe", "readinessProbe", "startupProbe")]
     for handler in (*handlers, lifecycle.get("postStart"), lifecycle.get("preStop")):
@@ -147,7 +168,7 @@ BASELINE_CHECKS = [
     _baseline("procMount", {0: proc_mount, 35: unless(lambda pod: pod.has_own_users, proc_mount)}),
     _baseline("seLinuxOptions", {0: se_linux_options(), 31: se_linux_options("container_engine_t")}),
     _baseline("seccompProfile_baseline", {0: seccomp_annotations, 19: seccomp_fields}),
-    _baseline("sysctls", {since: sysctls(allowed) for since, allowed in SYSCTLS.items()}),
+    _baseline("sysctls", {since: sysctls(allowed) for since, allowed in _SYSCTLS.items()}),
     _baseline("windowsHostProcess", {0: windows_host_process}),
 ]
 """In the order of their ids, in which they are reported."""

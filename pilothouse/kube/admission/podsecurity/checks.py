@@ -1,4 +1,4 @@
-"""What a check of the standards is: it looks at a pod, or at a template of one, and says what it finds wrong."""
+"""The checks of the standards: each looks at a pod, or at a template of one, and returns a violation or nothing."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ def named(word: str, items: list[str]) -> str:
 
 
 def setters(pod: bool, containers: list[str]) -> str:
-    """Who says something: the pod, some of its containers, or both. Empty for nobody."""
+    """Return words for the pod, some of its containers, or both, as violations name them; empty for none."""
     who = (["pod"] if pod else []) + ([named("container", containers)] if containers else [])
     return " and ".join(who)
 
 
 def unless(exempt: Callable[[CheckedPod], bool], check: CheckPod) -> CheckPod:
-    """A later revision of a check that lets some pods pass."""
+    """Return a later revision of a check, which lets exempt pods pass."""
     return lambda pod: None if exempt(pod) else check(pod)

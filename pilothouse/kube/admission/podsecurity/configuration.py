@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilothouse.kube.admission.podsecurity.policy import LevelVersion, Policy, parse_level, parse_version
+from pilothouse.kube.admission.podsecurity.policy import LevelVersion, NamespacePolicy, parse_level, parse_version
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, duplicate, invalid, root
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import name_is_dns_label, name_is_dns_subdomain
 
-PRIVILEGED = Policy()
+PRIVILEGED = NamespacePolicy()
 _MODES = ("enforce", "warn", "audit")
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    defaults: Policy = PRIVILEGED
+    defaults: NamespacePolicy = PRIVILEGED
     exempt_namespaces: frozenset[str] = frozenset()
     exempt_users: frozenset[str] = frozenset()
     exempt_runtime_classes: frozenset[str] = frozenset()
@@ -29,7 +29,7 @@ class Configuration:
         defaults, exemptions = config.get("defaults") or {}, config.get("exemptions") or {}
         modes = {mode: LevelVersion(parse_level(_level(defaults, mode)), _minor(defaults, mode)) for mode in _MODES}
         return cls(
-            Policy(**modes),
+            NamespacePolicy(**modes),
             exempt_namespaces=frozenset(exemptions.get("namespaces") or ()),
             exempt_users=frozenset(exemptions.get("usernames") or ()),
             exempt_runtime_classes=frozenset(exemptions.get("runtimeClasses") or ()),

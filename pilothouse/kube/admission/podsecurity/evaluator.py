@@ -1,4 +1,4 @@
-"""A pod against one level of one version of the standards."""
+"""Evaluating a pod at one level of one version of the standards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NEWEST = max(minor for check in (*BASELINE_CHECKS, *RESTRICTED_CHECKS) for mino
 
 
 def evaluate(wanted: LevelVersion, pod: CheckedPod) -> list[Violation]:
-    """Nothing when the pod may run at this level."""
+    """Return the violations of a pod; none when it may run at this level."""
     if wanted.level is Level.privileged:
         return []
     minor = _NEWEST if wanted.minor is None else min(wanted.minor, _NEWEST)

@@ -1,4 +1,4 @@
-"""How often the standards were looked at, under upstream's names."""
+"""Counters of pod security evaluations and exemptions, under upstream's names."""
 
 from __future__ import annotations
 

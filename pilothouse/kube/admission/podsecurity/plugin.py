@@ -14,9 +14,15 @@ from pilothouse.kube.admission.podsecurity.configuration import Configuration
 from pilothouse.kube.admission.podsecurity.evaluator import evaluate, in_detail
 from pilothouse.kube.admission.podsecurity.existing_pods import one_of_each_controller_first, warnings_about
 from pilothouse.kube.admission.podsecurity.metrics import EVALUATIONS, EXEMPTIONS
-from pilothouse.kube.admission.podsecurity.namespaces import exempt_namespace_warning, refusal_of_labels
-from pilothouse.kube.admission.podsecurity.policy import LabelledPolicy, Level, LevelVersion, label_of, policy_of
-from pilothouse.machinery.errors import Forbidden, InternalError, aggregate
+from pilothouse.kube.admission.podsecurity.policy import (
+    LabelledPolicy,
+    Level,
+    LevelVersion,
+    exempt_namespace_warning,
+    label_of,
+    policy_of,
+)
+from pilothouse.machinery.errors import Forbidden, InternalError, Invalid, aggregate
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata
@@ -36,7 +42,7 @@ _TEMPLATES: dict[GroupResource, tuple[str, ...]] = {
     GroupResource("batch", "jobs"): ("spec", "template"),
     GroupResource("batch", "cronjobs"): ("spec", "jobTemplate", "spec", "template"),
 }
-"""Where those that make pods keep what they make them from."""
+"""The paths of pod templates, by the resources that make pods from them."""
 _HARMLESS = frozenset(["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"])
 """The subresources of pods that do not change their spec."""
 
@@ -69,7 +75,7 @@ class PodSecurity:
         new = self._policy_of(namespace)
         old = self._policy_of(attributes.old) if attributes.old is not None else None
         if new.errors and (old is None or new.errors != old.errors):
-            raise refusal_of_labels(attributes, new.errors)
+            raise Invalid.of(attributes.kind.group_kind, attributes.name, new.errors)
         if old is not None and not _is_stricter(new.policy.enforce, old.policy.enforce):
             return
         if attributes.name in self._configuration.exempt_namespaces:

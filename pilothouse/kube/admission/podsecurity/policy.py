@@ -1,4 +1,4 @@
-"""What a namespace's labels ask for: a level and a version of the standards, for enforcing, auditing and warning.
+"""The policy that a namespace's labels ask for: a level and a version of the standards, to enforce, audit and warn of.
 
 Labels that make no sense ask for the strictest where they enforce, and for nothing where they audit or warn.
 """
@@ -12,6 +12,8 @@ from enum import IntEnum
 
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import FieldError, invalid, root
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json, metadata, name_of
 
 _PREFIX = "pod-security.kubernetes.io/"
 _VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)")
@@ -40,7 +42,7 @@ class LevelVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class NamespacePolicy:
     enforce: LevelVersion = LevelVersion()
     audit: LevelVersion = LevelVersion()
     warn: LevelVersion = LevelVersion()
@@ -53,14 +55,14 @@ class Policy:
     def is_privileged(self) -> bool:
         return all(mode.level is Level.privileged for mode in self.modes.values())
 
-    def is_equivalent(self, other: Policy) -> bool:
+    def is_equivalent(self, other: NamespacePolicy) -> bool:
         pairs = zip(self.modes.values(), other.modes.values(), strict=True)
         return all(mine.is_equivalent(theirs) for mine, theirs in pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledPolicy:
-    policy: Policy
+    policy: NamespacePolicy
     errors: tuple[FieldError, ...] = ()
 
 
@@ -87,17 +89,17 @@ def label_of(mode: str) -> str:
     return _PREFIX + mode
 
 
-def policy_of(labels: Mapping[str, str], defaults: Policy) -> LabelledPolicy:
-    """What is asked for; what is not, is as in the defaults."""
+def policy_of(labels: Mapping[str, str], defaults: NamespacePolicy) -> LabelledPolicy:
+    """Return the policy of a namespace with these labels, and their errors; the rest is as in the defaults."""
     if not any(label.startswith(_PREFIX) for label in labels):
         return LabelledPolicy(defaults)
     errors: list[FieldError] = []
     modes = {mode: _read(mode, labels, default, errors) for mode, default in defaults.modes.items()}
-    policy = Policy(**modes)
+    policy = NamespacePolicy(**modes)
     understood = labels.get(label_of("enforce")) in Level.__members__
     if understood and label_of("warn") not in labels and policy.enforce.level > policy.warn.level:
-        said = label_of("warn") + "-version" in labels
-        version = policy.warn.minor if said else policy.enforce.minor
+        has_version = label_of("warn") + "-version" in labels
+        version = policy.warn.minor if has_version else policy.enforce.minor
         policy = replace(policy, warn=LevelVersion(policy.enforce.level, version))
     return LabelledPolicy(policy, tuple(errors))
 
@@ -117,3 +119,17 @@ def _read(mode: str, labels: Mapping[str, str], default: LevelVersion, errors: l
             minor = None
             errors.append(invalid(_LABELS.key(label), text, str(error)))
     return LevelVersion(level, minor)
+
+
+def exempt_namespace_warning(namespace: Json, policy: NamespacePolicy, defaults: NamespacePolicy) -> str:
+    """Return which labels of an exempt namespace nobody will look at; empty where there are none."""
+    if policy.is_privileged or policy.is_equivalent(defaults):
+        return ""
+    labels = metadata(namespace).get("labels") or {}
+    ignored = [
+        f"{mode}={wanted}"
+        for mode, wanted in policy.modes.items()
+        if wanted.level is not Level.privileged and {label_of(mode), label_of(mode) + "-version"} & set(labels)
+    ]
+    why = f"namespace {quote(name_of(namespace))} is exempt from Pod Security"
+    return f"{why}, and the policy ({', '.join(ignored)}) will be ignored"

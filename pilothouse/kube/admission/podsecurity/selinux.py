@@ -12,7 +12,7 @@ _TYPES = frozenset(("", "container_t", "container_init_t", "container_kvm_t"))
 
 
 @dataclass(slots=True)
-class _Findings:
+class _SELinuxFindings:
     allowed: frozenset[str]
     types: set[str] = field(default_factory=set)
     user: bool = False
@@ -39,7 +39,7 @@ def se_linux_options(*more: str) -> CheckPod:
     allowed = _TYPES | set(more)
 
     def check(pod: CheckedPod) -> Violation | None:
-        found = _Findings(allowed)
+        found = _SELinuxFindings(allowed)
         who = setters(found.is_bad(pod.security), pod.names_of(found.is_bad))
         detail = f"{who} set forbidden securityContext.seLinuxOptions: {found}"
         return Violation("seLinuxOptions", detail) if who else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Revision
-from pilothouse.kube.admission.stored_objects import StoredObjects
+from pilothouse.kube.admission.object_lookup import ObjectLookup
 from pilothouse.machinery.objects import Json
 
 
@@ -22,7 +22,7 @@ class StoredPriorityClasses:
         self._default: Json | None = None
 
     async def get(self, name: str) -> Json | None:
-        return await StoredObjects(self._registry).get(name)
+        return await ObjectLookup(self._registry).get(name)
 
     async def default(self) -> Json | None:
         if self._at is None or self._at != self._registry.known_revision:

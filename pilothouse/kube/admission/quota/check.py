@@ -1,4 +1,4 @@
-"""Whether a write fits into the quotas of its namespace, and what they look like after it."""
+"""Charging a write to the quotas of its namespace, or refusing it where one would be exceeded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.controllers.resourcequota.evaluator import is_counted
-from pilothouse.kube.admission.quota.evaluators import Evaluator
+from pilothouse.kube.admission.quota.evaluators import AdmissionEvaluator
 from pilothouse.kube.parts import part
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, resource_version_of
@@ -16,13 +16,13 @@ from pilothouse.machinery.resource_list import ResourceList, added, increase, on
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What a quota's status.used becomes."""
+    """A quota, and its new status.used."""
 
     quota: Json
     used: ResourceList
 
 
-def charges(quotas: Sequence[Json], attributes: Attributes, evaluator: Evaluator) -> list[Charge]:
+def charges(quotas: Sequence[Json], attributes: Attributes, evaluator: AdmissionEvaluator) -> list[Charge]:
     """Raises Forbidden when a quota would be exceeded. Quotas that nothing is charged to are left out."""
     assert attributes.obj is not None
     matching = [quota for quota in quotas if _matches(quota, evaluator, attributes.obj)]
@@ -37,11 +37,11 @@ def charges(quotas: Sequence[Json], attributes: Attributes, evaluator: Evaluator
     return [charge for charge in found if charge is not None]
 
 
-def _matches(quota: Json, evaluator: Evaluator, obj: Json) -> bool:
+def _matches(quota: Json, evaluator: AdmissionEvaluator, obj: Json) -> bool:
     return bool(evaluator.matching(part(quota, "status", "hard"))) and is_counted(quota, evaluator, obj)
 
 
-def _require_countable(quota: Json, evaluator: Evaluator, attributes: Attributes) -> None:
+def _require_countable(quota: Json, evaluator: AdmissionEvaluator, attributes: Attributes) -> None:
     names = evaluator.matching(part(quota, "status", "hard"))
     if missing := evaluator.missing(names, attributes.obj or {}):
         raise refused(attributes, f"failed quota: {name_of(quota)}: {missing}")
@@ -50,7 +50,7 @@ def _require_countable(quota: Json, evaluator: Evaluator, attributes: Attributes
         raise refused(attributes, why)
 
 
-def _delta(quota: Json, usage: ResourceList, evaluator: Evaluator, attributes: Attributes) -> ResourceList:
+def _delta(quota: Json, usage: ResourceList, evaluator: AdmissionEvaluator, attributes: Attributes) -> ResourceList:
     """An update of an object that the quota counts already is charged only for what it uses more."""
     old = attributes.old
     if attributes.operation is not Operation.UPDATE or old is None or not resource_version_of(old):

@@ -1,4 +1,4 @@
-"""What persistent volume claims use: storage, altogether and by storage class."""
+"""The quota evaluator of persistent volume claims: they use storage, altogether and by storage class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of what an object uses, by resource. Resources without an evaluator of their own are counted."""
+"""Quota evaluators: how much an object uses, by resource. Resources without one of their own are counted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.controllers.resourcequota import evaluator
+from pilothouse.controllers.resourcequota.evaluator import QuotaEvaluator
 from pilothouse.kube.parts import items, part, text
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
@@ -16,14 +16,14 @@ from pilothouse.machinery.resource_list import ResourceList
 ONE = Quantity(1)
 
 
-class Evaluator(evaluator.Evaluator, Protocol):
-    """With what admission needs beside."""
+class AdmissionEvaluator(QuotaEvaluator, Protocol):
+    """A quota evaluator that can also judge writes."""
 
     def handles(self, attributes: Attributes) -> bool:
         """Whether the write can change what is used."""
 
     def missing(self, names: Iterable[str], obj: Json) -> str:
-        """What the object must say for these names to be counted; empty when it does."""
+        """Return the fields that the object lacks to be counted under these names, as words; empty when it has them."""
 
 
 def count_name(resource: GroupResource) -> str:

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.kube.admission.quota.check import Charge, charges
-from pilothouse.kube.admission.quota.evaluators import Evaluator
+from pilothouse.kube.admission.quota.evaluators import AdmissionEvaluator
 from pilothouse.kube.admission.quota.registry import evaluator_of
 from pilothouse.machinery.errors import Conflict
 from pilothouse.machinery.names import GroupResource
@@ -20,12 +20,12 @@ _TRIES = 4
 
 class Quotas(Protocol):
     async def exist_in(self, namespace: str) -> bool:
-        """As far as the cache knows."""
+        """Return whether the namespace has quotas, as far as the cache knows."""
 
     async def newest(self, namespace: str) -> list[Json]: ...
 
     async def charge(self, charge: Charge) -> bool:
-        """Writes the quota's new usage; False when somebody else has written the quota in between."""
+        """Write the quota's new usage; return False when somebody else has written the quota in between."""
 
 
 class ResourceQuota:
@@ -50,7 +50,7 @@ class ResourceQuota:
         if await self._quotas.exist_in(attributes.namespace):
             await self._evaluate(attributes, evaluator)
 
-    async def _evaluate(self, attributes: Attributes, evaluator: Evaluator) -> None:
+    async def _evaluate(self, attributes: Attributes, evaluator: AdmissionEvaluator) -> None:
         lock = self._locks.setdefault(attributes.namespace, asyncio.Lock())
         async with lock:
             pending: Collection[str] | None = None

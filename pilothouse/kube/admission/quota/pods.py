@@ -1,17 +1,17 @@
-"""What pods use: compute resources while they run, and a place in the count as long as they exist."""
+"""The quota evaluator of pods: they use resources while they run, and a place in the count as long as they exist."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.kube.admission.quota.effective_resources import effective_spec
 from pilothouse.kube.admission.quota.evaluators import ONE, in_values
 from pilothouse.kube.core.pods.defaults.resources import is_pod_level
 from pilothouse.kube.core.pods.qos import qos_class
 from pilothouse.kube.core.pods.resource_totals import (
     aggregate_limits,
     aggregate_requests,
+    is_sidecar,
     read_resources,
 )
 from pilothouse.kube.parts import items, part, text
@@ -72,7 +72,7 @@ class PodEvaluator:
         counted: ResourceList = {"count/pods": ONE}
         if self._has_ended(obj):
             return counted
-        spec = effective_spec(obj)
+        spec = _effective_spec(obj)
         return added(counted, {"pods": ONE} | _compute(pod_requests(spec), _limits(spec)))
 
     def _has_ended(self, pod: Json) -> bool:
@@ -136,3 +136,47 @@ def _reaches_other_namespaces(pod: Json) -> bool:
         if any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in terms):
             return True
     return False
+
+
+def _effective_spec(pod: Json) -> Json:
+    """Return the pod's spec with the resources that its containers hold: while one is resized, the greatest of what is
+    wanted, promised and in effect."""
+    spec, statuses = part(pod, "spec"), _statuses(pod)
+    if not statuses:
+        return spec
+    infeasible = _is_infeasible(pod)
+    containers = [_effective(each, statuses, infeasible) for each in items(spec, "containers")]
+    init = [
+        _effective(each, statuses, infeasible) if is_sidecar(each) else each for each in items(spec, "initContainers")
+    ]
+    return spec | {"containers": containers, "initContainers": init}
+
+
+def _statuses(pod: Json) -> dict[str, Json]:
+    """Return the statuses, by name, of containers whose resources in effect are known."""
+    found = [*items(pod, "status", "containerStatuses"), *items(pod, "status", "initContainerStatuses")]
+    return {text(each, "name"): each for each in found if each.get("resources") is not None}
+
+
+def _is_infeasible(pod: Json) -> bool:
+    """A resize that the node has refused for good is not counted."""
+    pending = (each for each in items(pod, "status", "conditions") if each.get("type") == "PodResizePending")
+    return text(next(pending, {}), "reason") == "Infeasible"
+
+
+def _effective(container: Json, statuses: dict[str, Json], infeasible: bool) -> Json:
+    status = statuses.get(text(container, "name"))
+    if status is None:
+        return container
+    wanted = {} if infeasible else part(container, "resources")
+    actuated, allocated = part(status, "resources"), part(status, "allocatedResources")
+    resources = {
+        "requests": _greatest(part(wanted, "requests"), part(actuated, "requests"), allocated),
+        "limits": _greatest(part(wanted, "limits"), part(actuated, "limits")),
+    }
+    return container | {"resources": resources}
+
+
+def _greatest(*lists: Json) -> dict[str, str]:
+    names: Iterable[str] = {name for each in lists for name in each}
+    return {name: max((each[name] for each in lists if name in each), key=parse_quantity) for name in names}

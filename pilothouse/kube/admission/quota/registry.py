@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.kube.admission.quota.claims import ClaimEvaluator
-from pilothouse.kube.admission.quota.evaluators import CountEvaluator, Evaluator, ServiceEvaluator
+from pilothouse.kube.admission.quota.evaluators import AdmissionEvaluator, CountEvaluator, ServiceEvaluator
 from pilothouse.kube.admission.quota.pods import PodEvaluator
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.names import GroupResource
@@ -22,22 +22,22 @@ _IGNORED = frozenset(
         GroupResource("authorization.k8s.io", "selfsubjectrulesreviews"),
     }
 )
-"""What is not stored, and events."""
+"""Resources without stored objects, and events: quotas do not count them."""
 
-_OWN: dict[GroupResource, Evaluator] = {
+_OWN: dict[GroupResource, AdmissionEvaluator] = {
     GroupResource("", "pods"): PodEvaluator(),
     GroupResource("", "services"): ServiceEvaluator(),
     GroupResource("", "persistentvolumeclaims"): ClaimEvaluator(),
 }
 
 
-def evaluator_of(resource: GroupResource) -> Evaluator | None:
-    """None for resources that quotas do not count."""
+def evaluator_of(resource: GroupResource) -> AdmissionEvaluator | None:
+    """Return the evaluator of a resource; None for one that quotas do not count."""
     if resource in _IGNORED:
         return None
     return _OWN.get(resource) or _counting(resource.group, resource.resource)
 
 
 @bounded_cache(entries=1024, key_bytes=512)
-def _counting(group: str, resource: str) -> Evaluator:
+def _counting(group: str, resource: str) -> AdmissionEvaluator:
     return CountEvaluator(GroupResource(group, resource))

@@ -5,29 +5,34 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.admission.service_account.secret_references import (
-    has_secret_references,
     is_limited_to_its_secrets,
     unreferenced_secret,
     unreferenced_secret_of_ephemeral_containers,
 )
-from pilothouse.kube.admission.service_account.token_volume import mount_token
+from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.names_generator import generate_name
 from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.pod_references import secret_names
 
 GetServiceAccount: TypeAlias = Callable[[str, str], Awaitable[Json | None]]
 """By namespace and name."""
 
 DEFAULT = "default"
 _PODS = GroupResource("", "pods")
-_MIRROR = "kubernetes.io/config.mirror"
 _ATTEMPTS = 10
+
+MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+_VOLUME_PREFIX = "kube-api-access-"
+_EXPIRATION_SECONDS = 3607
+"""An hour and seven seconds: tokens of this age are known to be the injected ones, and are renewed with patience."""
 
 
 class ServiceAccount:
@@ -44,7 +49,7 @@ class ServiceAccount:
         pod = _written_pod(attributes)
         if pod is None or attributes.operation is not Operation.CREATE:
             return
-        if not _is_mirror(pod):
+        if not is_mirror_pod(pod):
             await self._complete(attributes, pod)
         await self.validate(attributes)
 
@@ -54,7 +59,7 @@ class ServiceAccount:
             spec["serviceAccountName"] = spec["serviceAccount"] = DEFAULT
         account = await self._account_of(attributes, spec["serviceAccountName"])
         if _mounts_token(account, spec):
-            mount_token(spec)
+            _mount_token(spec)
         if not spec.get("imagePullSecrets") and (secrets := account.get("imagePullSecrets")):
             spec["imagePullSecrets"] = [{"name": secret["name"]} for secret in secrets]
 
@@ -66,7 +71,7 @@ class ServiceAccount:
             if attributes.subresource == "ephemeralcontainers":
                 account = await self._named_account(attributes, pod)
                 _refuse(attributes, account, unreferenced_secret_of_ephemeral_containers, pod)
-        elif _is_mirror(pod):
+        elif is_mirror_pod(pod):
             _validate_mirror(attributes, pod["spec"])
         else:
             _refuse(attributes, await self._named_account(attributes, pod), unreferenced_secret, pod)
@@ -98,23 +103,19 @@ def _written_pod(attributes: Attributes) -> Json | None:
     return attributes.obj
 
 
-def _is_mirror(pod: Json) -> bool:
-    return _MIRROR in (metadata(pod).get("annotations") or {})
-
-
 def _mounts_token(account: Json, spec: Json) -> bool:
     """The pod's wish goes before its account's."""
-    for said in (spec.get("automountServiceAccountToken"), account.get("automountServiceAccountToken")):
-        if said is not None:
-            return bool(said)
+    for wish in (spec.get("automountServiceAccountToken"), account.get("automountServiceAccountToken")):
+        if wish is not None:
+            return bool(wish)
     return True
 
 
 def _validate_mirror(attributes: Attributes, spec: Json) -> None:
-    """What a kubelet runs by itself has no account, and nothing that comes with one."""
+    """Raises Forbidden for a mirror pod with an account, or with anything that comes with one."""
     if spec.get("serviceAccountName"):
         raise refused(attributes, "a mirror pod may not reference service accounts")
-    if has_secret_references(spec):
+    if secret_names(spec):
         raise refused(attributes, "a mirror pod may not reference secrets")
     projections = (volume.get("projected") or {} for volume in spec.get("volumes") or [])
     sources = (source for projected in projections for source in projected.get("sources") or [])
@@ -126,3 +127,38 @@ def _refuse(attributes: Attributes, account: Json, find: Callable[[Json, Json], 
     if is_limited_to_its_secrets(account) and (why := find(account, pod["spec"])):
         error: Forbidden = refused(attributes, why)
         raise error
+
+
+def _mount_token(spec: Json) -> None:
+    """Give every container the volume with the token, the cluster's CA and the namespace, unless it mounts something
+    else at the same place."""
+    given = next(
+        (volume["name"] for volume in spec.get("volumes") or [] if volume["name"].startswith(_VOLUME_PREFIX)), None
+    )
+    name = given or generate_name(_VOLUME_PREFIX)
+    mounting = [container for container in _containers(spec) if not _mounts_something_there(container)]
+    for container in mounting:
+        mount = {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}
+        container["volumeMounts"] = [*(container.get("volumeMounts") or ()), mount]
+    if mounting and given is None:
+        spec["volumes"] = [*(spec.get("volumes") or ()), {"name": name, "projected": _token_source()}]
+
+
+def _containers(spec: Json) -> list[Json]:
+    return [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+
+
+def _mounts_something_there(container: Json) -> bool:
+    return any(mount.get("mountPath") == MOUNT_PATH for mount in container.get("volumeMounts") or ())
+
+
+def _token_source() -> Json:
+    namespace: Any = {"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}
+    return {
+        "sources": [
+            {"serviceAccountToken": {"expirationSeconds": _EXPIRATION_SECONDS, "path": "token"}},
+            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            {"downwardAPI": {"items": [namespace]}},
+        ],
+        "defaultMode": 0o644,
+    }

@@ -1,11 +1,10 @@
-"""The secrets that a pod names, and whether its service account lets it."""
+"""The rule that pods of some service accounts may name only the secrets that the account names."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pilothouse.machinery.objects import Json, metadata, name_of
-from pilothouse.machinery.pod_secrets import pod_secret_names
 
 _ENFORCE = "kubernetes.io/enforce-mountable-secrets"
 _TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
@@ -16,7 +15,7 @@ def is_limited_to_its_secrets(account: Json) -> bool:
 
 
 def unreferenced_secret(account: Json, spec: Json) -> str:
-    """What is wrong with the first secret that the account does not name; empty when nothing is."""
+    """Return why the first secret that the account does not name is not allowed; empty when all are."""
     known = {secret.get("name") for secret in account.get("secrets") or ()}
     for volume in spec.get("volumes") or ():
         secret = volume.get("secret")
@@ -59,7 +58,3 @@ def _unreferenced_pull_secret(account: Json, spec: Json) -> str:
 
 def _not_allowed(what: str, account: Json, kind: str = "secret") -> str:
     return f"{what} is not allowed because service account {name_of(account)} does not reference that {kind}"
-
-
-def has_secret_references(spec: Json) -> bool:
-    return bool(pod_secret_names(spec))

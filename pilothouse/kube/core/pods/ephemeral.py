@@ -5,19 +5,19 @@ from __future__ import annotations
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.internal_form import difference, internal_form
 from pilothouse.kube.core.pods.update import validate_annotation_updates
-from pilothouse.kube.core.pods.validation.annotations import MIRROR_POD
 from pilothouse.kube.core.pods.validation.claims import NO_FIELD
 from pilothouse.kube.core.pods.validation.pod import validate_pod
 from pilothouse.kube.core.pods.validation.tolerated import options_for_pod
+from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.machinery.field import Errors, forbidden, root
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.objects import Json
 
 _PATH = root("spec", "ephemeralContainers")
 
 
 def is_static(pod: Json) -> bool:
-    return MIRROR_POD in annotations_of(pod)
+    return is_mirror_pod(pod)
 
 
 def validate_ephemeral_containers_update(pod: Json, old: Json) -> Errors:

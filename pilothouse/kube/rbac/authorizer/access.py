@@ -1,4 +1,4 @@
-"""What one user may do in one namespace."""
+"""The access of one user in one namespace: the rules that are granted to them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import field
 
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.kube.rbac.authorizer.grants import Grant, RoleRef
-from pilothouse.kube.rbac.rules import Role, Rule
+from pilothouse.kube.rbac.rules import PolicyRule, Role
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import aggregate
 
 
 @dataclass(slots=True)
 class Permits:
-    """What is answered for one verb: for all objects of a resource or for a path, for certain names, and else."""
+    """The answers for one verb: for all objects of a resource or for a path, for certain names, and else."""
 
     refusal: Answer
     all: Answer | None = None
@@ -26,7 +26,7 @@ class Permits:
         return 256 + 320 * len(self.named)
 
 
-class Access:
+class UserAccess:
     def __init__(self, granted: Sequence[tuple[Grant, Role]], missing: Sequence[RoleRef]) -> None:
         """`missing` are roles that are granted, too, but not there."""
         self.missing = missing
@@ -35,7 +35,7 @@ class Access:
 
     @property
     def problem(self) -> str:
-        """Why there may be more that the user may do; empty where nothing is missing."""
+        """The roles that are missing, as words: with them the user might do more. Empty where none is."""
         return aggregate(reference.missing for reference in self.missing) if self.missing else ""
 
     @property
@@ -44,11 +44,11 @@ class Access:
         return 256 + 128 * (len(self._granted) + len(self.missing)) + len(self._refusal.reason)
 
     @property
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[PolicyRule]:
         return [rule for _, role in self._granted for rule in role.rules]
 
     def permits(self, asked: Attributes) -> Permits:
-        """For whatever object `asked` is about."""
+        """Return the answers for the verb and the resource or path that are asked about, whatever object it is."""
         found = Permits(self._refusal)
         if not asked.is_resource:
             matching = (grant for grant, role in self._granted if role.allows_path(asked.verb, asked.path))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.apiserver.authz.rules import NonResourceRule, ResourceRule, Rules
-from pilothouse.kube.rbac.authorizer.policy import Policy
+from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 
 _NO_OPINION = Answer(Decision.NO_OPINION)
 
 
 class RBACAuthorizer:
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: RBACPolicy) -> None:
         self._policy = policy
 
     async def authorize(self, attributes: Attributes) -> Answer:

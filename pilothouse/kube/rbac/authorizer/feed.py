@@ -8,11 +8,13 @@ from pilothouse.apiserver.registry.follower import RegistryFollower, start_follo
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.rbac.authorizer.grants import Scoped
-from pilothouse.kube.rbac.authorizer.policy import Policy
+from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 
 
 class PolicyFeed:
-    def __init__(self, policy: Policy, *, roles: Iterable[RegistryStore], bindings: Iterable[RegistryStore]) -> None:
+    def __init__(
+        self, policy: RBACPolicy, *, roles: Iterable[RegistryStore], bindings: Iterable[RegistryStore]
+    ) -> None:
         self.policy = policy
         self._followers = [
             *(RegistryFollower(registry, policy.put_role, self._drop_role) for registry in roles),

@@ -1,4 +1,4 @@
-"""What a binding gives to whom: one grant for each of its subjects."""
+"""Grants: a binding gives one to each of its subjects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Scoped(NamedTuple):
     name: str
 
 
-class Subject(NamedTuple):
+class GrantSubject(NamedTuple):
     """A user or a group, as bindings in one namespace name it; without a namespace, as cluster role bindings do."""
 
     namespace: str
@@ -33,18 +33,18 @@ class RoleRef:
     kind: str
     name: str
     namespace: str
-    """Where a Role is looked for: the namespace of the binding."""
+    """The namespace of the binding, in which a Role is looked for."""
 
     @property
     def key(self) -> Scoped | None:
-        """None where it refers to nothing that could be a role."""
+        """The key of the role; None where the reference is to nothing that could be one."""
         if self.kind not in _ROLE_KINDS:
             return None
         return Scoped(self.namespace if self.kind == "Role" else "", self.name)
 
     @property
     def missing(self) -> str:
-        """Why it gives nothing, when no such role is known."""
+        """The message for a role that is not known."""
         if self.kind not in _ROLE_KINDS:
             return f"unsupported role reference kind: {quote(self.kind)}"
         return f"{self.kind.lower()}.rbac.authorization.k8s.io {quote(self.name)} not found"
@@ -57,12 +57,12 @@ class Grant:
     binding: Scoped
     position: int
     role: RoleRef
-    subject: Subject
+    subject: GrantSubject
     source: str
 
 
 def grants_of(binding: Json) -> Iterator[Grant]:
-    """Those of a RoleBinding or, where it has no namespace, of a ClusterRoleBinding."""
+    """Yield the grants of a RoleBinding or, where it has no namespace, of a ClusterRoleBinding."""
     key = Scoped(namespace_of(binding), name_of(binding))
     reference = binding.get("roleRef") or {}
     role = RoleRef(reference.get("kind", ""), reference.get("name", ""), key.namespace)
@@ -78,13 +78,13 @@ def _cluster_wide(key: Scoped) -> str:
     return f"ClusterRoleBinding {quote(key.name)}"
 
 
-def _subject(subject: Json, namespace: str) -> Subject | None:
+def _subject(subject: Json, namespace: str) -> GrantSubject | None:
     kind, name = subject.get("kind"), subject.get("name", "")
     if kind in ("User", "Group"):
-        return Subject(namespace, kind == "Group", name)
+        return GrantSubject(namespace, kind == "Group", name)
     home = subject.get("namespace") or namespace
     if kind == "ServiceAccount" and home:
-        return Subject(namespace, False, user_name(home, name))
+        return GrantSubject(namespace, False, user_name(home, name))
     return None
 
 

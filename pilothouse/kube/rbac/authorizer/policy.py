@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes
-from pilothouse.kube.rbac.authorizer.access import Access, Permits
-from pilothouse.kube.rbac.authorizer.grants import Grant, RoleRef, Scoped, Subject, grants_of
+from pilothouse.kube.rbac.authorizer.access import Permits, UserAccess
+from pilothouse.kube.rbac.authorizer.grants import Grant, GrantSubject, RoleRef, Scoped, grants_of
 from pilothouse.kube.rbac.rules import Role
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.objects import Json, name_of, namespace_of
@@ -25,13 +25,13 @@ _Key: TypeAlias = tuple[str, tuple[str, ...], str]
 """User name, groups and namespace."""
 
 
-class Policy:
+class RBACPolicy:
     """Empty and not ready at first; whoever knows the roles and bindings puts them in."""
 
     _roles: dict[Scoped, Role]  # cluster roles are those without a namespace
     _bindings: dict[Scoped, tuple[Grant, ...]]
-    _granted: dict[Subject, dict[Scoped, Grant]]  # of each binding the first grant to that subject
-    _access: BoundedCache[_Key, Access]
+    _granted: dict[GrantSubject, dict[Scoped, Grant]]  # of each binding the first grant to that subject
+    _access: BoundedCache[_Key, UserAccess]
     _permits: BoundedCache[Hashable, Permits]  # by who asks, and for which verb on what
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Policy:
             )
         return permits.all or permits.named.get(asked.name) or permits.refusal
 
-    def access(self, user: User, namespace: str) -> Access:
+    def access(self, user: User, namespace: str) -> UserAccess:
         key = (user.name, user.groups, namespace)
         access = self._access.get(key)
         if access is None:
@@ -94,19 +94,19 @@ class Policy:
         self._access.clear()
         self._permits.clear()
 
-    def _find_access(self, key: _Key) -> Access:
+    def _find_access(self, key: _Key) -> UserAccess:
         name, groups, namespace = key
         grants = self._grants(name, groups, "")
         if namespace:
             grants += self._grants(name, groups, namespace)
         roles = [(grant, self.role(grant.role)) for grant in grants]
         granted = [(grant, role) for grant, role in roles if role is not None]
-        return Access(granted, [grant.role for grant, role in roles if role is None])
+        return UserAccess(granted, [grant.role for grant, role in roles if role is None])
 
     def _grants(self, name: str, groups: Iterable[str], namespace: str) -> list[Grant]:
-        """One of each binding, in the order of their names."""
+        """Return one grant of each binding that gives the user something, in the order of the bindings' names."""
         found: dict[Scoped, Grant] = {}
-        subjects = [Subject(namespace, False, name), *(Subject(namespace, True, group) for group in groups)]
+        subjects = [GrantSubject(namespace, False, name), *(GrantSubject(namespace, True, group) for group in groups)]
         for subject in subjects:
             for binding, grant in self._granted.get(subject, {}).items():
                 if binding not in found or grant.position < found[binding].position:

@@ -1,29 +1,34 @@
 """Sees to it that the bootstrap roles and bindings are there when the server becomes ready, and complete.
 
-What fails is logged and tried again; a server that can not make them in half a minute does not start.
+An object that fails is logged and tried again; a server that can not make them in half a minute does not start.
+
+Rights that were given under a name of older releases are carried over to the new one, once: an object under the new
+name settles the matter, and so does the lack of one under the old.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import StorageError
-from pilothouse.kube.rbac.bootstrap.migration import migrated_bindings, migrated_roles
 from pilothouse.kube.rbac.bootstrap.reconciliation import is_protected, reconciled, refers_elsewhere
 from pilothouse.kube.rbac.bootstrap.tables import bootstrap_objects
 from pilothouse.machinery.errors import AlreadyExists, StatusError
-from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 
 _ROUNDS = 30
 _PAUSE = 1.0
-_MIGRATIONS: Mapping[str, Callable[[Mapping[str, Json]], Iterable[Json]]] = {
-    "ClusterRole": migrated_roles,
-    "ClusterRoleBinding": migrated_bindings,
-}
+_AGGREGATED = {name: f"system:aggregate-to-{name}" for name in ("admin", "edit", "view")}
+"""Roles whose own rules moved to a part of them."""
+
+_SPLIT = {"system:discovery": "system:public-info-viewer"}
+"""Bindings from which another was split off."""
+
+_CARRIED = ("labels", "annotations")
 
 _log = logging.getLogger(__name__)
 
@@ -95,3 +100,28 @@ async def _bring_back(access: OwnAccess, expected: Json, stored: Json) -> None:
 def _replace(obj: Json, new: Json) -> None:
     obj.clear()
     obj.update(new)
+
+
+def _migrated_roles(stored: Mapping[str, Json]) -> Iterator[Json]:
+    """Yield the cluster roles that are to be created, given the stored ones by name."""
+    for old, new in _AGGREGATED.items():
+        if new not in stored and old in stored and stored[old].get("aggregationRule") is None:
+            yield _renamed(stored[old], new) | {"rules": stored[old].get("rules")}
+
+
+def _migrated_bindings(stored: Mapping[str, Json]) -> Iterator[Json]:
+    for old, new in _SPLIT.items():
+        if old in stored and new not in stored:
+            reference = stored[old]["roleRef"] | {"name": new}
+            yield _renamed(stored[old], new) | {"subjects": stored[old].get("subjects"), "roleRef": reference}
+
+
+def _renamed(obj: Json, name: str) -> Json:
+    carried = {field: dict(metadata(obj)[field]) for field in _CARRIED if metadata(obj).get(field)}
+    return {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": {"name": name, **carried}}
+
+
+_MIGRATIONS: Mapping[str, Callable[[Mapping[str, Json]], Iterable[Json]]] = {
+    "ClusterRole": _migrated_roles,
+    "ClusterRoleBinding": _migrated_bindings,
+}

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from pilothouse.kube.rbac.bootstrap.tables import AUTO_UPDATE
 from pilothouse.kube.rbac.covering import uncovered
-from pilothouse.kube.rbac.rules import Rule
+from pilothouse.kube.rbac.rules import PolicyRule
 from pilothouse.machinery.objects import Json, metadata
 
 
 def is_protected(obj: Json) -> bool:
-    """Its owner wants it left alone."""
+    """Return whether an annotation says that the object is to be left alone."""
     return bool((metadata(obj).get("annotations") or {}).get(AUTO_UPDATE) == "false")
 
 
 def refers_elsewhere(binding: Json, expected: Json) -> bool:
-    """Then it can not be brought back, only replaced: what a binding refers to never changes."""
+    """Return whether a binding refers to another role than expected. Since that never changes, it must be replaced."""
     return bool(binding.get("roleRef") != expected.get("roleRef"))
 
 
 def reconciled(stored: Json, expected: Json) -> Json:
-    """A new object, equal to the stored one where nothing is missing."""
+    """Return a new object with all that is expected; equal to the stored one where nothing is missing."""
     obj = {**stored, "metadata": {**metadata(stored)}}  # what is changed below is replaced, not changed in place
     _add_metadata(obj, expected)
     if "roleRef" in expected:
@@ -49,7 +49,7 @@ def _add_rules(role: Json, expected: Json) -> None:
     if role.get("rules") == expected.get("rules"):
         return
     found, wanted = (role.get("rules") or (), expected.get("rules") or ())
-    missing = uncovered([*map(Rule.of, found)], map(Rule.of, wanted))
+    missing = uncovered([*map(PolicyRule.of, found)], map(PolicyRule.of, wanted))
     if missing:
         role["rules"] = [*found, *(rule.as_json() for rule in missing)]
 

@@ -19,7 +19,7 @@ from dataclasses import field
 from importlib.resources import files
 
 from pilothouse.kube.rbac.roles import GROUP
-from pilothouse.kube.rbac.rules import Rule
+from pilothouse.kube.rbac.rules import PolicyRule
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -37,7 +37,7 @@ _CONTINUED = re.compile(r"\n {4,}")
 
 @dataclass(slots=True)
 class BootstrapObjects:
-    """By kind: ClusterRole, ClusterRoleBinding, Role, RoleBinding."""
+    """The bootstrap objects by their kind."""
 
     by_kind: dict[str, list[Json]] = field(default_factory=dict)
 
@@ -57,7 +57,7 @@ def bootstrap_objects() -> BootstrapObjects:
 
 
 def _blocks(text: str) -> Iterator[list[str]]:
-    """A line that is not indented begins one."""
+    """Yield the blocks of the text: a line that is not indented begins one."""
     block: list[str] = []
     for line in filter(str.strip, text.splitlines()):
         if block and not line.startswith(" "):
@@ -92,12 +92,12 @@ def _fill(role: Json, lines: list[str]) -> None:
             role["rules"] = [*(role["rules"] or ()), _rule(_EVENTS if line == "EVENTS" else line).as_json()]
 
 
-def _rule(line: str) -> Rule:
+def _rule(line: str) -> PolicyRule:
     verbs, *about = (tuple(_WORDS.get(part, part).split()) for part in line.split(" : "))
     if len(about) == 1:
-        return Rule(verbs, paths=about[0])
+        return PolicyRule(verbs, paths=about[0])
     groups = tuple("" if group == "core" else group for group in about[0])
-    return Rule(verbs, groups, about[1], *about[2:])
+    return PolicyRule(verbs, groups, about[1], *about[2:])
 
 
 def _bind(line: str, objects: BootstrapObjects) -> None:

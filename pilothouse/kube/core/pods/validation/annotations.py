@@ -12,13 +12,13 @@ from pilothouse.kube.core.pods.validation.profiles import (
     validate_apparmor_annotations,
     validate_seccomp_annotations,
 )
+from pilothouse.kube.mirror_pods import MIRROR_POD
 from pilothouse.kube.validation.tolerations import validate_tolerations
 from pilothouse.machinery.codec.json import JsonError, parse
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid
 from pilothouse.machinery.govalue import json_type
 from pilothouse.machinery.objects import Json
 
-MIRROR_POD = "kubernetes.io/config.mirror"
 TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 

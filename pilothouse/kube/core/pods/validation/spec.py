@@ -5,7 +5,6 @@ from __future__ import annotations
 from pilothouse.kube.core.pods.containers import containers_with_path
 from pilothouse.kube.core.pods.validation import claims, networking
 from pilothouse.kube.core.pods.validation.affinity import validate_affinity
-from pilothouse.kube.core.pods.validation.annotations import MIRROR_POD
 from pilothouse.kube.core.pods.validation.container import PodContext
 from pilothouse.kube.core.pods.validation.container_resources import validate_overhead
 from pilothouse.kube.core.pods.validation.containers import (
@@ -20,10 +19,11 @@ from pilothouse.kube.core.pods.validation.security_context import validate_pod_s
 from pilothouse.kube.core.pods.validation.topology_spread import validate_topology_spread
 from pilothouse.kube.core.pods.validation.volumes import CheckedVolumes, check_volumes
 from pilothouse.kube.core.pods.validation.windows import validate_host_processes
+from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.kube.validation.fields import dns_label, follow, required_one_of
 from pilothouse.kube.validation.tolerations import validate_tolerations
 from pilothouse.machinery.field import Errors, Path, invalid, not_found, required
-from pilothouse.machinery.objects import Json, annotations_of, name_of
+from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.format import inclusive_range_error
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.names import name_is_dns_subdomain
@@ -43,7 +43,7 @@ def validate_pod_spec(spec: Json, path: Path, options: PodValidationOptions, *, 
     yield from volumes.errors
     context = _context(spec, volumes, options)
     if resource_claims := spec.get("resourceClaims"):
-        is_mirror = pod is not None and MIRROR_POD in annotations_of(pod)
+        is_mirror = pod is not None and is_mirror_pod(pod)
         at = path.child("resourceClaims")
         yield from claims.validate_resource_claims(resource_claims, at, is_mirror_pod=is_mirror)
     yield from _validate_all_containers(spec, path, context)

@@ -8,7 +8,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.machinery.objects import Json
 
 
-class StoredObjects:
+class ObjectLookup:
     def __init__(self, registry: RegistryStore) -> None:
         self._registry = registry
 
@@ -18,7 +18,7 @@ class StoredObjects:
         return None if found is None else found.parse()
 
     async def list(self, namespace: str = "") -> list[Json]:
-        """As far as the cache knows, which is what most writes can do with."""
+        """Return the objects of a namespace, or all, as far as the cache knows: enough for most writes."""
         with translated(self._registry.resource.group_resource):
             page = await self._registry.list_known(namespace)
         return await parse_all(page.objects)

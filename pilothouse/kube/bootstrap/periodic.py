@@ -23,7 +23,7 @@ async def try_once(sync: Sync, complaint: str) -> None:
         _log.error("%s: %s", complaint, error)
 
 
-async def keep(sync: Sync, *, every: float) -> None:
+async def repeat(sync: Sync, *, every: float) -> None:
     """The first round begins one period from now. The work sees to its own failures."""
     while True:
         await asyncio.sleep(every)

@@ -1,0 +1,19 @@
+"""Going through many objects without holding up the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_PER_TURN = 200
+
+
+async def in_turns(objects: Iterable[T]) -> AsyncIterator[T]:
+    """Yield the objects; after every two hundred, the event loop gets its turn."""
+    for number, each in enumerate(objects, start=1):
+        yield each
+        if number % _PER_TURN == 0:
+            await asyncio.sleep(0)
