@@ -49,5 +49,5 @@ def storage_type(functions: Set[str]) -> type[OwnStorage]:
     able = functions | {"get"} if "list" in functions else functions
     verbs = frozenset(verb for verb, needed in _NEEDED.items() if needed <= able)
     if verbs not in _types:
-        _types[verbs] = type(OwnStorage.__name__, (OwnStorage,), {verb: vars(RegistryView)[verb] for verb in verbs})
+        _types[verbs] = type(OwnStorage.__name__, (OwnStorage,), {verb: getattr(RegistryView, verb) for verb in verbs})
     return _types[verbs]
