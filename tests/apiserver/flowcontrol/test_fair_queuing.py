@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.apiserver.flowcontrol.allocation import Claim, allocate
 from pilothouse.apiserver.flowcontrol.demand import DemandStats, SeatDemand
+from pilothouse.apiserver.flowcontrol.levels import Claim, allocate
 from pilothouse.apiserver.flowcontrol.queue_set import QueueSet, Queuing, Rejected, Ticket
 from pilothouse.apiserver.flowcontrol.shuffle_sharding import deal, flow_hash
 

@@ -30,7 +30,7 @@ from pilothouse.apiserver.filters.status_errors import with_status_errors
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.serving import tls_context
 from pilothouse.apiserver.serving.certificate_files import KeyPair, SniCertificate
-from pilothouse.apiserver.serving.metrics import TLS_HANDSHAKE_ERRORS
+from pilothouse.apiserver.serving.listener import TLS_HANDSHAKE_ERRORS
 from pilothouse.apiserver.serving.secure import SecureServing, SecureServingOptions
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.controlplane.certificates.issue import Authority, certificate_pem, key_pem, new_authority, new_key

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from pilothouse.apiserver.storage.encryption.kms.provider import KmsProvider
 from pilothouse.apiserver.storage.encryption.local import AesCbc, AesGcm, Identity, Secretbox
-from pilothouse.apiserver.storage.encryption.prefixed import Prefixed, PrefixTransformers
-from pilothouse.apiserver.storage.encryption.transformer import Transformer
+from pilothouse.apiserver.storage.encryption.transformer import Prefixed, PrefixTransformers, Transformer
 from pilothouse.apiserver.storage.encryption.validation import (
     PROVIDERS,
     parse_group_resource,

@@ -5,6 +5,7 @@
 
 Because the feed sees every change, how far it has come is how far each watch has come, whatever keys it watches. When
 the connection breaks, the feed resumes behind the last event that it has passed on; the watches do not notice.
+A watch that starts before the window, or has fallen behind it, gets its old events by a replay from etcd.
 """
 
 from __future__ import annotations
@@ -15,16 +16,21 @@ import logging
 from pilothouse.apiserver.storage.errors import StorageError, Unavailable
 from pilothouse.apiserver.storage.etcd.backoff import delays
 from pilothouse.apiserver.storage.etcd.client import Client
-from pilothouse.apiserver.storage.etcd.replay import replay
 from pilothouse.apiserver.storage.etcd.revision import RevisionReader
 from pilothouse.apiserver.storage.etcd.stream import ServerWatch
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
 from pilothouse.apiserver.storage.watching.watchers import Watcher, Watchers
-from pilothouse.apiserver.storage.watching.window import Window
+from pilothouse.apiserver.storage.watching.window import Window, weight
 
 log = logging.getLogger(__name__)
 
 _WINDOW_BYTES = 32 * 1024 * 1024
+
+# The most that one replay brings, give or take one answer of etcd.
+_REPLAY_EVENTS = 4096
+_REPLAY_BYTES = 16 * 1024 * 1024
+
+_ASK_EVERY = 0.1
 
 
 class Feed:
@@ -70,7 +76,7 @@ class Feed:
         window = self._window
         for delay in delays():
             try:
-                batch = await replay(ServerWatch(self._client, own=self.own, after=after), window)
+                batch = await _replay(ServerWatch(self._client, own=self.own, after=after), window)
                 break
             except Unavailable as error:
                 self._client.ensure_open()
@@ -160,3 +166,30 @@ class Feed:
         self._task = None
         self._watchers.end_all(error)
         self._expecting.clear()
+
+
+async def _replay(watch: ServerWatch, window: Window) -> Batch:
+    """The oldest events that the watch has, up to those in the window if they are not too many. The window is made
+    to reach back to where the watch began, if it can. Raises Compacted, Unavailable."""
+    start, events, size = watch.reached, list[Event](), 0
+    asking = asyncio.create_task(_ask_for_progress(watch))
+    try:
+        await watch.open()
+        while watch.reached < window.start and len(events) < _REPLAY_EVENTS and size < _REPLAY_BYTES:
+            batch = await watch.read()
+            events += batch.events
+            size += sum(map(weight, batch.events))
+    finally:
+        asking.cancel()
+        watch.close()
+    if watch.reached >= window.start:
+        window.reach_back(start, events)
+    return Batch(watch.reached, tuple(events))
+
+
+async def _ask_for_progress(watch: ServerWatch) -> None:
+    """A watch of a few keys may have no more events to tell, and only says so when it is asked, if it keeps up."""
+    while True:
+        await asyncio.sleep(_ASK_EVERY)
+        if watch.answers_progress:
+            await watch.request_progress()

@@ -1,4 +1,4 @@
-"""Making a batch of writes durable: one transaction, one fsync, all or nothing."""
+"""Making a batch of writes durable: one transaction, one fsync, all or nothing, measured."""
 
 from __future__ import annotations
 
@@ -8,10 +8,26 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import chain
 
+from prometheus_client import Histogram
+
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.interface import Event
-from pilothouse.apiserver.storage.sqlite.metrics import COMMIT_DURATION, COMMIT_WRITES
 from pilothouse.apiserver.storage.sqlite.schema import transaction
 from pilothouse.machinery.dataclass import dataclass
+
+COMMIT_DURATION = Histogram(
+    "pilothouse_storage_commit_duration_seconds",
+    "Time to make one batch of writes durable in the embedded store.",
+    buckets=(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5),
+    registry=REGISTRY,
+)
+COMMIT_WRITES = Histogram(
+    "pilothouse_storage_commit_writes",
+    "Number of writes that one commit of the embedded store made durable.",
+    buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
+    registry=REGISTRY,
+)
+
 
 # One statement writes up to this many rows. Each statement gives up the interpreter lock and must win it back from
 # a busy event loop, so a batch is few statements rather than one for each row.

@@ -11,28 +11,66 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict, StorageError, Unavailable
-from pilothouse.apiserver.storage.interface import Entry, Page, Revision
+from pilothouse.apiserver.storage.errors import (
+    Compacted,
+    KeyExists,
+    KeyNotFound,
+    RevisionConflict,
+    StorageError,
+    Unavailable,
+)
+from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Page, Revision
 from pilothouse.apiserver.storage.metrics import forget_size, report_size
 from pilothouse.apiserver.storage.sqlite.chronicle import Chronicle
 from pilothouse.apiserver.storage.sqlite.clock import Clock, SystemClock
 from pilothouse.apiserver.storage.sqlite.commit import probe
 from pilothouse.apiserver.storage.sqlite.compaction import Compactor
+from pilothouse.apiserver.storage.sqlite.directory import Opened, open_directory
 from pilothouse.apiserver.storage.sqlite.expiry import Expiry
 from pilothouse.apiserver.storage.sqlite.health import Health
 from pilothouse.apiserver.storage.sqlite.history import Deadline
 from pilothouse.apiserver.storage.sqlite.keys import KeyRange
-from pilothouse.apiserver.storage.sqlite.opening import Opened, open_directory
 from pilothouse.apiserver.storage.sqlite.pipeline import Pipeline, Write
 from pilothouse.apiserver.storage.sqlite.state import State
 from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
-from pilothouse.apiserver.storage.sqlite.watch import StoreWatch
+from pilothouse.apiserver.storage.watching.queued_watch import QueuedWatch
 from pilothouse.apiserver.storage.watching.watchers import Watchers
 
 # kube-apiserver's --etcd-compaction-interval, in seconds.
 COMPACTION_INTERVAL = 300.0
 
 _CLUSTER = "embedded"
+
+
+class StoreWatch(QueuedWatch):
+    """A watch of the embedded store; events that memory has no longer are read from the file."""
+
+    def __init__(self, chronicle: Chronicle, watchers: Watchers, *, prefix: str, after: Revision) -> None:
+        self._chronicle = chronicle
+        self._watchers = watchers
+        super().__init__(prefix=prefix, after=after)
+
+    async def request_progress(self) -> None:
+        self.tell_progress()
+
+    @property
+    def _newest(self) -> Revision:
+        return self._chronicle.revision
+
+    def _join(self) -> list[Event] | None:
+        self._chronicle.ensure_open()
+        if self._reached < self._chronicle.compacted:
+            raise Compacted(self._reached, self._chronicle.compacted)
+        events = self._chronicle.recent(self.prefix, self._reached)
+        if events is not None:
+            self._watchers.add(self)
+        return events
+
+    def _leave(self) -> None:
+        self._watchers.discard(self)
+
+    async def _replay(self) -> Batch:
+        return await self._chronicle.replay(self.prefix, self._reached)
 
 
 class SqliteStore:
