@@ -71,7 +71,7 @@ class FairThread:
             return True
 
     def _start(self) -> None:
-        """When there is work, for most processes never have any."""
+        """Start the thread with the first work; most processes never have any."""
         if self._thread is None:
             sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_INTERVAL))
             self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)

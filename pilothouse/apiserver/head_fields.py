@@ -1,4 +1,4 @@
-"""What may stand in the head of an HTTP message. Every head passes here before it is written: answers to clients and
+"""The rules for heads of HTTP messages. Every head passes here before it is written: answers to clients and
 requests to other servers, under HTTP/1.1 and HTTP/2.
 
 A line break in a field would make two of it, and the second could say anything: who a user is, or where a body ends.

@@ -116,7 +116,7 @@ class Request:
 
     @property
     def annotations(self) -> Annotations:
-        """What is said about the request in the audit log."""
+        """The request's annotations in the audit log."""
         if self._annotations is None:
             self._annotations = Annotations()
         return self._annotations
@@ -143,7 +143,7 @@ Upgrade: TypeAlias = Callable[["asyncio.Transport", bytes], Awaitable[None]]
 
 
 class StreamBroken(Exception):
-    """Where a stream comes from has gone. The answer ends so that its client sees that it is not whole."""
+    """The source of a streamed body has gone. The answer ends so that its client sees that it is not whole."""
 
 
 @dataclass(slots=True, eq=False)

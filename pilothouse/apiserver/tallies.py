@@ -37,7 +37,7 @@ def _told_apart(rows: Sized, labels: Labels) -> Labels:
 
 
 class Count:
-    """What a counter has counted under one set of labels."""
+    """The count of a counter under one set of labels."""
 
     __slots__ = ("value",)
 
@@ -82,7 +82,7 @@ class CounterTally(Collector):
 
 
 class Row:
-    """What a histogram has observed under one set of labels."""
+    """The observations of a histogram under one set of labels."""
 
     __slots__ = ("_bounds", "counts", "sum")
 

@@ -58,7 +58,7 @@ class Annotate(Protocol):
 
 
 def _unheard(key: str, value: str, level: str = METADATA) -> None:
-    """Where nobody keeps a log."""
+    """Annotates nothing: for requests that no audit log hears of."""
 
 
 NO_EQUIVALENTS = EquivalentResources()

@@ -1,4 +1,4 @@
-"""What the expressions of webhooks and policies see of a request, in the forms that they know."""
+"""The variables of a request for the expressions of webhooks and policies, in upstream's shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What admission tells the audit log about a request: each key is written once, and keeps its first value."""
+"""The audit annotations of a request: each key is written once, and keeps its first value."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class AuditContext:
         return self._decision.level >= Level.REQUEST_RESPONSE
 
     def log_request_object(self, obj: Json) -> None:
-        """What was sent, decoded and with its defaults. At the metadata level only which object it is."""
+        """Log the object that was sent, decoded and defaulted; at the metadata level only which object it is."""
         self._complete_reference(obj.get("metadata") or {})
         if self.wants_request:
             self._event["requestObject"] = orjson.Fragment(orjson.dumps(self._shown(obj)))

@@ -1,4 +1,4 @@
-"""What an audit event says about a request before anything is known of its outcome."""
+"""The part of an audit event that is known before the outcome of its request."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _user_agent(request: Request) -> str:
 
 
 def source_ips(request: Request) -> list[str]:
-    """Whom proxies on the way name, farthest first, and last who is connected."""
+    """Return the addresses that proxies name, farthest first, and last that of the peer."""
     said = request.header(b"x-forwarded-for") or request.header(b"x-real-ip")
     named = [address for part in said.split(",") if (address := _address(part))] if said else []
     connected = _address(request.client[0]) if request.client else ""

@@ -59,7 +59,7 @@ class BearerAuthenticator:
 
 
 def user_of(found: TokenIdentity | None, request: Request) -> User:
-    """What is remarked of the token goes on to the request. Raises Unauthorized for a token that nobody knows."""
+    """Return the token's user, and pass remarks on the token on to the request. Raises Unauthorized."""
     if found is None:
         raise Unauthorized
     if found.remarks is not NO_REMARKS:

@@ -18,7 +18,7 @@ class Authenticator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TokenRemarks:
-    """What is said about the use of a token, to its user and in the audit log."""
+    """Remarks on the use of a token, for its user (warnings) and for the audit log (annotations)."""
 
     warnings: tuple[str, ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()

@@ -21,7 +21,7 @@ class Decision(Enum):
 
 @dataclass(slots=True, unsafe_hash=True)
 class Attributes:
-    """What is asked for. Requests for no resource have only verb and path.
+    """Who wants to do what to which resource. Requests for no resource have only verb and path.
 
     Nobody changes them; they are not frozen because that makes them four times as dear, and every request has some.
     """

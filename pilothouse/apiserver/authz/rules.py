@@ -1,4 +1,4 @@
-"""What a user may do, as a list of rules: what those authorizers know that decide by rules."""
+"""The rules that apply to a user, as far as authorizers decide by rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What expressions ask the authorizer, and the answers: each question is asked once for a request."""
+"""The authorizer as expressions see it: each question is asked once for a request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Authorizations:
         """What the variable `authorizer` stands for."""
 
     def for_resource(self, *, group: str, resource: str, subresource: str, namespace: str, name: str) -> ResourceCheck:
-        """What `authorizer.requestResource` stands for."""
+        """Return the value of `authorizer.requestResource`."""
         asked = Check(
             self.value.subject,
             "",

@@ -41,7 +41,7 @@ class Evaluation:
 
 
 class Activation(dict[str, Any]):
-    """What expressions see. Variables of the policy are evaluated when first asked for, and once."""
+    """The variables that expressions see. Those of the policy are evaluated when first asked for, and once."""
 
     def __init__(self, values: Mapping[str, Any], composed: Mapping[str, Expression]) -> None:
         super().__init__(values)

@@ -21,7 +21,7 @@ from pilothouse.machinery.objects import Json
 
 
 class MatchFailed(Exception):
-    """What the failure policy decides about."""
+    """A match condition that could not be evaluated; the failure policy decides what follows."""
 
 
 class MatchConditions:

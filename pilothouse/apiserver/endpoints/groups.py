@@ -64,7 +64,7 @@ class ServedResource:
 
     @property
     def warning(self) -> str:
-        """What every answer warns of; empty for a kind that is not deprecated."""
+        """The deprecation warning of every answer; empty for a kind that is not deprecated."""
         return self.deprecation.warning(self.kind) if self.deprecation else ""
 
     @property

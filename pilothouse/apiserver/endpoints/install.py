@@ -65,7 +65,7 @@ def at_once(convert: Callable[[Json], Json]) -> Conversion:
 
 @dataclass(frozen=True, slots=True)
 class Installer:
-    """What every endpoint of a server shares."""
+    """Installs the endpoints of group versions; all of them share these parts."""
 
     admission: AdmissionChain
     authorizer: Authorizer

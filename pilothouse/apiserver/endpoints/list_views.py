@@ -1,4 +1,4 @@
-"""What a list shows of its objects: the objects themselves, their metadata alone, or a table's rows."""
+"""The views of a list: the objects themselves, their metadata alone, or a table's rows."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class ObjectPatcher(Protocol):
 
 
 class _Patcher:
-    """What the patch types share: the parsed body, and what becomes of fields that nobody knows."""
+    """The base of the patch types: the parsed body, and the handling of unknown fields."""
 
     def __init__(self, request: Request, scope: RequestScope, body: bytes, field_validation: str) -> None:
         self.warn = request.warnings.append

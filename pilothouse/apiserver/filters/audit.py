@@ -69,7 +69,7 @@ def with_failed_authentication_audit(auditing: Auditing | None) -> Filter:
 
 
 def _methods(request: Request) -> list[str]:
-    """What the request showed, never its content."""
+    """The authentication methods that the request shows: bearer, basic, x509 or none."""
     shown = ["bearer"] if request.header(b"authorization").lower().startswith("bearer ") else []
     shown += ["basic"] if request.header(b"authorization").lower().startswith("basic ") else []
     shown += ["x509"] if request.transport is not None and request.transport.get_extra_info("peercert") else []

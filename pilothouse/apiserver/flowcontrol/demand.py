@@ -41,7 +41,7 @@ class SeatDemand:
             self._high = value
 
     def reset(self) -> Observed:
-        """What was seen since the last time."""
+        """Return the demand seen since the last call, and begin anew."""
         self.set(self._value)
         duration = self._at - self._since
         if duration > 0:

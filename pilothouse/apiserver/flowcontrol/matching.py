@@ -22,7 +22,7 @@ class FlowSchema:
         return any(_matches_rule(rule, user, info) for rule in self._rules)
 
     def flow(self, user: User, info: RequestInfo) -> str:
-        """What tells the flows of the schema from each other."""
+        """Return the flow distinguisher: the user, the namespace, or nothing, as the schema says."""
         if self._by == "ByUser":
             return user.name
         return info.namespace if self._by == "ByNamespace" else ""

@@ -230,7 +230,7 @@ class QueueSet:
         self._note_demand()
 
     def _fits(self, seats: int) -> bool:
-        """What is wider than the whole level runs when nothing else does."""
+        """Whether there are seats for the request; one wider than the whole level fits when nothing else runs."""
         return self.seats_in_use + seats <= self.limit or (seats > self.limit and not self.executing)
 
     def _cancel(self, ticket: Ticket) -> None:

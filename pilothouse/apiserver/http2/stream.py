@@ -1,4 +1,4 @@
-"""What the dispatcher wants of a stream: server and backend differ in theirs."""
+"""The contract of a stream towards the dispatcher; serving and outbound have each their own."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def version_container(group: APIGroup, version: APIVersion) -> RouteContainer:
 
 
 def group_container(group: APIGroup) -> RouteContainer:
-    """What tells the versions of a group; the legacy group's has another form."""
+    """The discovery document of a group's versions; the legacy group's has another form."""
     if not group.name:
         return _single(_discovery(group.root, "getAPIVersions", "get available API versions", "APIVersions"))
     return _single(_discovery(group.root, "getAPIGroup", "get information of a group", "APIGroup"))

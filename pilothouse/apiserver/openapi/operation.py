@@ -1,4 +1,4 @@
-"""What both document versions say alike of an operation."""
+"""The parts of an operation that are the same in both document versions."""
 
 from __future__ import annotations
 

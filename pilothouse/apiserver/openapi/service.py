@@ -32,7 +32,7 @@ class Entry:
 
 
 class OpenAPIService:
-    """Where a server and its delegate have the same path, the server's own container counts."""
+    """The documents of a server and its delegates; where both have a path, the server's own container counts."""
 
     def __init__(self, delegate: OpenAPIService | None = None) -> None:
         self._delegate = delegate
@@ -95,7 +95,7 @@ class Merged:
 
 
 def v3_url(path: str, document: Document) -> str:
-    """Where this very state of the document is, which never changes."""
+    """Return the URL of this very state of the document, which never changes."""
     return f"/openapi/v3/{quote(path)}?hash={document.etag}"
 
 

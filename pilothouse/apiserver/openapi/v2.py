@@ -20,7 +20,7 @@ _NEVER_SHARED = frozenset({"name", "fieldValidation", "dryRun"})
 
 
 def document(containers: Iterable[RouteContainer]) -> bytes:
-    """Where two containers have the same path or definition, the first has it. Raises KeyError as v3 does."""
+    """Return the v2 document; of equal paths or definitions the first counts. Raises KeyError as v3 does."""
     paths: Json = {}
     schemas: dict[str, Definition] = {}
     shared = SharedParameters()

@@ -1,4 +1,4 @@
-"""What each verb of a resource takes and gives. A subresource's routes are named after its resource's kind."""
+"""The route of each verb, with all that it takes and gives. A subresource's are named after its resource's kind."""
 
 from __future__ import annotations
 

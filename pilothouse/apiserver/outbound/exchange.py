@@ -85,7 +85,7 @@ class BackendExchange(ABC):
         return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
 
     async def body(self) -> AsyncIterator[bytes]:
-        """What comes, as it comes. Raises BackendFailed when the answer breaks off."""
+        """Yield the body as it comes. Raises BackendFailed when the answer breaks off."""
         while True:
             if self._chunks:
                 chunk = self._next_chunk()
@@ -124,7 +124,7 @@ class BackendExchange(ABC):
         self._waiting_bytes += len(data)
 
     def _break_off(self, why: str, *, unprocessed: bool = False) -> None:
-        """What has come before can still be read."""
+        """End the answer with a failure; what has come before can still be read."""
         if self._failure is None:
             self._failure = BackendFailed(why, unanswered=self._head is None, unprocessed=unprocessed)
         self._wake()

@@ -1,4 +1,4 @@
-"""What goes wrong between this server and another, in the words of Go's net, crypto/tls and net/http: people search for
+"""Failures between this server and another, in the words of Go's net, crypto/tls and net/http: people search for
 them. Each text stands here once.
 """
 

@@ -16,7 +16,9 @@ T = TypeVar("T")
 
 
 async def reach(target: Target, connect: Callable[[Target], Awaitable[T]]) -> T:
-    """What `connect` makes of the first address that it can connect to, within the target's time. It raises OSError.
+    """Return what `connect` makes of the first address that it can connect to, within the target's time.
+
+    `connect` raises OSError for an address that does not take the connection.
 
     Raises DialFailed: of the first address, when none takes the connection.
     """

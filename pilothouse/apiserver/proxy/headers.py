@@ -22,7 +22,7 @@ CORS = frozenset(b"access-control-allow-" + name for name in (b"credentials", b"
 
 
 def forwarded_for(request: Request) -> Headers:
-    """Whom the request came by, and whom it comes from; nothing where nobody knows."""
+    """Return X-Forwarded-For: the addresses the request came by, and last its peer's; empty where none is known."""
     if request.client is None:
         return []
     earlier = [value for name, value in request.headers if name == b"x-forwarded-for"]

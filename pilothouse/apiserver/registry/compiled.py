@@ -1,9 +1,9 @@
-"""What is made from every object of a resource, such as a webhook from its configuration.
+"""Values compiled from every object of a resource, such as a webhook from its configuration.
 
     hooks = CompiledObjects(configurations, webhooks_of)
     await hooks.all()      → in the order of the objects' keys; while nothing changes this costs next to nothing
 
-An object is compiled again only when it has changed. What the watch cache knows counts.
+An object is compiled again only when it has changed, as far as the watch cache knows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a delete does to an object before it goes: grace periods, finalizers, marks. Pure functions on one object.
+"""The effect of a delete on an object before it goes: grace periods, finalizers, marks. Pure functions on one object.
 
 no finalizers, no grace             → gone at once
 finalizers (own, orphan, foreground)→ marked with a deletionTimestamp; gone when the last finalizer is removed
@@ -25,7 +25,7 @@ FOREGROUND = "foregroundDeletion"
 
 @dataclass(frozen=True, slots=True)
 class Grace:
-    """What `begin_graceful_deletion` decided. `pending`: an earlier delete goes on and this one changes nothing."""
+    """The decision of `begin_graceful_deletion`. `pending`: an earlier delete goes on and this one changes nothing."""
 
     options: DeleteOptions
     graceful: bool = False

@@ -1,4 +1,4 @@
-"""What a storage can do decides which verbs its resource has: a storage that can `create` gets POST, and so on."""
+"""The abilities of storages. They decide which verbs a resource has: one that can `create` gets POST, and so on."""
 
 from __future__ import annotations
 

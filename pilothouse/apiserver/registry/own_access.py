@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class OwnAccess:
-    """What it raises are StatusErrors."""
+    """A registry as the server's own parts use it. All methods raise StatusErrors."""
 
     registry: RegistryStore
     field_manager: str = ""

@@ -22,7 +22,7 @@ NameRule: TypeAlias = Callable[[str, bool], list[str]]
 
 
 class GarbageCollection(Enum):
-    """What happens to dependents when a delete does not say."""
+    """The treatment of dependents by a delete that does not say."""
 
     DELETE_DEPENDENTS = "DeleteDependents"
     ORPHAN_DEPENDENTS = "OrphanDependents"

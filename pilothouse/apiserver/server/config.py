@@ -1,4 +1,4 @@
-"""What the three servers have in common, settled before any of them is made."""
+"""The configuration that the three servers have in common, settled before any of them is made."""
 
 from __future__ import annotations
 

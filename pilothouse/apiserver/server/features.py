@@ -119,7 +119,7 @@ def check_gate(name: str, value: bool) -> str:
 
 @dataclass(frozen=True)
 class FeatureGates:
-    """What was set, over the defaults."""
+    """Gates that were set, over the defaults."""
 
     changed: dict[str, bool] = field(default_factory=dict)
 

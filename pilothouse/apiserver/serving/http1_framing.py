@@ -46,7 +46,7 @@ class Framing:
         self._taken = 0  # of what ends with an empty line
 
     def next_end(self, data: bytes, at: int) -> int:
-        """Where the message may end, or where the data does. What stands before is taken."""
+        """Return the position where the message may end, or the end of the data. Bytes before it are taken."""
         left = self._left
         if left is None:
             end = self._empty_line(data, at)

@@ -40,7 +40,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
 
 
 class _Here(threading.local):
-    """What this thread is at: OpenSSL calls back in the thread that called it."""
+    """The handshake that this thread is in: OpenSSL calls back in the thread that called it."""
 
     made: int | None = None  # the SSL_CTX that was made last
     handshaking: LenientConnection | None = None

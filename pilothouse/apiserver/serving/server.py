@@ -46,7 +46,7 @@ class Server:
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """What is listened on, with the real ports."""
+        """The addresses listened on, with the real ports."""
         return [listener.address for listener in self._listeners]
 
     @property

@@ -24,7 +24,7 @@ _LOW_WATER: Final = 64 << 10
 
 
 class ClientConnection(asyncio.Protocol):
-    """What HTTP/1.1 and HTTP/2 connections have in common."""
+    """The base of HTTP/1.1 and HTTP/2 connections."""
 
     def __init__(self, state: ServingState, loop: asyncio.AbstractEventLoop) -> None:
         self.state = state

@@ -1,4 +1,4 @@
-"""Who this server is to the webhooks that it calls."""
+"""The credentials of this server for the webhooks that it calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a WebhookClientConfig points to."""
+"""The endpoint that a WebhookClientConfig points to."""
 
 from __future__ import annotations
 

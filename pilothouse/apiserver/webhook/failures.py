@@ -1,4 +1,4 @@
-"""What a webhook that answers without success says, in the words of client-go, which is what people search for."""
+"""The errors of webhooks that answer without success, in the words of client-go: people search for them."""
 
 from __future__ import annotations
 

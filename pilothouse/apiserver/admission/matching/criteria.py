@@ -1,4 +1,4 @@
-"""What a request must be like for a webhook or a policy to be about it, compiled once per configuration."""
+"""The criteria that a request must meet for a webhook or a policy to be about it, compiled once per configuration."""
 
 from __future__ import annotations
 

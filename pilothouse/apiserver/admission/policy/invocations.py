@@ -30,7 +30,7 @@ class Invocation(Generic[E]):
 
 @dataclass(frozen=True, slots=True)
 class Misconfigured(Generic[E]):
-    """What the failure policy decides about."""
+    """A policy that can not be evaluated for a binding; its failure policy decides what follows."""
 
     policy: Policy[E]
     binding: Binding | None

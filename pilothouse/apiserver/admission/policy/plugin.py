@@ -1,6 +1,6 @@
-"""What the plugins of validating and of mutating policies share: whoever binds a policy has a say in what is written.
+"""The base of the plugins of validating and of mutating policies.
 
-What evaluates expressions is loaded with the first policy.
+The evaluation of expressions is imported with the first policy.
 """
 
 from __future__ import annotations

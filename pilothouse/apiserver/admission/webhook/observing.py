@@ -1,4 +1,4 @@
-"""What the metrics say about the calls of webhooks."""
+"""Observes the calls of webhooks for the metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both webhook plugins share: which webhooks there are, and which of them a request concerns."""
+"""The base of both webhook plugins: which webhooks there are, and which of them a request concerns."""
 
 from __future__ import annotations
 

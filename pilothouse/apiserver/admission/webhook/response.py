@@ -81,7 +81,7 @@ def _kind_of(answer: Json) -> GroupVersionKind:
 
 
 def _check_kind(kind: GroupVersionKind, version: str) -> None:
-    """What is left out is taken for what was expected; the newer version's contract then complains."""
+    """Raise UndecodableResponse for another kind. Parts that are left out pass; the checks of v1 miss them later."""
     group, found, name = kind.group or GROUP, kind.version or version, kind.kind or KIND
     if (group, name) != (GROUP, KIND) or found not in VERSIONS:
         raise UndecodableResponse(f"no kind {quote(name)} is registered for version {quote(f'{group}/{found}')}")

@@ -1,4 +1,4 @@
-"""What is configured of one issuer of tokens."""
+"""The settings of one issuer of tokens."""
 
 from __future__ import annotations
 

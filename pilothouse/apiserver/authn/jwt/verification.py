@@ -45,7 +45,7 @@ class Verifier:
         return claims
 
     def _check(self, claims: Json) -> None:
-        """What can be told without the signature, so that wrong tokens cost little."""
+        """Check audience and times, which need no signature, so that wrong tokens cost little. Raises InvalidToken."""
         meant_for = _audiences(claims.get("aud"))
         if not set(meant_for) & set(self._settings.audiences):
             got = f"got [{' '.join(map(quote, meant_for))}]"
@@ -90,7 +90,7 @@ def _wrong(why: str) -> InvalidToken:
 
 
 def unverified_issuer(token: str) -> str | None:
-    """Whose token this claims to be; None for what is no token."""
+    """Return the issuer that the token claims to have; None for text that is no token."""
     claims = claims_in(token)
     issuer = claims.get("iss") if claims is not None else None
     if not isinstance(issuer, str):

@@ -49,7 +49,7 @@ def _allowed(atom: Atom, live: Json, api_version: str) -> FieldSet:
 
 
 def keep_up_to_date(obj: Json, patch: Json) -> None:
-    """Where the object has the annotation, it tells the patch from now on; one that gets too large is dropped."""
+    """Set the last-applied annotation, where the object has one, to the patch; drop it where that is too large."""
     if not annotations_of(obj).get(LAST_APPLIED):
         return
     annotations = metadata(obj)["annotations"]

@@ -159,7 +159,7 @@ class FieldManager:
 
 
 def _decoded(entries: Any, *, stored: bool = False) -> Managed:
-    """What cannot be read counts as nothing."""
+    """Return the decoded entries, or none where they cannot be read."""
     try:
         return decode_entries(entries, stored=stored)
     except InvalidManagedFields:

@@ -63,6 +63,6 @@ class StructuredMerge:
 
 
 def _metadata(obj: Json) -> dict[str, Any]:
-    """What a client sent may have anything there."""
+    """Return the metadata, or {} where the client sent no object in its place."""
     meta = obj.get("metadata")
     return meta if isinstance(meta, dict) else {}

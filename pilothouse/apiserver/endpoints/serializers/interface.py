@@ -1,4 +1,4 @@
-"""What a media type must be able to do.
+"""The contract of a media type's serializer.
 
 A stored object's bytes are made once per media type and version (`piece`) and kept with it; an answer, a list and
 a watch event only wrap such pieces.
@@ -40,7 +40,7 @@ class View:
 
     @property
     def go_type(self) -> str:
-        """What upstream's messages call an object of this resource."""
+        """The Go type by which upstream's messages name an object of this resource."""
         return "unstructured.Unstructured" if self.typed_items else internal_name(self.kind)
 
     def object(self, stored: StoredObject) -> Json:

@@ -103,7 +103,7 @@ class Cacher:
 
     @property
     def objects(self) -> int:
-        """How many there are."""
+        """The number of objects."""
         return len(self._state)
 
     @property

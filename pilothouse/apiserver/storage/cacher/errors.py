@@ -1,4 +1,4 @@
-"""What the watch cache can answer instead of a result. The texts are those that upstream's clients know."""
+"""The errors of the watch cache. The texts are those that upstream's clients know."""
 
 from __future__ import annotations
 

@@ -87,11 +87,11 @@ class Views:
 
     @cached_property
     def plain(self) -> WatchEvent | None:
-        """What watchers without a selector see: nearly all of them."""
+        """The event for watchers without a selector, nearly all of them."""
         return self.through(None)
 
     def through(self, predicate: Predicate | None) -> WatchEvent | None:
-        """What a watcher with this predicate sees of the change."""
+        """Return the event that a watcher with this predicate sees, None when the change does not concern it."""
         current, previous = self.change.current, self.change.previous
         now = current is not None and (predicate is None or predicate(current))
         before = previous is not None and (predicate is None or predicate(previous))

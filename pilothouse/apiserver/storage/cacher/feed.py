@@ -1,4 +1,4 @@
-"""What arrives from the store becomes state, window and events in one step, which no reader can see half of."""
+"""Turns what arrives from the store into state, window and events, in one step that no reader can see half of."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """Where the reflector puts what it reads."""
+    """The sink of the reflector."""
 
     state: State
     window: Window

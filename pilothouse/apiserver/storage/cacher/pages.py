@@ -37,8 +37,7 @@ class KeyRange:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a listing asks for: keys greater than `after`, and of those that match the first `limit`, or all where that
-    is not greater than 0."""
+    """The keys greater than `after`, and of those that match the first `limit`, or all where that is not positive."""
 
     prefix: str
     after: str = ""

@@ -73,6 +73,6 @@ class State:
         return len(self._positions(keys))
 
     def _positions(self, keys: KeyRange) -> range:
-        """Where the keys are. Whatever a slice of it is made with, it never reaches beyond."""
+        """Return the positions of the keys in the range; a slice made with them never reaches beyond it."""
         first: int = self._sorted.bisect_left(keys.first)
         return range(first, max(first, self._sorted.bisect_left(keys.end)))

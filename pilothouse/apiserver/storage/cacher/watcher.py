@@ -46,7 +46,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """What the owner of a watch asked for. `scope` names the events that can concern it at all."""
+    """The wishes of the owner of a watch. `scope` names the events that can concern it at all."""
 
     prefix: str
     scope: str

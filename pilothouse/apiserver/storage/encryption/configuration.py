@@ -26,13 +26,13 @@ _CIPHERS: dict[str, Callable[[bytes], Transformer]] = {"aesgcm": AesGcm, "aescbc
 
 @dataclass(frozen=True, slots=True)
 class Encryption:
-    """What a file asks for. `providers` are those that must be asked whether they are well."""
+    """The transformers of a file. `providers` are those that must be asked whether they are well."""
 
     transformers: dict[GroupResource, Transformer]
     providers: tuple[KmsProvider, ...]
 
     def of(self, resource: GroupResource) -> Transformer | None:
-        """What is said about the resource itself goes before its group, and that before everything."""
+        """Return the transformer of the resource, or else of its group, or else of everything; None if none is set."""
         wildcards = (GroupResource(resource.group, "*"), GroupResource("*", "*"))
         for candidate in (resource, *wildcards):
             if (found := self.transformers.get(candidate)) is not None:

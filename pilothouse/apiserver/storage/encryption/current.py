@@ -54,7 +54,7 @@ class CurrentEncryption:
         return self._reload or bool(self._encryption.providers)
 
     def problems(self) -> list[str]:
-        """What is wrong with the providers, by their names."""
+        """Return the problems of the providers, by their names."""
         return [f"{each.name}: {each.problem}" for each in self._encryption.providers if each.problem]
 
     async def _changed(self) -> None:
@@ -84,7 +84,7 @@ class CurrentEncryption:
 
 
 class _Following:
-    """What is in force for a resource, whenever it is asked."""
+    """The transformer of a resource by the configuration in force at each call."""
 
     def __init__(self, encryption: Callable[[], Encryption], resource: GroupResource) -> None:
         self._encryption = encryption

@@ -1,4 +1,4 @@
-"""What a failed call means.
+"""Failed calls to etcd as errors of a store.
 
 Only etcd's texts tell its errors apart: many share one gRPC code. Whether a write may have happened is judged on the
 safe side: it did not happen only when etcd refused it, or when there was no connection to send it on.

@@ -1,4 +1,4 @@
-"""What etcd says of itself: how large its database is, and whether it raises an alarm."""
+"""Asks etcd how large its database is, and whether it raises an alarm."""
 
 from __future__ import annotations
 

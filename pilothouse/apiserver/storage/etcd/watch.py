@@ -20,8 +20,10 @@ class EtcdWatch(QueuedWatch):
         super().__init__(prefix=prefix, after=max(after, _EMPTY))
 
     async def request_progress(self) -> None:
-        """What this process knows to be current may be told at once; what is current in etcd follows, if it is more.
-        Raises Unavailable."""
+        """Tell the progress that this process knows of at once, and that of etcd, if it is more, when it is reached.
+
+        Raises Unavailable.
+        """
         told = 0
         if self._live and self._feed.is_current and self._feed.reached > self._reached:
             told = self._feed.reached

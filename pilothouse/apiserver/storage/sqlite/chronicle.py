@@ -1,4 +1,4 @@
-"""What is and what was: the durable state, and the changes that led to it.
+"""The durable state, and the changes that led to it.
 
 The newest changes are in memory; older ones are read from the file, on the reader's thread.
 """
@@ -72,8 +72,10 @@ class Chronicle:
         return self.state.page_before(undo, keys=keys, limit=limit, revision=at)
 
     async def _undo(self, keys: KeyRange, at: Revision) -> Undo:
-        """What the keys that changed since `at` were then. It fits the state on return: nothing is awaited behind
-        the last look at memory."""
+        """Return the entries at revision `at` of the keys that changed since.
+
+        It fits the state on return: nothing is awaited behind the last look at memory.
+        """
         undo: Undo = {}
         while not self._window.covers(at):
             upto = self.revision

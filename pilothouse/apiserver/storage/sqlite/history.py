@@ -93,7 +93,7 @@ def read_events(connection: sqlite3.Connection, span: Span, limit: int) -> Batch
 
 
 def read_undo(connection: sqlite3.Connection, span: Span) -> Undo:
-    """What each key that the span changes was before it. Raises Compacted."""
+    """Return the entry before the span of each key that the span changes. Raises Compacted."""
     with transaction(connection, "DEFERRED"):
         _refuse_compacted(connection, span.after)
         rows = connection.execute(_FIRST_CHANGES, _parameters(span)).fetchall()

@@ -160,7 +160,7 @@ def _change(revision: int, key: str, value: bytes | None, previous: Entry | None
 
 
 def _deleted(event: Event) -> Entry:
-    """What a delete answers: the last value, at the revision of the delete."""
+    """Return the answer of a delete: the last value, at the revision of the delete."""
     assert event.previous is not None
     return Entry(event.key, event.previous.value, event.previous.created, event.revision)
 

@@ -17,7 +17,7 @@ from pilothouse.apiserver.storage.sqlite.keys import KeyRange
 
 
 class State:
-    """What reads see. Changed on the event loop only, and only by what is on disk."""
+    """The state that reads see. It is changed on the event loop only, and only by what is on disk."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.revision: Revision = snapshot.revision
@@ -57,7 +57,7 @@ class State:
         return Page(entries, revision, total - len(entries))
 
     def _positions(self, keys: KeyRange) -> range:
-        """Where the keys are. Whatever a slice of it is made with, it never reaches beyond."""
+        """Return the positions of the keys in the range; a slice made with them never reaches beyond it."""
         first: int = self._entries.bisect_left(keys.start)
         last: int = len(self._entries) if keys.end is None else self._entries.bisect_left(keys.end)
         return range(first, max(first, last))

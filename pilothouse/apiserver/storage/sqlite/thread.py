@@ -32,7 +32,7 @@ _SWITCH_INTERVAL = 0.0005
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[T]):
-    """What a job came to: an error, or else its value."""
+    """The outcome of a job: an error, or else its value."""
 
     value: T | None
     error: Exception | None

@@ -33,7 +33,7 @@ NAME = "MutatingAdmissionPolicy"
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """What all policies of one request share."""
+    """The state that all policies share in one round of one request."""
 
     attributes: Attributes
     namespace: Json | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class MutationFailed(Exception):
-    """What the failure policy decides about."""
+    """A mutation that could not be made; the failure policy decides what follows."""
 
     @property
     def error_type(self) -> str:

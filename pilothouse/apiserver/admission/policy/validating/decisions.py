@@ -1,4 +1,4 @@
-"""What a policy says about a request."""
+"""The decisions and audit annotations of one policy about one request."""
 
 from __future__ import annotations
 

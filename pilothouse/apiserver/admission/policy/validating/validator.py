@@ -129,7 +129,7 @@ def _without_authorizer(variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _message(validation: _Validation, said: Evaluation) -> str:
-    """What the expression says, if that can be a message; or the fixed message; or the expression itself."""
+    """Return the value of the message expression where it can be a message, or the fixed message, or the expression."""
     text = said.value.strip() if isinstance(said.value, str) else ""
     if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
         return text
