@@ -15,7 +15,7 @@ from pilothouse.apiserver.http import Headers
 from pilothouse.machinery.gofmt import quote
 
 FIELD_OVERHEAD: Final = 32
-"""What HTTP/2 counts for a header field besides its bytes: RFC 7541, section 4.1."""
+"""The bytes that HTTP/2 counts for a header field besides its own: RFC 7541, section 4.1."""
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
 _TARGET = re.compile(rb"[!-~\x80-\xff]+").fullmatch

@@ -89,7 +89,7 @@ class Request:
     """Whether something is installed that answers it. Only then are the names in its path ours and not made up."""
     warnings: list[str] = field(default_factory=list)
     answer_headers: Headers = field(default_factory=list)
-    """What the answer gets besides its own headers, be it a success or a refusal."""
+    """Headers that the answer gets besides its own, be it a success or a refusal."""
     audit: AuditContext | None = None
     """Where the request is audited: what it and its answer look like is told to this."""
     _weight: Weight | None = None

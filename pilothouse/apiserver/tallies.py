@@ -137,7 +137,7 @@ class HistogramTally(Collector):
         return buckets
 
     def totals(self) -> Iterator[tuple[Labels, int, float]]:
-        """Of each row the labels, how often something was observed, and the sum."""
+        """Return the labels of each row, the number of observations, and their sum."""
         for labels, row in list(self._rows.items()):  # rows are added meanwhile
             yield labels, sum(row.counts), row.sum
 

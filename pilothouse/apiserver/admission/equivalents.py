@@ -24,7 +24,7 @@ class ServedForm:
     read: Callable[[Any], Json]
     """Any JSON value as an object of the kind: known fields only, with defaults. Raises DecodeError."""
     unknown_fields: Callable[[Any], Sequence[str]] = lambda value: ()
-    """What strict reading complains of; nothing where nobody reads strictly. Raises DecodeError."""
+    """The complaints of strict reading; none where nobody reads strictly. Raises DecodeError."""
     atom: Callable[[], Atom] = lambda: DEDUCED
     """How objects of the kind merge."""
     from_stored: Conversion | None = None

@@ -60,7 +60,7 @@ class BlockingBackend:
 class BatchConfig:
     buffer_size: int = 10000
     buffer_bytes: int = 64 * 1024 * 1024
-    """Of events that wait or are being sent."""
+    """Bytes of events that wait or are being sent."""
     max_size: int = 400
     max_wait: float = 30.0
     throttle: Callable[[], Awaitable[None]] | None = None

@@ -70,7 +70,7 @@ def user_of(found: TokenIdentity | None, request: Request) -> User:
 
 
 def bearer_token(header: str) -> str:
-    """Of an Authorization header; empty where it has none. What follows behind another space is not read."""
+    """Return the token of an Authorization header, up to the next space; empty where there is none."""
     scheme, _, rest = header.strip().partition(" ")
     return rest.partition(" ")[0] if scheme.lower() == "bearer" else ""
 

@@ -31,7 +31,7 @@ NO_REMARKS = TokenRemarks()
 class TokenIdentity:
     user: User
     audiences: tuple[str, ...] = ()
-    """Those of the audiences asked for that the token is meant for."""
+    """The audiences that the token is meant for, of those asked for."""
     remarks: TokenRemarks = NO_REMARKS
 
     @property

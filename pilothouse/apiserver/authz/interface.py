@@ -45,7 +45,7 @@ class Answer:
     decision: Decision
     reason: str = ""
     error: str = ""
-    """What kept an authorizer from deciding. Who is not allowed then is told of the error, not of a refusal."""
+    """The problem that kept an authorizer from deciding. Users who are not allowed are told of it."""
 
 
 class Authorizer(Protocol):

@@ -21,7 +21,7 @@ class Authorizations:
         self._authorizer = authorizer
         self._answers: dict[Check, Decision] = {}
         self.value = AuthorizerValue(self._known, Subject(user))
-        """What the variable `authorizer` stands for."""
+        """The value of the variable `authorizer`."""
 
     def for_resource(self, *, group: str, resource: str, subresource: str, namespace: str, name: str) -> ResourceCheck:
         """Return the value of `authorizer.requestResource`."""

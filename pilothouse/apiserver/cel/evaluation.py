@@ -18,7 +18,7 @@ from pilothouse.machinery.cel.program import PER_CALL_LIMIT, Outcome, Program
 from pilothouse.machinery.dataclass import dataclass
 
 BUDGET = 10_000_000
-"""What all expressions of one policy may cost together on one request."""
+"""The cost that all expressions of one policy may have together on one request."""
 MATCH_CONDITIONS_BUDGET = 2_500_000
 _INLINE_LIMIT = 20_000
 """Some milliseconds: how long the event loop may be held up."""
@@ -86,7 +86,7 @@ class Evaluator:
         self._activation = activation
         self._authorizations = authorizations
         self.budget = budget
-        """What is left."""
+        """The cost that is left."""
 
     async def evaluate(self, expression: Expression) -> Evaluation:
         """Raises OutOfBudget."""

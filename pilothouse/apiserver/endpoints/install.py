@@ -90,7 +90,7 @@ class Installer:
             self.equivalents.register(storage, served.subresource, _form(served, resource, waiting))
 
     def routes(self, version: APIVersion, served: ServedResource, versions: Sequence[APIVersion]) -> ResourceRoutes:
-        """Of one resource of the version."""
+        """Return the routes of one resource of the version."""
         scope = self._scope(version, served, field_manager(served, versions))
         storage: Any = served.storage
         collection = with_warning(_collection_methods(storage, scope), served.warning)

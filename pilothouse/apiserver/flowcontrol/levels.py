@@ -27,7 +27,7 @@ class PriorityLevel:
     spec: Json
     queues: QueueSet
     line: Line = field(default_factory=Line)
-    """Those who have seats, and wait to begin."""
+    """The requests that have seats, and wait to begin."""
     stats: DemandStats = field(default_factory=DemandStats)
     nominal: int = 0
     minimum: int = 0

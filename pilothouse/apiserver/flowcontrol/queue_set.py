@@ -19,7 +19,7 @@ from pilothouse.apiserver.flowcontrol.shuffle_sharding import deal
 from pilothouse.machinery.dataclass import dataclass
 
 _ESTIMATED_SECONDS = 0.003
-"""What a request is thought to take, until it is known."""
+"""The seconds that a request is thought to take, until it is known."""
 
 
 class Rejected(Exception):
@@ -39,7 +39,7 @@ class Ticket:
     arrival_r: float = 0.0
     turn: asyncio.Future[None] | None = None
     about: object = None
-    """What the dumps show of it."""
+    """The description that the dumps show."""
 
     @property
     def work(self) -> float:
@@ -178,7 +178,7 @@ class QueueSet:
         self._note_demand()
 
     def _choose(self, entropy: int) -> Queue:
-        """Of the flow's hand, the one with the least to do; among equals they take turns."""
+        """Return the queue of the flow's hand with the least to do; among equals they take turns."""
         hand = deal(entropy, deck=self.queuing.queues, hand=self.queuing.hand)
         self._dealt += 1
         turned = hand[self._dealt % len(hand) :] + hand[: self._dealt % len(hand)]

@@ -14,7 +14,7 @@ class Stream(Protocol):
     send_window: int
     receive_window: int
     expected: int | None
-    """Of the declared length of the body, what has not come yet."""
+    """The rest of the declared length of the body, as far as it has not come yet."""
 
     @property
     def headed(self) -> bool:

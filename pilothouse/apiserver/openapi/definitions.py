@@ -54,7 +54,7 @@ class Definitions(Protocol):
 
 
 class PackagedDefinitions:
-    """Those of the built-in kinds, each made once."""
+    """The definitions of the built-in kinds, each made once."""
 
     @staticmethod
     @cache

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pilothouse.apiserver.outbound.http2_connection import Http2BackendConnection
 
 STREAM_WINDOW: Final = 512 << 10
-"""What a server may send of one answer before it is read."""
+"""Bytes of one answer that a server may send before they are read."""
 
 
 class BackendStream(BackendExchange):

@@ -18,7 +18,7 @@ HOP_BY_HOP = frozenset(
     }
 )
 CORS = frozenset(b"access-control-allow-" + name for name in (b"credentials", b"headers", b"methods", b"origin"))
-"""What other origins may do with answers of this server is its own business."""
+"""CORS headers of the other server are dropped: what other origins may do is this server's own business."""
 
 
 def forwarded_for(request: Request) -> Headers:

@@ -31,7 +31,7 @@ _UINT64_DIGITS = 20
 
 @contextmanager
 def translated(resource: GroupResource, name: str = "") -> Iterator[None]:
-    """Whatever a store or a watch cache raises inside leaves as the Status that upstream gives for it."""
+    """Raise what a store or a watch cache raises in the block as the Status that upstream gives for it."""
     try:
         yield
     except storage.KeyExists:

@@ -63,7 +63,7 @@ class UpdateRequest:
     uid: str = ""
     """When set, the stored object must have this uid."""
     force_allow_create: bool = False
-    """Whatever the strategy says, an object that is not there is created."""
+    """An object that is not there is created, even where the strategy does not allow that."""
 
 
 async def unchecked(*_: Json) -> None:
@@ -143,4 +143,4 @@ class GetterWithOptions(Connecter, Protocol):
     get_options: GroupVersionKind
     """The kind whose fields are the query parameters."""
     media_types: tuple[str, ...]
-    """What it answers."""
+    """The media types of its answers."""

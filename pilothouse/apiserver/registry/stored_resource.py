@@ -117,7 +117,7 @@ class StoredResource:
         return await self.known(namespace, name) or await self.newest(namespace, name)
 
     async def list_known(self, namespace: str = "", *, matches: Predicate | None = None) -> CachedPage:
-        """Those of all namespaces, unless one is named."""
+        """Return the known objects of the namespace, or of all."""
         return await self.cacher.list(self.keys.collection(namespace), not_older_than=0, matches=matches)
 
     async def list_newest(self, namespace: str = "") -> CachedPage:

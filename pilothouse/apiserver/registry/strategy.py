@@ -18,7 +18,7 @@ from pilothouse.machinery.validation.names import name_is_dns_subdomain
 from pilothouse.machinery.validation.object_meta import validate_object_meta, validate_object_meta_update
 
 NameRule: TypeAlias = Callable[[str, bool], list[str]]
-"""What is wrong with a name; the flag says that it is only a generateName prefix."""
+"""Returns the problems of a name; the flag says that it is only a generateName prefix."""
 
 
 class GarbageCollection(Enum):

@@ -32,7 +32,7 @@ class GenericConfig:
     features: FeatureGates = field(default_factory=FeatureGates)
     authenticator: Authenticator = field(default_factory=lambda: UnionAuthenticator([]))
     tokens: TokenAuthenticator = field(default_factory=lambda: UnionTokenAuthenticator([]))
-    """Those that `authenticator` reads, for whoever wants a token reviewed."""
+    """The authenticators of tokens that `authenticator` asks, for reviews of tokens."""
     api_audiences: tuple[str, ...] = ()
     """Whom tokens must be meant for to be good here."""
     authorizer: Authorizer = field(default_factory=AlwaysAllow)

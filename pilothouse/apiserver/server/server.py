@@ -48,7 +48,7 @@ class GenericAPIServer:
         self.handler: Handler = self.mux
         self.openapi: OpenAPIService = OpenAPIService(self.next.openapi if self.next else None)
         self.openapi_documents: OpenAPIDocuments = self.openapi
-        """What /openapi shows."""
+        """The documents below /openapi."""
         self.discovery: GroupManager = GroupManager(self.next.discovery if self.next else None)
         self._shared_checks = [PING, LOG, LOOPBACK, *health_checks]
         self._own_checks: list[HealthCheck] = []

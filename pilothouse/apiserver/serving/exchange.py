@@ -21,7 +21,7 @@ from pilothouse.machinery.errors import RequestEntityTooLarge
 log = logging.getLogger(__name__)
 
 AHEAD = 256 << 10
-"""What a client may send of a body that is streamed before the reader has read it."""
+"""Bytes of a streamed body that a client may send before they are read."""
 _PIECES = 64
 """In which a body is kept until it is read."""
 NO_BODY_STATUS = frozenset({204, 304})

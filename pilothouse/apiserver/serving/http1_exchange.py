@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pilothouse.apiserver.serving.http1 import Http1Connection
 
 UNREAD: Final = 64 << 10
-"""What a client may send ahead of its handler's reading, or of its turn."""
+"""Bytes that a client may send ahead of its handler's reading, or of its turn."""
 _ONE_WRITE: Final = 64 << 10
 _FRAMING: Final = frozenset({b"content-length", b"transfer-encoding", b"connection", b"date"})
 

@@ -51,7 +51,7 @@ class Server:
 
     @property
     def port(self) -> int:
-        """Of the first listener."""
+        """The port of the first listener."""
         return self._listeners[0].address[1]
 
     @property

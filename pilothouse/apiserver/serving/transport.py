@@ -17,7 +17,7 @@ CHUNK: Final = 128 << 10
 """Large bodies are written in pieces of this size: TLS encrypts a piece at a time, and little is queued."""
 
 PIECE: Final = 16 << 10
-"""Of what was read. What costs most costs less than 1 µs a byte, so that a turn takes some 15 ms at most."""
+"""Bytes read in one turn. The dearest cost less than 1 µs a byte, so that a turn takes some 15 ms at most."""
 
 _HIGH_WATER: Final = 256 << 10
 _LOW_WATER: Final = 64 << 10

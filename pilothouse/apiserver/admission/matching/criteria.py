@@ -33,7 +33,7 @@ class MatchCriteria:
 
     @classmethod
     def of_match_resources(cls, resources: Json) -> MatchCriteria:
-        """Of a policy's matchConstraints or a binding's matchResources. Raises InvalidSelector."""
+        """Compile a policy's matchConstraints or a binding's matchResources. Raises InvalidSelector."""
         rules = rules_of(resources.get("resourceRules"))
         return cls(
             rules=rules,

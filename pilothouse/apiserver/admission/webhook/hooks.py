@@ -31,7 +31,7 @@ class Webhook:
     can_dry_run: bool
     timeout: float
     review_versions: tuple[str, ...]
-    """Those of AdmissionReview that it understands, the one that it likes best first."""
+    """The versions of AdmissionReview that it understands, in order of preference."""
     reinvocable: bool
 
 

@@ -34,7 +34,7 @@ class PublishedKey:
     key: Any
     """As the verifying library wants it."""
     algorithms: tuple[str, ...]
-    """Those that a key of this type can have been used with."""
+    """The algorithms that a key of this type can have been used with."""
 
 
 @dataclass(frozen=True, slots=True)

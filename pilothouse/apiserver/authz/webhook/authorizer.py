@@ -58,7 +58,7 @@ MATCH_FAILURES = CounterTally(
 
 _REMEMBERED, _REMEMBERED_BYTES = 8192, 16 << 20
 _LONGEST_REMEMBERED = 10_000
-"""What clients choose of a question: longer ones would let them fill the memory."""
+"""Bytes that clients choose of a question: longer ones are not remembered, as they would fill the memory."""
 _NO_OPINION = Answer(Decision.NO_OPINION)
 _BOTH = "webhook subject access review returned both allow and deny response"
 

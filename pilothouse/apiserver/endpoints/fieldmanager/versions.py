@@ -22,7 +22,7 @@ class VersionForm:
     from_stored: Callable[[Json], Json] | None = None
 
     def typed(self, obj: Json) -> Typed:
-        """Of an object in this version."""
+        """Return an object of this version with its schema."""
         return Typed(self.decoder.atom, obj, self.api_version)
 
     def stored(self, obj: Json) -> Json:

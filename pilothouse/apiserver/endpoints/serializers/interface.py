@@ -56,7 +56,7 @@ class ListFrame:
     fields: Json
     """Ends with the field for the items, which is empty."""
     item_prefix: bytes = b""
-    """What the pieces of stored objects lack in JSON: a brace, and where items are typed, their type."""
+    """The bytes that pieces of stored objects lack in JSON: a brace, and where items are typed, their type."""
 
     @property
     def items(self) -> str:

@@ -27,7 +27,7 @@ from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread, Outcome
 from pilothouse.machinery.dataclass import dataclass
 
 _MOST_TURNS = 16
-"""Of the event loop, for which a batch may grow while the disk has nothing to do."""
+"""Turns of the event loop for which a batch may grow while the disk has nothing to do."""
 
 # Why a write does not fit a state of its key; None if it fits.
 Check: TypeAlias = Callable[[Entry | None], StorageError | None]
