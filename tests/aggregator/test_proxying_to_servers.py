@@ -190,7 +190,7 @@ async def test_a_server_with_another_name_is_not_asked_unless_nobody_cares(setti
     async with setting.world(names=("other.default.svc",)) as world:
         status, body = await world.get()
         assert (status, setting.seen.requests) == (503, [])
-        assert "x509: certificate is not valid for web.default.svc" in body
+        assert "x509: certificate is valid for other.default.svc, not web.default.svc" in body
         world.proxy.update(api_service(insecureSkipTLSVerify=True))
         assert await world.get() == (200, "hello")
 

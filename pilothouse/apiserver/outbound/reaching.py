@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from pilothouse.apiserver.outbound.failures import DialFailed
+from pilothouse.apiserver.outbound.certificate_names import certificate_of
+from pilothouse.apiserver.outbound.failures import DialFailed, is_other_name
 from pilothouse.apiserver.outbound.targets import Target
 
 T = TypeVar("T")
@@ -35,9 +36,15 @@ async def _first(places: list[Target], connect: Callable[[Target], Awaitable[T]]
         try:
             return await connect(place)
         except OSError as error:
-            failed = failed or DialFailed(error, place)
+            failed = failed or await _dial_failed(error, place)
     assert failed is not None
     raise failed
+
+
+async def _dial_failed(error: OSError, place: Target) -> DialFailed:
+    """A certificate for another name is looked at once more: the handshake that failed did not keep it."""
+    wrong = await certificate_of(place) if is_other_name(error) else b""
+    return DialFailed(error, place, wrong)
 
 
 async def _addresses(target: Target) -> list[Target]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pilothouse.apiserver.http import Headers
-from pilothouse.apiserver.outbound.certificate_names import client_problem
 from pilothouse.apiserver.outbound.compression import inflated
 from pilothouse.apiserver.outbound.dialing import Locate
 from pilothouse.apiserver.outbound.exchange import BackendExchange, Head
-from pilothouse.apiserver.outbound.failures import BackendFailed, DialFailed
+from pilothouse.apiserver.outbound.failures import BackendFailed
 from pilothouse.apiserver.outbound.pool import ConnectionPool
 from pilothouse.apiserver.outbound.request import Answer, AnswerTooLarge, OutboundRequest, read_answer
 from pilothouse.apiserver.outbound.targets import Target, target_of
@@ -47,11 +46,8 @@ class EndpointConnections:
         request = OutboundRequest("POST", replace(self._target, query=call.query), call.headers, call.body)
         try:
             return await self._exchange(request)
-        except DialFailed as error:
-            problem = await client_problem(error)
         except (BackendFailed, ServiceUnresolved) as error:
-            problem = str(error)
-        raise WebhookCallFailed(f"Post {quote(f'{self._url}?{call.query}')}: {problem}")
+            raise WebhookCallFailed(f"Post {quote(f'{self._url}?{call.query}')}: {error}") from None
 
     async def _exchange(self, request: OutboundRequest, *, fresh: bool = False) -> Answer:
         """Once more when a kept connection turns out to be closed by the other side."""
