@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pilothouse.apiserver.serving.certificate_files import KeyPair, parse_sni_certificate
-from pilothouse.apiserver.serving.secure import SecureServing, SecureServingOptions
+from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.controlplane.certificates.ensure import ensure_certificates
 from pilothouse.controlplane.certificates.kubeconfig import write_kubeconfig
@@ -65,7 +65,7 @@ def secure_serving(options: CompletedOptions, certificates: Certificates) -> Sec
     """Raises ValueError, OSError."""
     secure = options.secure_serving
     return SecureServing(
-        SecureServingOptions(
+        SecureServingInfo(
             files=certificates.files,
             bind_address=secure.bind_address,
             secure_port=secure.secure_port,

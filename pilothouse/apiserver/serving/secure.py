@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class SecureServingOptions:
+class SecureServingInfo:
     """kube-apiserver's flags for secure serving, by their names."""
 
     files: TlsFiles
@@ -32,7 +32,7 @@ class SecureServingOptions:
 
 
 class SecureServing:
-    def __init__(self, options: SecureServingOptions, *, poll_seconds: float = 5.0) -> None:
+    def __init__(self, options: SecureServingInfo, *, poll_seconds: float = 5.0) -> None:
         """Raises OSError or ValueError where the options or files are not usable."""
         self._options = options
         self._poll_seconds = poll_seconds

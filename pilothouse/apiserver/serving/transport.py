@@ -10,7 +10,7 @@ import asyncio
 from typing import Final, cast
 
 from pilothouse.apiserver.serving.client_certificate import UNREAD, KnownCertificate
-from pilothouse.apiserver.serving.exchange import ClientGone
+from pilothouse.apiserver.serving.exchange import ClientGone, Exchange
 from pilothouse.apiserver.serving.state import NEVER, ServingState
 
 CHUNK: Final = 128 << 10
@@ -141,3 +141,18 @@ class ClientConnection(asyncio.Protocol):
 
     def drain(self) -> None:
         raise NotImplementedError
+
+
+class ConnectionExchange(Exchange):
+    """An exchange on a client's connection, which it waits for while the client does not read."""
+
+    __slots__ = ("_connection",)
+
+    _connection: ClientConnection
+
+    @property
+    def write_paused(self) -> bool:
+        return self._connection.write_paused
+
+    async def drained(self) -> None:
+        await self._connection.drained()
