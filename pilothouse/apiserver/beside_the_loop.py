@@ -124,19 +124,19 @@ async def _in_thread(weight: Weight, work: Callable[[], T]) -> T:
 
     job = Job(weight.flow, weight.bytes, partial(context.run, work), done, continues=weight.was_carried)
     weight.was_carried = True
-    with _undisturbed(weight):
+    with _without_collections(weight):
         thread.submit(job)
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
             if not thread.withdraw(job):
-                await _over(future)
+                await _until_done(future)
             raise
 
 
 @contextmanager
-def _undisturbed(weight: Weight) -> Iterator[None]:
-    """By garbage collections, where these would take long."""
+def _without_collections(weight: Weight) -> Iterator[None]:
+    """Run the block without garbage collections, where these would take long."""
     if weight.bytes <= _LARGE:
         yield
         return
@@ -147,7 +147,7 @@ def _undisturbed(weight: Weight) -> Iterator[None]:
         _pause.end()
 
 
-async def _over(future: asyncio.Future[Any]) -> None:
+async def _until_done(future: asyncio.Future[Any]) -> None:
     """Returns when the work is over, however often the caller is cancelled meanwhile."""
     while not future.done():
         with suppress(asyncio.CancelledError):

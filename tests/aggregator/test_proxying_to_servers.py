@@ -26,7 +26,7 @@ from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.serving.client_certificate import client_certificate
-from pilothouse.apiserver.serving.server import Endpoint, Server
+from pilothouse.apiserver.serving.server import ListenEndpoint, Server
 from pilothouse.apiserver.serving.upgrade import raw_connection
 from pilothouse.machinery.errors import StatusError
 
@@ -89,7 +89,7 @@ class Setting:
                 ProxyConfig(services, Transports(certificate), True, ServerRunOptions(request_timeout=request_timeout)),
             )
             proxy.update(api_service(**spec))
-            front = Server(_front(proxy, request_timeout), [Endpoint("127.0.0.1", 0)])
+            front = Server(_front(proxy, request_timeout), [ListenEndpoint("127.0.0.1", 0)])
             await front.start()
             world = World(self.seen, proxy, services, front.port)
             try:

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
-from pilothouse.apiserver.audit.context import Sink
+from pilothouse.apiserver.audit.context import AuditSink
 from pilothouse.apiserver.audit.metrics import ERRORS
 from pilothouse.apiserver.audit.truncation import Truncation
 from pilothouse.machinery.dataclass import dataclass
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 BLOCKING, BLOCKING_STRICT, BATCH = "blocking", "blocking-strict", "batch"
 
 
-class Backend(Sink, Protocol):
+class Backend(AuditSink, Protocol):
     async def run(self) -> None:
         """Until cancelled; what is still waiting then is sent."""
 

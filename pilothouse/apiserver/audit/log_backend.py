@@ -13,7 +13,7 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 
-class Lines(Protocol):
+class LineWriter(Protocol):
     def write(self, data: bytes) -> None:
         """Raises OSError."""
 
@@ -32,7 +32,7 @@ class StandardOutput:
 class LogBackend:
     """Called from one thread at a time."""
 
-    def __init__(self, lines: Lines, *, legacy: bool = False) -> None:
+    def __init__(self, lines: LineWriter, *, legacy: bool = False) -> None:
         self._lines = lines
         self._legacy = legacy
 

@@ -75,17 +75,17 @@ def forbidden(attributes: Attributes, reason: str) -> StatusError:
     user = quote(attributes.user.name)
     if not attributes.is_resource:
         what = sanitized(f"User {user} cannot {attributes.verb} path {quote(attributes.path)}")
-        return Forbidden(f"forbidden: {what}{_because(reason)}", details={})
+        return Forbidden(f"forbidden: {what}{_reason_suffix(reason)}", details={})
     target = GroupResource(attributes.group, attributes.resource)
     named = f"{attributes.resource}/{attributes.subresource}" if attributes.subresource else attributes.resource
     what = f"User {user} cannot {attributes.verb} resource {quote(named)} in API group {quote(attributes.group)}"
     where = f" in the namespace {quote(attributes.namespace)}" if attributes.namespace else " at the cluster scope"
-    error = Forbidden.of(target, attributes.name, sanitized(what + where) + _because(reason))
+    error = Forbidden.of(target, attributes.name, sanitized(what + where) + _reason_suffix(reason))
     error.details = details_of(target, attributes.name)
     return error
 
 
-def _because(reason: str) -> str:
+def _reason_suffix(reason: str) -> str:
     return f": {reason}" if reason else ""
 
 

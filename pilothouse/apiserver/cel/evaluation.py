@@ -81,7 +81,7 @@ def run(program: Program, activation: Activation) -> Outcome:
     return outcome
 
 
-class Evaluator:
+class ExpressionEvaluator:
     def __init__(self, activation: Activation, authorizations: Authorizations | None, budget: int) -> None:
         self._activation = activation
         self._authorizations = authorizations

@@ -12,7 +12,7 @@ from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.apiserver.cel.evaluation import (
     MATCH_CONDITIONS_BUDGET,
     Activation,
-    Evaluator,
+    ExpressionEvaluator,
     OutOfBudget,
 )
 from pilothouse.apiserver.cel.expression import NamedExpression, compiled
@@ -42,7 +42,7 @@ class MatchConditions:
         self, variables: Mapping[str, Any], authorizations: Authorizations | None = None
     ) -> str | None:
         """The name of the first condition that is false; None if there is none. Raises MatchFailed."""
-        evaluator = Evaluator(Activation(variables, {}), authorizations, MATCH_CONDITIONS_BUDGET)
+        evaluator = ExpressionEvaluator(Activation(variables, {}), authorizations, MATCH_CONDITIONS_BUDGET)
         errors: list[str] = []
         try:
             for condition in self._conditions:

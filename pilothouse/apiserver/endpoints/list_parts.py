@@ -38,7 +38,7 @@ async def list_parts(writer: ListWriter, view: ListView) -> AsyncIterator[bytes]
 
 async def _pieces(writer: ListWriter, view: ListView, objects: Sequence[StoredObject]) -> list[bytes]:
     await asyncio.sleep(0)  # it is the others' turn after each part
-    return await by_size(view.fresh(writer, objects), view.pieces, writer, objects)
+    return await by_size(view.bytes_to_encode(writer, objects), view.pieces, writer, objects)
 
 
 class _Sized(Protocol):

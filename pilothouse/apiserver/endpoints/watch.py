@@ -20,7 +20,7 @@ from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.registry.interface import Watcher
 from pilothouse.apiserver.registry.options import ListOptions
 from pilothouse.apiserver.storage.cacher.events import WatchEvent
-from pilothouse.apiserver.storage.cacher.watcher import Watcher as CacheWatcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally, Labels
 from pilothouse.machinery.durations import seconds
@@ -51,7 +51,7 @@ async def watch_response(
             scope.context(request), options, deadline=asyncio.get_running_loop().time() + timeout
         )
     except Expired as error:
-        return Response(200, _only(serializer.event("ERROR", serializer.encode(error.status))), headers)
+        return Response(200, _single_frame(serializer.event("ERROR", serializer.encode(error.status))), headers)
     labels = (scope.resource.group, scope.resource.version, scope.resource.resource)
     return Response(200, _stream(watcher, encoder, serializer, timeout=timeout, labels=labels), headers)
 
@@ -62,7 +62,7 @@ def _timeout(scope: RequestScope, options: ListOptions) -> float:
     return asked or scope.run_options.min_request_timeout * (1 + random.random())
 
 
-async def _only(frame: bytes) -> AsyncIterator[bytes]:
+async def _single_frame(frame: bytes) -> AsyncIterator[bytes]:
     yield frame
 
 

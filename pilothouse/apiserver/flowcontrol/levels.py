@@ -92,19 +92,19 @@ def adjust(levels: Iterable[PriorityLevel]) -> float:
     return allocation.multiple
 
 
-def _divided(total: int, levels: list[PriorityLevel]) -> Allocation:
+def _divided(total: int, levels: list[PriorityLevel]) -> SeatAllocation:
     least, now = sum(level.minimum for level in levels), sum(level.least_now for level in levels)
     if total <= least:
-        return Allocation([float(level.minimum) for level in levels], 0.0)
+        return SeatAllocation([float(level.minimum) for level in levels], 0.0)
     if total <= now:
         part = (total - least) / (now - least)
-        return Allocation([level.minimum + (level.least_now - level.minimum) * part for level in levels], 0.0)
-    claims = [Claim(lvl.least_now, lvl.maximum, max(float(lvl.least_now), lvl.stats.smoothed)) for lvl in levels]
+        return SeatAllocation([level.minimum + (level.least_now - level.minimum) * part for level in levels], 0.0)
+    claims = [SeatClaim(lvl.least_now, lvl.maximum, max(float(lvl.least_now), lvl.stats.smoothed)) for lvl in levels]
     return allocate(total, claims)
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class SeatClaim:
     lower: float
     upper: float
     target: float
@@ -114,12 +114,12 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
+class SeatAllocation:
     seats: list[float]
     multiple: float
 
 
-def allocate(total: float, claims: Sequence[Claim]) -> Allocation:
+def allocate(total: float, claims: Sequence[SeatClaim]) -> SeatAllocation:
     """Return seats that sum up to `total` where the bounds let them, and else each claim's bound nearest to that."""
     low, high = 0.0, max((claim.upper / max(claim.target, _LEAST_TARGET) for claim in claims), default=0.0)
     for _ in range(_BISECTIONS):  # what is given out only grows with the multiple, so that halving finds it
@@ -128,4 +128,4 @@ def allocate(total: float, claims: Sequence[Claim]) -> Allocation:
             low = middle
         else:
             high = middle
-    return Allocation([claim.at(high) for claim in claims], high)
+    return SeatAllocation([claim.at(high) for claim in claims], high)

@@ -18,7 +18,7 @@ def wrong(why: str, code: ErrorCode = ErrorCode.PROTOCOL_ERROR) -> ConnectionFai
     return ConnectionFailure(code, why)
 
 
-def _sized(frame: Frame, size: int) -> bytes:
+def _payload_of_size(frame: Frame, size: int) -> bytes:
     if len(frame.payload) != size:
         raise wrong("a frame has the wrong size", ErrorCode.FRAME_SIZE_ERROR)
     return frame.payload
@@ -109,7 +109,7 @@ class Control(ABC, Generic[S]):
 
     def _on_settings_ack(self, frame: Frame) -> None:
         """We send SETTINGS once."""
-        _sized(frame, 0)
+        _payload_of_size(frame, 0)
         if self._acknowledged:
             raise wrong("settings are acknowledged that were not sent")
         self._acknowledged = True
@@ -141,7 +141,7 @@ class Control(ABC, Generic[S]):
             stream.credit()
 
     def on_window_update(self, frame: Frame) -> None:
-        increment = frames.read_long(_sized(frame, 4))
+        increment = frames.read_long(_payload_of_size(frame, 4))
         self.spend_on_answer()
         if not frame.stream:
             self.send_window += increment
@@ -157,21 +157,21 @@ class Control(ABC, Generic[S]):
             stream.credit()
 
     def on_ping(self, frame: Frame) -> None:
-        payload = _sized(frame, 8)
+        payload = _payload_of_size(frame, 8)
         _check_streamless(frame)
         self.spend()
         if not frame.flags & frames.ACK:
             self.write(frames.ping_ack(payload))
 
     def on_rst_stream(self, frame: Frame) -> None:
-        code = frames.read_long(_sized(frame, 4))
+        code = frames.read_long(_payload_of_size(frame, 4))
         self.check_opened(frame.stream)
         self.spend()
         if (stream := self.streams.pop(frame.stream, None)) is not None:
             stream.receive_reset(code)
 
     def on_priority(self, frame: Frame) -> None:
-        _sized(frame, 5)
+        _payload_of_size(frame, 5)
         self.spend()
 
     def on_push_promise(self, frame: Frame) -> None:

@@ -20,7 +20,7 @@ from pilothouse.apiserver.http2.hpack.decoder import Decoder
 from pilothouse.apiserver.http2.reader import Frame, FrameReader
 
 
-class Dispatcher(Control[S]):
+class FrameDispatcher(Control[S]):
     def __init__(self, reader: FrameReader, *, header_bytes: int, header_timeout: float, receive_window: int) -> None:
         """`receive_window` is the connection's. It is refilled as data comes: the streams' own bound what is held."""
         super().__init__()
@@ -153,15 +153,15 @@ class Dispatcher(Control[S]):
             self._receive_window = self._full_window
 
 
-_HANDLERS: Final[dict[int, Callable[[Dispatcher[Any], Frame], None]]] = {
-    frames.DATA: Dispatcher._on_data,
-    frames.HEADERS: Dispatcher._on_headers,
-    frames.PRIORITY: Dispatcher.on_priority,
-    frames.RST_STREAM: Dispatcher.on_rst_stream,
-    frames.SETTINGS: Dispatcher.on_settings,
-    frames.PUSH_PROMISE: Dispatcher.on_push_promise,
-    frames.PING: Dispatcher.on_ping,
-    frames.GOAWAY: Dispatcher.on_goaway,
-    frames.WINDOW_UPDATE: Dispatcher.on_window_update,
-    frames.CONTINUATION: Dispatcher._on_continuation,
+_HANDLERS: Final[dict[int, Callable[[FrameDispatcher[Any], Frame], None]]] = {
+    frames.DATA: FrameDispatcher._on_data,
+    frames.HEADERS: FrameDispatcher._on_headers,
+    frames.PRIORITY: FrameDispatcher.on_priority,
+    frames.RST_STREAM: FrameDispatcher.on_rst_stream,
+    frames.SETTINGS: FrameDispatcher.on_settings,
+    frames.PUSH_PROMISE: FrameDispatcher.on_push_promise,
+    frames.PING: FrameDispatcher.on_ping,
+    frames.GOAWAY: FrameDispatcher.on_goaway,
+    frames.WINDOW_UPDATE: FrameDispatcher.on_window_update,
+    frames.CONTINUATION: FrameDispatcher._on_continuation,
 }

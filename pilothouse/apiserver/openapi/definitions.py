@@ -45,7 +45,7 @@ class Definition:
         return cls(encoded, tuple({name.decode() for name in _REFERENCE.findall(encoded)}))
 
 
-class Definitions(Protocol):
+class OpenAPIDefinitions(Protocol):
     """Both raise KeyError for a name that there is no definition for."""
 
     def v2(self, name: str) -> Definition: ...

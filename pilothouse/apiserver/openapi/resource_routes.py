@@ -12,7 +12,7 @@ from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource
 from pilothouse.apiserver.endpoints.install import verbs_of
 from pilothouse.apiserver.openapi import verbs
 from pilothouse.apiserver.openapi.parameters import PATH, parameters_of
-from pilothouse.apiserver.openapi.place import Place, Places
+from pilothouse.apiserver.openapi.place import ResourcePath, ResourcePaths
 from pilothouse.apiserver.openapi.route import STRING, Route
 from pilothouse.apiserver.registry.interface import Connecter, GetterWithOptions
 
@@ -30,7 +30,7 @@ _ON_ITEM = {
 
 
 def resource_routes(version: APIVersion, served: ServedResource) -> Iterator[Route]:
-    places = Places(version.group_version, served)
+    places = ResourcePaths(version.group_version, served)
     if isinstance(served.storage, Connecter) and not isinstance(served.storage, GetterWithOptions):
         yield from _connect_routes(served, places.item)
         return
@@ -44,7 +44,7 @@ def resource_routes(version: APIVersion, served: ServedResource) -> Iterator[Rou
         yield from _watch_routes(served, places)
 
 
-def _watch_routes(served: ServedResource, places: Places) -> Iterator[Route]:
+def _watch_routes(served: ServedResource, places: ResourcePaths) -> Iterator[Route]:
     """Deprecated since watching is a parameter of listing, and still served."""
     yield verbs.watch_list_route(served, places.watched(places.collection))
     yield verbs.watch_route(served, places.watched(places.item))
@@ -52,7 +52,7 @@ def _watch_routes(served: ServedResource, places: Places) -> Iterator[Route]:
         yield verbs.watch_list_route(served, places.watched(places.everywhere))
 
 
-def _connect_routes(served: ServedResource, place: Place) -> Iterator[Route]:
+def _connect_routes(served: ServedResource, place: ResourcePath) -> Iterator[Route]:
     """The kind of such a subresource is its options. One that has a path among them can be followed by more path."""
     assert isinstance(served.storage, Connecter)
     methods = sorted(served.storage.methods)
@@ -62,7 +62,7 @@ def _connect_routes(served: ServedResource, place: Place) -> Iterator[Route]:
         yield from (_route(served, below, method) for method in methods)
 
 
-def _route(served: ServedResource, place: Place, method: str) -> Route:
+def _route(served: ServedResource, place: ResourcePath, method: str) -> Route:
     kind, subresource = served.names.kind, served.subresource
     what = f"{subresource} of {kind}" if subresource else kind
     return Route(

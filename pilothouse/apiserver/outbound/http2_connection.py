@@ -14,7 +14,7 @@ from typing import Final, cast
 
 from pilothouse.apiserver.http2 import frames
 from pilothouse.apiserver.http2.control import wrong
-from pilothouse.apiserver.http2.dispatcher import Dispatcher
+from pilothouse.apiserver.http2.dispatcher import FrameDispatcher
 from pilothouse.apiserver.http2.fields import Field
 from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, Setting
 from pilothouse.apiserver.http2.reader import Frame, FrameReader
@@ -34,7 +34,7 @@ _TURN: Final = 16 << 10
 it costs no more than its head."""
 
 
-class Http2BackendConnection(Dispatcher[BackendStream], asyncio.BufferedProtocol):
+class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedProtocol):
     peer = "server"
     _users: set[BackendStream]  # handed out and not released
 
@@ -68,7 +68,7 @@ class Http2BackendConnection(Dispatcher[BackendStream], asyncio.BufferedProtocol
         }
         grown = frames.window_update(0, _RECEIVE_WINDOW - frames.DEFAULT_WINDOW)
         self.transport.write(frames.PREFACE + frames.settings(announced) + grown)
-        self._watch = self._loop.call_later(_QUIET, self._look)
+        self._watch = self._loop.call_later(_QUIET, self._check_liveness)
 
     def now(self) -> float:
         return self._loop.time()
@@ -189,7 +189,7 @@ class Http2BackendConnection(Dispatcher[BackendStream], asyncio.BufferedProtocol
 
     # Ending
 
-    def _look(self) -> None:
+    def _check_liveness(self) -> None:
         """Time has passed: a server that was asked for a sign of life has given one, or is gone."""
         if (self._asked and not self._heard) or self.is_late(self.now()):
             self._break_off("http2: client connection lost")
@@ -198,7 +198,7 @@ class Http2BackendConnection(Dispatcher[BackendStream], asyncio.BufferedProtocol
         if self._asked:
             self.write(frames.ping(b"are you?"))
         self._heard = False
-        self._watch = self._loop.call_later(_SIGN_OF_LIFE if self._asked else _QUIET, self._look)
+        self._watch = self._loop.call_later(_SIGN_OF_LIFE if self._asked else _QUIET, self._check_liveness)
 
     def close(self) -> None:
         """Requests under way are answered all the same."""

@@ -12,7 +12,7 @@ from typing import Final
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.http2 import frames
 from pilothouse.apiserver.http2.control import wrong
-from pilothouse.apiserver.http2.dispatcher import Dispatcher
+from pilothouse.apiserver.http2.dispatcher import FrameDispatcher
 from pilothouse.apiserver.http2.fields import Field, check_complete
 from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, Setting, StreamFailure
 from pilothouse.apiserver.http2.hpack.decoder import TABLE_SIZE
@@ -28,12 +28,12 @@ _RECEIVE_WINDOW: Final = 1 << 20
 _TOGETHER: Final = 64 << 10
 
 
-class Http2Connection(Dispatcher[Http2Stream], ClientConnection):
+class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
     peer = "client"
 
     def __init__(self, state: ServingState, loop: asyncio.AbstractEventLoop) -> None:
         ClientConnection.__init__(self, state, loop)
-        Dispatcher.__init__(
+        FrameDispatcher.__init__(
             self,
             FrameReader(),
             header_bytes=state.limits.header_bytes,

@@ -10,7 +10,7 @@ import ssl
 import time
 
 from pilothouse.apiserver.serving.certificate_files import FileWatch
-from pilothouse.apiserver.serving.server import Endpoint
+from pilothouse.apiserver.serving.server import ListenEndpoint
 from pilothouse.apiserver.serving.tls_context import ServingContexts, TlsFiles
 from pilothouse.apiserver.serving.tls_options import PREFERRED_NAMES, tls_options
 from pilothouse.machinery.dataclass import dataclass
@@ -45,8 +45,8 @@ class SecureServing:
                 log.warning("Use of insecure cipher '%s' detected.", suite)
 
     @property
-    def endpoint(self) -> Endpoint:
-        return Endpoint(
+    def endpoint(self) -> ListenEndpoint:
+        return ListenEndpoint(
             self._options.bind_address,
             self._options.secure_port,
             tls=self._context,

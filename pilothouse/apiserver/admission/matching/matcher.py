@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.matching.criteria import MatchCriteria
-from pilothouse.apiserver.admission.matching.rules import Rule
+from pilothouse.apiserver.admission.matching.rules import RuleWithOperations
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource, GroupVersionKind, GroupVersionResource
@@ -85,7 +85,7 @@ def _match_rules(attributes: Attributes, criteria: MatchCriteria) -> Match | Non
     return _match_any(attributes, criteria.rules, equivalent=criteria.equivalent)
 
 
-def _match_any(attributes: Attributes, rules: tuple[Rule, ...], *, equivalent: bool) -> Match | None:
+def _match_any(attributes: Attributes, rules: tuple[RuleWithOperations, ...], *, equivalent: bool) -> Match | None:
     """Return the first match: of the request's own resource before any equivalent one, then of earlier rules."""
     if any(rule.matches(attributes, attributes.resource) for rule in rules):
         return Match(attributes.resource, attributes.kind)

@@ -17,7 +17,7 @@ _TIMEOUT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Webhook:
+class AdmissionWebhook:
     uid: str
     """Tells webhooks apart that have the same name in one configuration, or in several."""
     name: str
@@ -35,7 +35,7 @@ class Webhook:
     reinvocable: bool
 
 
-def webhooks_of(configuration: Json) -> tuple[Webhook, ...]:
+def webhooks_of(configuration: Json) -> tuple[AdmissionWebhook, ...]:
     """In the order in which the configuration has them."""
     seen: Counter[str] = Counter()
     found = []
@@ -47,8 +47,8 @@ def webhooks_of(configuration: Json) -> tuple[Webhook, ...]:
     return tuple(found)
 
 
-def _webhook(uid: str, configuration: str, webhook: Json) -> Webhook:
-    return Webhook(
+def _webhook(uid: str, configuration: str, webhook: Json) -> AdmissionWebhook:
+    return AdmissionWebhook(
         uid=uid,
         name=webhook["name"],
         configuration=configuration,

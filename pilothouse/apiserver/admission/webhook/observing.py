@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.metrics import WEBHOOK, WEBHOOK_REJECTIONS, WEBHOOK_REQUESTS
 from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed, WebhookRejection
-from pilothouse.apiserver.admission.webhook.hooks import Webhook
+from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
 
 _MOST = 600
 """Greater codes are counted as this one, since webhooks may make them up."""
 
 
 @contextmanager
-def observed(hook: Webhook, type: str, attributes: Attributes) -> Iterator[None]:
+def observed(hook: AdmissionWebhook, type: str, attributes: Attributes) -> Iterator[None]:
     """Around one call. What it raises goes on."""
     start = time.perf_counter()
     code, error_type, rejected = 0, "", True

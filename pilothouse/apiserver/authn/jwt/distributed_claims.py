@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from pilothouse.apiserver.authn.interface import InvalidToken
 from pilothouse.apiserver.authn.jwt.fetching import FetchFailed, fetch, tls_context
-from pilothouse.apiserver.authn.jwt.key_set import Pace, RemoteKeySet
+from pilothouse.apiserver.authn.jwt.key_set import KeySetPace, RemoteKeySet
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
 from pilothouse.apiserver.authn.jwt.verification import Verifier, unverified_issuer
 from pilothouse.machinery.dataclass import dataclass
@@ -29,7 +29,7 @@ class _Source:
 
 
 class DistributedClaims:
-    def __init__(self, settings: IssuerSettings, pace: Pace, now: Callable[[], float]) -> None:
+    def __init__(self, settings: IssuerSettings, pace: KeySetPace, now: Callable[[], float]) -> None:
         self._settings = settings
         self._claim = settings.groups.claim
         self._pace = pace

@@ -38,7 +38,7 @@ class PublishedKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class KeySetPace:
     again_after_failure: float = 10.0
     at_most_every: float = 1.0
     refresh_every: float = 300.0
@@ -46,11 +46,11 @@ class Pace:
     """How long a request waits for keys that it needs."""
 
 
-DEFAULT_PACE = Pace()
+DEFAULT_PACE = KeySetPace()
 
 
 class RemoteKeySet:
-    def __init__(self, settings: IssuerSettings, *, pace: Pace = DEFAULT_PACE) -> None:
+    def __init__(self, settings: IssuerSettings, *, pace: KeySetPace = DEFAULT_PACE) -> None:
         """Raises ValueError for CAs that make no sense."""
         self._settings = settings
         self._pace = pace

@@ -32,16 +32,16 @@ class Verifier:
         claims = claims_in(token)
         header = _header_of(token)
         if claims is None or header is None:
-            raise _wrong("oidc: malformed jwt")
+            raise _invalid_token("oidc: malformed jwt")
         self._check(claims)
         algorithm = header.get("alg")
         if algorithm not in self._settings.algorithms:
             allowed = f"[{' '.join(map(quote, self._settings.algorithms))}]"
-            raise _wrong(
+            raise _invalid_token(
                 f"oidc: id token signed with unsupported algorithm, expected {allowed} got {quote(str(algorithm))}"
             )
         if header.get("crit") is not None or not await self._is_signed(token, header, algorithm):
-            raise _wrong("failed to verify signature: failed to verify id token signature")
+            raise _invalid_token("failed to verify signature: failed to verify id token signature")
         return claims
 
     def _check(self, claims: Json) -> None:
@@ -50,14 +50,14 @@ class Verifier:
         if not set(meant_for) & set(self._settings.audiences):
             got = f"got [{' '.join(map(quote, meant_for))}]"
             if len(self._settings.audiences) == 1:
-                raise _wrong(f"oidc: expected audience {quote(self._settings.audiences[0])} {got}")
+                raise _invalid_token(f"oidc: expected audience {quote(self._settings.audiences[0])} {got}")
             wanted = f"[{' '.join(map(quote, sorted(self._settings.audiences)))}]"
-            raise _wrong(f"oidc: expected audience in {wanted} {got}")
-        expiry, not_before = _moment(claims, "exp"), _moment(claims, "nbf")
+            raise _invalid_token(f"oidc: expected audience in {wanted} {got}")
+        expiry, not_before = _numeric_date(claims, "exp"), _numeric_date(claims, "nbf")
         if expiry is None or self._now() > expiry:
-            raise _wrong(f"oidc: token is expired (Token Expiry: {expiry or 'none'})")
+            raise _invalid_token(f"oidc: token is expired (Token Expiry: {expiry or 'none'})")
         if not_before is not None and self._now() + _NOT_BEFORE_LEEWAY < not_before:
-            raise _wrong("oidc: current time before the nbf (not before) time")
+            raise _invalid_token("oidc: current time before the nbf (not before) time")
 
     async def _is_signed(self, token: str, header: Json, algorithm: str) -> bool:
         if _signed_by(token, self._candidates(header), algorithm):
@@ -85,7 +85,7 @@ def _signed_by(token: str, keys: Sequence[PublishedKey], algorithm: str) -> bool
     return False
 
 
-def _wrong(why: str) -> InvalidToken:
+def _invalid_token(why: str) -> InvalidToken:
     return InvalidToken(f"oidc: verify token: {why}")
 
 
@@ -124,6 +124,6 @@ def _audiences(said: Any) -> list[str]:
     return [each for each in said if isinstance(each, str)] if isinstance(said, list) else []
 
 
-def _moment(claims: Json, name: str) -> float | None:
+def _numeric_date(claims: Json, name: str) -> float | None:
     said = claims.get(name)
     return float(said) if isinstance(said, int | float) and not isinstance(said, bool) else None

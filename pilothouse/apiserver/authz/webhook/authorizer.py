@@ -68,7 +68,7 @@ class Conditions(Protocol):
         """Whether the webhook is to be asked. Raises MatchFailed."""
 
 
-class Always:
+class NoConditions:
     async def match(self, spec: Json) -> bool:
         return True
 
@@ -81,7 +81,7 @@ class WebhookConfig:
     authorized_ttl: float = 300.0
     unauthorized_ttl: float = 30.0
     on_error: Decision = Decision.NO_OPINION
-    conditions: Conditions = field(default_factory=Always)
+    conditions: Conditions = field(default_factory=NoConditions)
 
 
 class WebhookAuthorizer:

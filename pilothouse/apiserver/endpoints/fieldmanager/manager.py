@@ -14,7 +14,7 @@ from pilothouse.apiserver.endpoints.fieldmanager.cap_managers import cap_manager
 from pilothouse.apiserver.endpoints.fieldmanager.last_applied import KUBECTL, keep_up_to_date, remaining_conflicts
 from pilothouse.apiserver.endpoints.fieldmanager.strip_meta import strip_meta
 from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import StructuredMerge
-from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
+from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.machinery.apply.atoms import Unkeyed
 from pilothouse.machinery.apply.conflicts import Conflicts
 from pilothouse.machinery.apply.elements import InvalidElement
@@ -74,7 +74,7 @@ class FieldManager:
     def apply(self, live: Json | None, patch: Json, manager: str, *, force: bool) -> Json:
         """The new object in the version of the request, not yet with defaults. Raises StatusError."""
         self._check_kind(patch)
-        live = fresh(self._empty() if live is None else self.merge.form.served(live))
+        live = copy_of(self._empty() if live is None else self.merge.form.served(live))
         entries = metadata(live).pop("managedFields", None)
         try:
             managed = decode_entries(entries, stored=True)
@@ -106,7 +106,7 @@ class FieldManager:
             applied = self.merge.apply(live, patch, managed.sets, applier, force=force)
         except (Unkeyed, InvalidElement) as error:
             why = self.merge.misfit(live)
-            shown = f"failed to create typed live object ({self.merge.shown(live)}): {why}"
+            shown = f"failed to create typed live object ({self.merge.describe(live)}): {why}"
             raise StatusError(shown if why else str(error)) from None
         sets = strip_meta(applied.managers, applier)
         managed = _after_apply(managed, sets, applier, changed=applied.changed)
@@ -117,7 +117,7 @@ class FieldManager:
         try:
             return self._track(self._empty(), live, managed, _BEFORE_FIRST_APPLY)
         except (Unkeyed, InvalidElement) as error:
-            why = f"({self.merge.shown(live)}) to smd typed: {self.merge.misfit(live) or error}"
+            why = f"({self.merge.describe(live)}) to smd typed: {self.merge.misfit(live) or error}"
             raise StatusError(
                 f"failed to create manager for existing fields: failed to convert new object {why}"
             ) from None
@@ -145,9 +145,9 @@ class FieldManager:
 
     def _converted(self, obj: Json, patch: Json) -> Json:
         try:
-            return self.merge.form.decoder.convert(fresh(obj)).obj
+            return self.merge.form.decoder.convert(copy_of(obj)).obj
         except ValueError as error:
-            why = f"failed to convert new object ({self.merge.shown(patch)}) to proper version: {error}"
+            why = f"failed to convert new object ({self.merge.describe(patch)}) to proper version: {error}"
             raise StatusError(why) from None
 
     def _empty(self) -> Json:

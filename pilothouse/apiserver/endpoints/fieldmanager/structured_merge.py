@@ -44,7 +44,7 @@ class StructuredMerge:
         try:
             check(self.form.decoder.atom, patch)
         except TypedError as error:
-            raise StatusError(f"failed to create typed patch object ({self.shown(patch)}): {error}") from None
+            raise StatusError(f"failed to create typed patch object ({self.describe(patch)}): {error}") from None
         return self.updater.apply(self.form.typed(live), self.form.typed(patch), managers, manager, force=force)
 
     def misfit(self, stored: Json) -> str:
@@ -55,7 +55,7 @@ class StructuredMerge:
             return str(error)
         return ""
 
-    def shown(self, obj: Json) -> str:
+    def describe(self, obj: Json) -> str:
         """As upstream names an object in messages: namespace, name and kind."""
         meta = _metadata(obj)
         namespace, name = (value if isinstance(value := meta.get(key), str) else "" for key in ("namespace", "name"))

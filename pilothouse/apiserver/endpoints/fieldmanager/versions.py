@@ -26,13 +26,13 @@ class VersionForm:
         return Typed(self.decoder.atom, obj, self.api_version)
 
     def stored(self, obj: Json) -> Json:
-        return obj if self.to_stored is None else self.to_stored(fresh(obj))
+        return obj if self.to_stored is None else self.to_stored(copy_of(obj))
 
     def served(self, obj: Json) -> Json:
-        return obj if self.from_stored is None else self.from_stored(fresh(obj))
+        return obj if self.from_stored is None else self.from_stored(copy_of(obj))
 
 
-def fresh(obj: Json) -> Json:
+def copy_of(obj: Json) -> Json:
     """A copy, for whoever may use it up."""
     copy: Json = orjson.loads(orjson.dumps(obj))
     return copy

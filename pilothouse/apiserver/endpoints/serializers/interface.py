@@ -70,7 +70,7 @@ class ListWriter(Protocol):
     needs_sizes: bool
     """Whether the head says how long the list is, so that all pieces must be there before it is written."""
 
-    def fresh(self, objects: Sequence[StoredObject], view: View) -> int:
+    def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
         """How many stored bytes have to be encoded before the pieces of these objects are there; 0 for copies."""
 
     def piece(self, stored: StoredObject, view: View) -> bytes: ...
@@ -92,11 +92,12 @@ class Serializer(Protocol):
     """The content type of a watch in this media type; empty where there is none."""
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
-        """Any object that says its kind and apiVersion."""
+        """Return the bytes of an object that says its kind and apiVersion."""
 
     def piece(self, stored: StoredObject, view: View) -> bytes: ...
 
-    def whole(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes: ...
+    def wrap(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
+        """Return the object of which this is the piece, as an answer has it."""
 
     def lists(self, *, pretty: bool = False) -> ListWriter: ...
 

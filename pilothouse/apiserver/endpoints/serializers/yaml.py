@@ -22,7 +22,7 @@ class YamlListWriter:
 
     needs_sizes = False
 
-    def fresh(self, objects: Sequence[StoredObject], view: View) -> int:
+    def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
         return sum(stored.size for stored in objects)
 
     def piece(self, stored: StoredObject, view: View) -> bytes:
@@ -59,8 +59,8 @@ class YamlSerializer:
     def piece(self, stored: StoredObject, view: View) -> bytes:
         return _JSON.piece(stored, view)
 
-    def whole(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
-        return emit_yaml(orjson.loads(_JSON.whole(piece, view)))
+    def wrap(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
+        return emit_yaml(orjson.loads(_JSON.wrap(piece, view)))
 
     def lists(self, *, pretty: bool = False) -> ListWriter:
         return _LISTS

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from pilothouse.apiserver.openapi.gnostic.fields import FIELDS, Field
+from pilothouse.apiserver.openapi.gnostic.fields import FIELDS, MessageField
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.protobuf.wire import BYTES, FIXED64, VARINT, delimited, tag, varint
 
@@ -29,7 +29,7 @@ def _message(name: str, value: Json) -> bytes:
     return b"".join(_fields(FIELDS[name], value))
 
 
-def _fields(fields: dict[str, Field], value: Json) -> Iterator[bytes]:
+def _fields(fields: dict[str, MessageField], value: Json) -> Iterator[bytes]:
     for key, item in value.items():
         if key in fields:
             yield _field(fields[key], item)
@@ -37,7 +37,7 @@ def _fields(fields: dict[str, Field], value: Json) -> Iterator[bytes]:
             yield nested(fields["x"].number, named(key, any_value(item)))
 
 
-def _field(field: Field, value: Any) -> bytes:
+def _field(field: MessageField, value: Any) -> bytes:
     if field.mapped:
         return nested(field.number, _entries(1, field.form, value))
     if field.repeated:
@@ -45,7 +45,7 @@ def _field(field: Field, value: Any) -> bytes:
     return _single(field, value)
 
 
-def _single(field: Field, value: Any) -> bytes:
+def _single(field: MessageField, value: Any) -> bytes:
     scalar = SCALARS.get(field.form)
     return scalar(field.number, value) if scalar else nested(field.number, _form(field.form, value))
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Protocol
 
-from pilothouse.apiserver.storage.cacher.clock import Clock, sleep
+from pilothouse.apiserver.storage.cacher.clock import CacheClock, sleep
 from pilothouse.apiserver.storage.errors import StorageError, Unavailable
 from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Revision, Store, Watch
 
@@ -56,7 +56,7 @@ class ProgressRequester:
                 log.debug("no progress to be had: %s", error)
 
 
-class Sink(Protocol):
+class ReflectorSink(Protocol):
     def replace(self, entries: Sequence[Entry], revision: Revision) -> None: ...
 
     def apply(self, events: Sequence[Event], revision: Revision) -> None: ...
@@ -66,8 +66,8 @@ class Sink(Protocol):
     def lost(self, error: Exception) -> None: ...
 
 
-class Reflector:
-    def __init__(self, store: Store, prefix: str, *, sink: Sink, clock: Clock) -> None:
+class StoreReflector:
+    def __init__(self, store: Store, prefix: str, *, sink: ReflectorSink, clock: CacheClock) -> None:
         self._store = store
         self._prefix = prefix
         self._sink = sink

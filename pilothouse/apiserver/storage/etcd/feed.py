@@ -1,7 +1,7 @@
 """All changes of the store, in order, over one connection: every watch is served from this one stream.
 
-    etcd ──▶ ServerWatch ──▶ Feed ──▶ the watches that a change concerns
-                               └────▶ Window, for watches that join a little late
+    etcd ──▶ ServerWatch ──▶ EtcdFeed ──▶ the watches that a change concerns
+                                 └──────▶ EventWindow, for watches that join a little late
 
 Because the feed sees every change, how far it has come is how far each watch has come, whatever keys it watches. When
 the connection breaks, the feed resumes behind the last event that it has passed on; the watches do not notice.
@@ -15,12 +15,12 @@ import logging
 
 from pilothouse.apiserver.storage.errors import StorageError, Unavailable
 from pilothouse.apiserver.storage.etcd.backoff import delays
-from pilothouse.apiserver.storage.etcd.client import Client
+from pilothouse.apiserver.storage.etcd.client import EtcdClient
 from pilothouse.apiserver.storage.etcd.revision import RevisionReader
 from pilothouse.apiserver.storage.etcd.stream import ServerWatch
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
-from pilothouse.apiserver.storage.watching.watchers import Watcher, Watchers
-from pilothouse.apiserver.storage.watching.window import Window, weight
+from pilothouse.apiserver.storage.watching.watchers import StoreWatcher, StoreWatchers
+from pilothouse.apiserver.storage.watching.window import EventWindow, weight
 
 log = logging.getLogger(__name__)
 
@@ -33,19 +33,19 @@ _REPLAY_BYTES = 16 * 1024 * 1024
 _ASK_EVERY = 0.1
 
 
-class Feed:
+class EtcdFeed:
     """Starts with the first watch. When it fails for good its watches end, and the next watch starts it anew."""
 
     reached: Revision  # every event up to here was passed on
-    _expecting: dict[Watcher, Revision]  # who wants to know when the feed has come to a revision
+    _expecting: dict[StoreWatcher, Revision]  # who wants to know when the feed has come to a revision
 
-    def __init__(self, client: Client, revisions: RevisionReader, *, own: str) -> None:
+    def __init__(self, client: EtcdClient, revisions: RevisionReader, *, own: str) -> None:
         self.reached = 0
         self.own = own
         self._client = client
         self._revisions = revisions
-        self._watchers = Watchers()
-        self._window = Window(0, max_bytes=_WINDOW_BYTES)
+        self._watchers = StoreWatchers()
+        self._window = EventWindow(0, max_bytes=_WINDOW_BYTES)
         self._expecting = {}
         self._stream: ServerWatch | None = None
         self._lost = False  # said once, however often the connection can not be built again
@@ -56,7 +56,7 @@ class Feed:
         """Whether the feed has come to the newest revision that this process knows of."""
         return self.reached >= self._client.seen
 
-    def join(self, watcher: Watcher, after: Revision) -> list[Event] | None:
+    def join(self, watcher: StoreWatcher, after: Revision) -> list[Event] | None:
         """The events behind `after`; what follows is pushed. None when memory does not reach back so far.
         Raises Unavailable."""
         self._client.ensure_open()
@@ -67,7 +67,7 @@ class Feed:
         self._watchers.add(watcher)
         return [event for event in self._window.after(after) if event.key.startswith(watcher.prefix)]
 
-    def leave(self, watcher: Watcher) -> None:
+    def leave(self, watcher: StoreWatcher) -> None:
         self._watchers.discard(watcher)
         self._expecting.pop(watcher, None)
 
@@ -87,7 +87,7 @@ class Feed:
     async def current_revision(self) -> Revision:
         return await self._revisions.current()
 
-    async def expect(self, revision: Revision, watcher: Watcher) -> None:
+    async def expect(self, revision: Revision, watcher: StoreWatcher) -> None:
         """Tells the watcher when the feed has come to the revision."""
         if self.reached >= revision:
             watcher.tell_progress()
@@ -104,7 +104,7 @@ class Feed:
 
     def _start(self) -> None:
         self.reached = self._client.seen
-        self._window = Window(self.reached, max_bytes=_WINDOW_BYTES)
+        self._window = EventWindow(self.reached, max_bytes=_WINDOW_BYTES)
         self._task = asyncio.create_task(self._run(), name="etcd watch")
 
     async def _run(self) -> None:
@@ -168,7 +168,7 @@ class Feed:
         self._expecting.clear()
 
 
-async def _replay(watch: ServerWatch, window: Window) -> Batch:
+async def _replay(watch: ServerWatch, window: EventWindow) -> Batch:
     """The oldest events that the watch has, up to those in the window if they are not too many. The window is made
     to reach back to where the watch began, if it can. Raises Compacted, Unavailable."""
     start, events, size = watch.reached, list[Event](), 0

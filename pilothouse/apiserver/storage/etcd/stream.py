@@ -17,10 +17,10 @@ from aetcd import rpc
 
 from pilothouse.apiserver.storage.errors import Compacted, StorageError, Unavailable
 from pilothouse.apiserver.storage.etcd import messages
-from pilothouse.apiserver.storage.etcd.client import REQUEST_TIMEOUT, Client, Message
-from pilothouse.apiserver.storage.etcd.endpoint import Endpoint
+from pilothouse.apiserver.storage.etcd.client import REQUEST_TIMEOUT, EtcdClient, Message
+from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint
 from pilothouse.apiserver.storage.etcd.failures import failure_of
-from pilothouse.apiserver.storage.etcd.keys import KeyRange
+from pilothouse.apiserver.storage.etcd.keys import EtcdKeyRange
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
 
 # Makes a member that has lost its leader end the watch, instead of keeping silent.
@@ -36,14 +36,14 @@ class ServerWatch:
     reached: Revision  # every event up to here was handed out
     _events: list[Event]  # of a revision that has not been told to its end
 
-    def __init__(self, client: Client, *, own: str, after: Revision) -> None:
+    def __init__(self, client: EtcdClient, *, own: str, after: Revision) -> None:
         self.reached = after
         self.answers_progress = False
         self._client = client
         self._own = own
         self._own_bytes = own.encode()
         self._events = []
-        self._endpoint: Endpoint = client.endpoint
+        self._endpoint: EtcdEndpoint = client.endpoint
         self._call: grpc.aio.StreamStreamCall | None = None
 
     async def open(self) -> None:
@@ -88,7 +88,7 @@ class ServerWatch:
         start = self.reached if late else self.reached + 1
         # A member that answers can be asked about a few keys; otherwise only events tell how far the watch has come,
         # and every revision is told only to those who watch all keys.
-        keys = KeyRange.under(self._own if self.answers_progress else "")
+        keys = EtcdKeyRange.under(self._own if self.answers_progress else "")
         self._client.ensure_open()
         self._call = self._endpoint.watch(metadata=_REQUIRE_LEADER)
         await self._write(messages.watch(keys, start=max(start, 1)))

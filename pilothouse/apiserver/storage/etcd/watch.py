@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from pilothouse.apiserver.storage.etcd.feed import Feed
+from pilothouse.apiserver.storage.etcd.feed import EtcdFeed
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
 from pilothouse.apiserver.storage.watching.queued_watch import QueuedWatch
 
@@ -13,7 +13,7 @@ _EMPTY = 1
 
 
 class EtcdWatch(QueuedWatch):
-    def __init__(self, feed: Feed, *, prefix: str, after: Revision) -> None:
+    def __init__(self, feed: EtcdFeed, *, prefix: str, after: Revision) -> None:
         if not prefix.startswith(feed.own):
             raise ValueError(f"{prefix} is outside of {feed.own}, whose changes this store follows")
         self._feed = feed

@@ -39,7 +39,7 @@ _PROBE_BYTES = 16 * 1024
 
 
 @dataclass(slots=True)
-class Row:
+class ChangeRow:
     """One change as the file keeps it."""
 
     event: Event
@@ -53,13 +53,13 @@ class Row:
         return event.revision, event.key, entry.created, replaced, self.expires, entry.value
 
 
-def commit(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def commit(connection: sqlite3.Connection, rows: Sequence[ChangeRow]) -> None:
     """Raises sqlite3.Error when the rows are not durable: whatever SQLite says, the file is asked what it holds."""
     started = time.perf_counter()
     try:
         _insert(connection, rows)
     except sqlite3.Error:
-        if not _holds(connection, rows[-1].event.revision):
+        if not _has_revision(connection, rows[-1].event.revision):
             raise
     COMMIT_DURATION.observe(time.perf_counter() - started)
     COMMIT_WRITES.observe(len(rows))
@@ -71,7 +71,7 @@ def probe(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM probe")
 
 
-def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def _insert(connection: sqlite3.Connection, rows: Sequence[ChangeRow]) -> None:
     if len(rows) <= _ROWS:
         _insert_rows(connection, rows)
         return
@@ -80,7 +80,7 @@ def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
             _insert_rows(connection, rows[start : start + _ROWS])
 
 
-def _insert_rows(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def _insert_rows(connection: sqlite3.Connection, rows: Sequence[ChangeRow]) -> None:
     columns: Iterable[object] = chain.from_iterable(row.columns() for row in rows)
     connection.execute(_statement(len(rows)), tuple(columns))
 
@@ -91,7 +91,7 @@ def _statement(rows: int) -> str:
     return f"INSERT INTO history (revision, key, created, previous, expires, value) VALUES {', '.join([row] * rows)}"
 
 
-def _holds(connection: sqlite3.Connection, revision: int) -> bool:
+def _has_revision(connection: sqlite3.Connection, revision: int) -> bool:
     try:
         return connection.execute("SELECT 1 FROM history WHERE revision = ?", (revision,)).fetchone() is not None
     except sqlite3.Error:

@@ -15,7 +15,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 from pilothouse.apiserver.storage.sqlite.errors import DamagedStore, DirectoryInUse
-from pilothouse.apiserver.storage.sqlite.history import Snapshot, load
+from pilothouse.apiserver.storage.sqlite.history import StoreSnapshot, load
 from pilothouse.apiserver.storage.sqlite.schema import connect, prepare
 from pilothouse.machinery.dataclass import dataclass
 
@@ -72,7 +72,7 @@ class Opened:
     directory: DataDirectory
     writer: sqlite3.Connection
     reader: sqlite3.Connection
-    snapshot: Snapshot
+    snapshot: StoreSnapshot
 
 
 def open_directory(path: Path) -> Opened:

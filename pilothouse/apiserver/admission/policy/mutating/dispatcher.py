@@ -50,7 +50,7 @@ class _Round:
         )
 
 
-class Dispatcher:
+class MutatingDispatcher:
     def __init__(self, invocations: Invocations[Mutator], authorizer: Authorizer) -> None:
         self._invocations = invocations
         self._authorizer = authorizer

@@ -6,11 +6,15 @@ import json
 from collections.abc import Sequence
 
 from pilothouse.apiserver.admission.interface import Attributes
-from pilothouse.apiserver.admission.policy.hooks import Binding, Hook
+from pilothouse.apiserver.admission.policy.hooks import Hook, PolicyBinding
 from pilothouse.apiserver.admission.policy.invocations import Invocation, Invocations, Misconfigured
 from pilothouse.apiserver.admission.policy.metrics import VALIDATING
-from pilothouse.apiserver.admission.policy.validating.decisions import Decision, Outcome, ValidateResult
-from pilothouse.apiserver.admission.policy.validating.validator import Validator
+from pilothouse.apiserver.admission.policy.validating.decisions import (
+    PolicyDecision,
+    PolicyDecisionEvaluation,
+    ValidateResult,
+)
+from pilothouse.apiserver.admission.policy.validating.validator import PolicyValidator
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.admission.variables import admission_variables
 from pilothouse.apiserver.admission.versioned import versioned
@@ -31,17 +35,17 @@ _STATUS_BY_REASON: dict[str, type[StatusError]] = {
 @dataclass(frozen=True, slots=True)
 class _Denial:
     policy: str
-    binding: Binding | None
+    binding: PolicyBinding | None
     message: str
     reason: str = ""
 
 
-class Dispatcher:
-    def __init__(self, invocations: Invocations[Validator], authorizer: Authorizer) -> None:
+class ValidatingDispatcher:
+    def __init__(self, invocations: Invocations[PolicyValidator], authorizer: Authorizer) -> None:
         self._invocations = invocations
         self._authorizer = authorizer
 
-    async def dispatch(self, hooks: Sequence[Hook[Validator]], attributes: Attributes) -> None:
+    async def dispatch(self, hooks: Sequence[Hook[PolicyValidator]], attributes: Attributes) -> None:
         """Raises what the policies refuse with."""
         authorizations = Authorizations(self._authorizer, attributes.user)
         denials = [denial for hook in hooks for denial in await self._denials(hook, attributes, authorizations)]
@@ -49,7 +53,7 @@ class Dispatcher:
             raise _refusal(attributes, denials[0])
 
     async def _denials(
-        self, hook: Hook[Validator], attributes: Attributes, authorizations: Authorizations
+        self, hook: Hook[PolicyValidator], attributes: Attributes, authorizations: Authorizations
     ) -> Sequence[_Denial]:
         annotations = CollectedAnnotations()
         denials: list[_Denial] = []
@@ -66,10 +70,10 @@ class Dispatcher:
 
     async def _result(
         self,
-        invocation: Invocation[Validator] | Misconfigured[Validator],
+        invocation: Invocation[PolicyValidator] | Misconfigured[PolicyValidator],
         attributes: Attributes,
         authorizations: Authorizations,
-    ) -> ValidateResult | Misconfigured[Validator]:
+    ) -> ValidateResult | Misconfigured[PolicyValidator]:
         if isinstance(invocation, Misconfigured):
             return invocation
         try:
@@ -92,7 +96,7 @@ class _Enforcement:
     """The actions of one binding, taken for one request."""
 
     policy: str
-    binding: Binding
+    binding: PolicyBinding
     attributes: Attributes
     annotations: CollectedAnnotations
 
@@ -102,18 +106,20 @@ class _Enforcement:
         for index, decision in enumerate(result.decisions):
             if decision.denied:
                 denials += self._act(index, decision)
-            elif decision.outcome is Outcome.ERROR:
+            elif decision.outcome is PolicyDecisionEvaluation.ERROR:
                 self._observe(decision, "allow")
         for annotation in result.annotations:
             if annotation.error:
-                failure = Decision(True, Outcome.ERROR, annotation.error, elapsed=annotation.elapsed)
+                failure = PolicyDecision(
+                    True, PolicyDecisionEvaluation.ERROR, annotation.error, elapsed=annotation.elapsed
+                )
                 denials.append(_Denial(self.policy, self.binding, failure.message))
                 self._observe(failure, "deny")
             else:
                 self.annotations.add(annotation.key, annotation.value)
         return denials
 
-    def _act(self, index: int, decision: Decision) -> list[_Denial]:
+    def _act(self, index: int, decision: PolicyDecision) -> list[_Denial]:
         denials: list[_Denial] = []
         for action in self.binding.actions:
             if action == "Deny":
@@ -126,7 +132,7 @@ class _Enforcement:
             self._observe(decision, action.lower())
         return denials
 
-    def _observe(self, decision: Decision, action: str) -> None:
+    def _observe(self, decision: PolicyDecision, action: str) -> None:
         VALIDATING.observe((self.policy, self.binding.name, decision.error_type, action), decision.elapsed)
 
 
@@ -156,7 +162,7 @@ class CollectedAnnotations:
             attributes.annotate(f"{policy}/{key}", ", ".join(values))
 
 
-def publish_failure(attributes: Attributes, binding: Binding, index: int, message: str) -> None:
+def publish_failure(attributes: Attributes, binding: PolicyBinding, index: int, message: str) -> None:
     failure = {
         "message": message,
         "policy": binding.policy_name,
