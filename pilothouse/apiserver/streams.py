@@ -8,7 +8,7 @@ from pilothouse.apiserver.http import Stream
 
 
 async def close_stream(stream: Stream) -> None:
-    """Not every stream has something to close."""
+    """Close the stream where it can be closed."""
     close = getattr(stream, "aclose", None)
     if close is not None:
         await close()

@@ -31,7 +31,7 @@ class ServedForm:
     to_stored: Conversion | None = None
 
     async def served(self, obj: Json) -> Json:
-        """May be `obj` itself: not to be changed."""
+        """Return the object in this form. It may be `obj` itself: not to be changed."""
         return obj if self.from_stored is None else await self.from_stored(obj)
 
     async def stored(self, obj: Json) -> Json:

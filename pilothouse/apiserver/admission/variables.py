@@ -43,7 +43,7 @@ def admission_variables(
 
 
 def _namespace(namespace: Json) -> Json:
-    """Without who manages it and who owns it."""
+    """Return the parts of the namespace that upstream shows to expressions."""
     meta = namespace.get("metadata") or {}
     return {
         "metadata": {name: meta[name] for name in _NAMESPACE_METADATA if name in meta},

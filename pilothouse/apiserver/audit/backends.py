@@ -28,7 +28,7 @@ BLOCKING, BLOCKING_STRICT, BATCH = "blocking", "blocking-strict", "batch"
 
 class Backend(AuditSink, Protocol):
     async def run(self) -> None:
-        """Until cancelled; what is still waiting then is sent."""
+        """Send batches until cancelled; events that still wait then are sent."""
 
 
 class BlockingBackend:

@@ -31,7 +31,7 @@ class OutOfBudget(Exception):
 
 
 class _TooLong(EvaluationCancelled):
-    """For the event loop."""
+    """The evaluation would hold the event loop for too long."""
 
 
 @dataclass(frozen=True, slots=True)

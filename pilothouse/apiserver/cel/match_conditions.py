@@ -63,6 +63,6 @@ class MatchConditions:
 
 
 def _aggregate(errors: Sequence[str]) -> str:
-    """As Go joins errors, each once."""
+    """Join the errors, each once, as Go's aggregate does."""
     each = list(dict.fromkeys(errors))
     return each[0] if len(each) == 1 else f"[{', '.join(each)}]"

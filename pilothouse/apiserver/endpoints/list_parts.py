@@ -50,7 +50,7 @@ T = TypeVar("T", bound=_Sized)
 
 
 def slices(things: Sequence[T]) -> Iterator[Sequence[T]]:
-    """In order, none larger than a part unless it is a single thing."""
+    """Cut the things into slices, in order; none is larger than a part unless it is a single thing."""
     start = size = 0
     for end, thing in enumerate(things):
         size += thing.size

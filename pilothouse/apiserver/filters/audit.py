@@ -29,7 +29,7 @@ class Auditing:
 
 
 def with_audit(auditing: Auditing | None) -> Filter:
-    """Without a policy and a place to log to, nothing is."""
+    """Audit requests as the policy says; without a policy and a backend, none."""
 
     def wrap(handler: Handler) -> Handler:
         async def audit(request: Request) -> Response:

@@ -189,7 +189,7 @@ class QueueSet:
             pass
 
     def _dispatch(self) -> bool:
-        """False when the one whose turn it is must wait for more seats."""
+        """Start the next request; return False when it must wait for more seats."""
         self._sync()
         queue = self._next_queue()
         ticket = queue.waiting[0]
@@ -242,7 +242,7 @@ class QueueSet:
             self._leave(ticket)
 
     def _leave(self, ticket: Ticket) -> None:
-        """Once it has left, again is nothing."""
+        """Take the ticket out of its queue; a second call does nothing."""
         assert ticket.queue is not None
         if ticket not in ticket.queue.waiting:
             return

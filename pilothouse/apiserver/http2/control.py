@@ -49,7 +49,7 @@ class Control(ABC, Generic[S]):
 
     @abstractmethod
     def now(self) -> float:
-        """By the clock that deadlines are noted by."""
+        """The time by the clock that deadlines are noted by."""
 
     @abstractmethod
     def write(self, data: bytes) -> None:

@@ -188,7 +188,7 @@ def _subresource_of(served: ServedResource) -> str:
 
 
 def with_article(noun: str) -> str:
-    """With the indefinite article, except for what sounds like a plural."""
+    """Return the kind with the indefinite article, except for one that sounds like a plural."""
     if noun.endswith("s") and not noun.endswith("ss"):
         return noun
     return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"

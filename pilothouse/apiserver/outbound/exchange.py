@@ -55,7 +55,7 @@ class BackendExchange(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Nobody wants the rest of the answer."""
+        """Give up the rest of the answer."""
 
     @abstractmethod
     def _body_read(self, size: int) -> None:

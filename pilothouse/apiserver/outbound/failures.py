@@ -94,7 +94,7 @@ def broken_connection(error: Exception | None) -> str:
 
 
 def get_problem(error: BackendFailed, target: Target) -> str:
-    """As net/http's client says it of a GET."""
+    """Return the failure of a GET in the words of net/http's client."""
     return f"Get {quote(target.url)}: {error}"
 
 

@@ -92,7 +92,7 @@ class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedPro
         return not self._users
 
     def stream(self) -> BackendStream:
-        """For one request; it must be closed in the end."""
+        """Return a stream for one request; it must be closed in the end."""
         stream = BackendStream(self, self._loop)
         stream.reused = self.highest > 0
         self._users.add(stream)

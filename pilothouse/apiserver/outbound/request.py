@@ -49,7 +49,7 @@ class OutboundResponse:
 
 
 class AnswerTooLarge(Exception):
-    """Nobody makes this server read without end."""
+    """The answer is longer than its reader's limit."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"the answer is larger than {limit} bytes")

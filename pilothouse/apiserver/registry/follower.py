@@ -69,7 +69,7 @@ class RegistryFollower:
                 await asyncio.sleep(_RETRY)
 
     async def follow(self) -> None:
-        """For ever, from where `fill` ended."""
+        """Tell of changes for ever, from where `fill` ended."""
         while True:
             try:
                 await self._watch()

@@ -13,7 +13,7 @@ from pilothouse.machinery.objects import Json
 
 
 class Hooks:
-    """Most resources have nothing to do around their writes."""
+    """The hooks of one resource. These do nothing, which is right for most."""
 
     def around_create(self, obj: Json, *, dry_run: bool) -> AbstractAsyncContextManager[None]:
         return nullcontext()

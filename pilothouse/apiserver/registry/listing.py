@@ -39,7 +39,7 @@ _TOO_OLD_TO_CONTINUE = (
 
 
 def predicate(options: ListOptions) -> Matches | None:
-    """None where everything matches."""
+    """Return the predicate of the selectors, None where everything matches."""
     labels, fields = options.label_selector, options.field_selector
     if fields.empty:
         return None if labels.empty else lambda stored: labels.matches(stored.labels)
@@ -99,7 +99,7 @@ def _is_exact(options: ListOptions) -> bool:
 
 
 def _list_version(text: str) -> int | None:
-    """None: consistent; 0: whatever is cached."""
+    """Return the least revision of a list: None for a consistent one, 0 for whatever is cached."""
     if not text:
         return None
     try:

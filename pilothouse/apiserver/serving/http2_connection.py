@@ -154,7 +154,7 @@ class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
     # Ending
 
     def settle(self) -> None:
-        """With no stream open the connection is idle, or done."""
+        """Note that the connection is idle, or close it, when no stream is open."""
         if self.streams:
             return
         if self.leaving:

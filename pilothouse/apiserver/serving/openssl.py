@@ -127,7 +127,7 @@ def _on_new_context(context: int, *_: object) -> None:
 
 @cache
 def _library() -> _Library | None:
-    """Once and for ever: OpenSSL keeps the functions that it is given."""
+    """Return OpenSSL's functions, made once and for ever: OpenSSL keeps the callbacks that it is given."""
     try:
         return _Library()
     except (AttributeError, OSError, TypeError) as error:

@@ -21,7 +21,7 @@ _NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """All that a server's TLS is made from."""
+    """The files that a server's TLS is made from."""
 
     serving: KeyPair
     sni: tuple[SniCertificate, ...] = ()

@@ -36,7 +36,7 @@ class AdmissionWebhook:
 
 
 def webhooks_of(configuration: Json) -> tuple[AdmissionWebhook, ...]:
-    """In the order in which the configuration has them."""
+    """Return the webhooks of a configuration in its order."""
     seen: Counter[str] = Counter()
     found = []
     for webhook in configuration.get("webhooks") or ():

@@ -38,7 +38,7 @@ class DistributedClaims:
         self._sources: dict[str, _Source] = {}
 
     async def expand(self, claims: Json) -> Json:
-        """With the claim, if it is kept elsewhere. Raises InvalidToken."""
+        """Return the claims with the groups claim, if that is kept elsewhere. Raises InvalidToken."""
         names = claims.get("_claim_names")
         if not self._claim or self._claim in claims or not isinstance(names, dict) or self._claim not in names:
             return claims

@@ -99,7 +99,7 @@ def unverified_issuer(token: str) -> str | None:
 
 
 def claims_in(token: str) -> Json | None:
-    """Not verified."""
+    """Return the claims in the token, unverified; None for text that is no token."""
     parts = token.split(".") if len(token) <= LONGEST_TOKEN else ()
     return _part(parts[1]) if len(parts) == 3 else None
 

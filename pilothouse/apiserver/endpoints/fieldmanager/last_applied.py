@@ -26,7 +26,7 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def remaining_conflicts(conflicts: Conflicts, atom: Atom, live: Json, api_version: str) -> Conflicts | None:
-    """Without those that the annotation allows; None when it allows all."""
+    """Return the conflicts that the last-applied annotation does not resolve; None when it resolves all."""
     allowed = _allowed(atom, live, api_version)
     left = [conflict for conflict in conflicts.conflicts if not fieldset.has(allowed, conflict.path)]
     return Conflicts(left) if left else None

@@ -56,7 +56,7 @@ class StructuredMerge:
         return ""
 
     def describe(self, obj: Json) -> str:
-        """As upstream names an object in messages: namespace, name and kind."""
+        """Return the object's namespace, name and kind as upstream's messages have them."""
         meta = _metadata(obj)
         namespace, name = (value if isinstance(value := meta.get(key), str) else "" for key in ("namespace", "name"))
         return f"{namespace}/{name}; {self.kind}"

@@ -36,7 +36,7 @@ class CurrentEncryption:
         await _check(self._encryption)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Keep the providers' keys current, and follow the file, until cancelled."""
         while True:
             async with asyncio.TaskGroup() as watching:
                 asking = [watching.create_task(provider.run()) for provider in self._encryption.providers]
@@ -50,7 +50,7 @@ class CurrentEncryption:
 
     @property
     def has_providers(self) -> bool:
-        """Also when it may get some."""
+        """Whether there are providers, or may be some after a reload."""
         return self._reload or bool(self._encryption.providers)
 
     def problems(self) -> list[str]:

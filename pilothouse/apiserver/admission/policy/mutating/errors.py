@@ -8,7 +8,7 @@ class MutationFailed(Exception):
 
     @property
     def error_type(self) -> str:
-        """As metrics name it."""
+        """The name of the error in metrics."""
         if str(self).startswith("compilation"):
             return "compile_error"
         if str(self).startswith("validation failed due to running out of cost budget"):

@@ -26,7 +26,7 @@ class PolicyDecision:
 
     @property
     def error_type(self) -> str:
-        """As metrics name it."""
+        """The name of the error in metrics."""
         if self.outcome is PolicyDecisionEvaluation.ADMIT:
             return "no_error"
         if self.message.startswith("compilation"):

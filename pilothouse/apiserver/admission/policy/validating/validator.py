@@ -97,7 +97,7 @@ class PolicyValidator:
         return [annotation for annotation in found if annotation is not None]
 
     def _annotation(self, named: NamedExpression, evaluated: _Evaluated) -> AuditAnnotation | None:
-        """None where there is nothing to say."""
+        """Return the audit annotation, None where its value is null or empty."""
         evaluation = evaluated.evaluation
         if evaluation.error:
             error = AuditAnnotation(named.name, error=evaluation.error, elapsed=evaluated.elapsed)
