@@ -29,6 +29,9 @@ from pilothouse.machinery.errors import TooManyRequests
 
 WORTH_A_THREAD = 16 * 1024
 """Bytes of input. The slowest work we know costs 2.5 µs a byte, so that this much of it takes some 40 ms."""
+TURN_BYTES = 16 * 1024
+"""Bytes from a peer that are handled in one turn of the loop. The dearest cost less than 1 µs a byte, so that a turn
+takes some 15 ms at most."""
 _LARGE = 256 * 1024
 """Such work may take seconds. It has a thread of its own, so that what is of ordinary size does not wait for it."""
 _MOST_WAITING = 64 << 20

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final, cast
 
+from pilothouse.apiserver.beside_the_loop import TURN_BYTES
 from pilothouse.apiserver.http2 import frames
 from pilothouse.apiserver.http2.control import wrong
 from pilothouse.apiserver.http2.dispatcher import FrameDispatcher
@@ -29,9 +30,6 @@ _HEADER_TIMEOUT: Final = 30.0
 _STREAMS: Final = 100  # until the server says how many it takes
 _QUIET: Final = 30.0
 _SIGN_OF_LIFE: Final = 15.0
-_TURN: Final = 16 << 10
-"""Bytes of frames that are handled before others have their turn, as of a client's connection. Nobody looks into DATA:
-it costs no more than its head."""
 
 
 class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedProtocol):
@@ -135,12 +133,15 @@ class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedPro
             self._loop.call_soon(self._go_on)
 
     def _take_turn(self, waiting: Iterator[Frame]) -> bool:
-        """False if frames may be left. Raises ConnectionFailure."""
+        """Handle TURN_BYTES of frames; return False if some may be left. Raises ConnectionFailure.
+
+        Nobody looks into DATA: it costs no more than its head.
+        """
         cost = 0
         for frame in waiting:
             self.dispatch(frame)
             cost += frames.HEADER_SIZE if frame.kind == frames.DATA else frames.HEADER_SIZE + len(frame.payload)
-            if cost >= _TURN:
+            if cost >= TURN_BYTES:
                 return False
         return True
 
