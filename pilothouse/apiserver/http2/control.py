@@ -14,19 +14,19 @@ from pilothouse.apiserver.http2.stream import Stream
 S = TypeVar("S", bound=Stream)
 
 
-def wrong(why: str, code: ErrorCode = ErrorCode.PROTOCOL_ERROR) -> ConnectionFailure:
+def connection_error(why: str, code: ErrorCode = ErrorCode.PROTOCOL_ERROR) -> ConnectionFailure:
     return ConnectionFailure(code, why)
 
 
 def _payload_of_size(frame: Frame, size: int) -> bytes:
     if len(frame.payload) != size:
-        raise wrong("a frame has the wrong size", ErrorCode.FRAME_SIZE_ERROR)
+        raise connection_error("a frame has the wrong size", ErrorCode.FRAME_SIZE_ERROR)
     return frame.payload
 
 
 def _check_streamless(frame: Frame) -> None:
     if frame.stream:
-        raise wrong("a frame for the connection is on a stream")
+        raise connection_error("a frame for the connection is on a stream")
 
 
 class Control(ABC, Generic[S]):
@@ -68,7 +68,7 @@ class Control(ABC, Generic[S]):
     def check_opened(self, stream_id: int) -> None:
         """All streams have odd numbers, for nobody pushes. Whoever is told that we leave may still open some."""
         if not stream_id & 1 or (stream_id > self.highest and not self.leaving):
-            raise wrong("a frame is for a stream that was not opened")
+            raise connection_error("a frame is for a stream that was not opened")
 
     def sent(self, size: int) -> None:
         """DATA was sent: the peer may grant new credit for it."""
@@ -86,12 +86,12 @@ class Control(ABC, Generic[S]):
     def spend(self) -> None:
         """Counts a frame that costs the peer nothing."""
         if not self._floods.spend(self.now()):
-            raise wrong("too many frames that say nothing", ErrorCode.ENHANCE_YOUR_CALM)
+            raise connection_error("too many frames that say nothing", ErrorCode.ENHANCE_YOUR_CALM)
 
     def spend_on_answer(self) -> None:
         """Counts a frame that costs the peer nothing, unless what it was sent is the reason."""
         if not self._floods.spend_on_answer(self.now()):
-            raise wrong("too many frames that say nothing", ErrorCode.ENHANCE_YOUR_CALM)
+            raise connection_error("too many frames that say nothing", ErrorCode.ENHANCE_YOUR_CALM)
 
     # Frames
 
@@ -111,29 +111,29 @@ class Control(ABC, Generic[S]):
         """We send SETTINGS once."""
         _payload_of_size(frame, 0)
         if self._acknowledged:
-            raise wrong("settings are acknowledged that were not sent")
+            raise connection_error("settings are acknowledged that were not sent")
         self._acknowledged = True
 
     def apply(self, name: int, value: int) -> None:
         """Does as the peer's setting says. Raises ConnectionFailure."""
         if name == Setting.INITIAL_WINDOW_SIZE:
             if value > frames.MAX_WINDOW:
-                raise wrong("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
+                raise connection_error("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
             self._resize_windows(value - self.initial_window)
             self.initial_window = value
         elif name == Setting.MAX_FRAME_SIZE:
             if not frames.DEFAULT_FRAME_SIZE <= value <= frames.MAX_FRAME_SIZE:
-                raise wrong("the frame size is out of range")
+                raise connection_error("the frame size is out of range")
             self.frame_size = value
         elif name == Setting.ENABLE_PUSH and value > 1:
-            raise wrong("ENABLE_PUSH is neither 0 nor 1")
+            raise connection_error("ENABLE_PUSH is neither 0 nor 1")
 
     def _resize_windows(self, change: int) -> None:
         """Windows may become negative; then they must be refilled first."""
         for stream in self.streams.values():
             stream.send_window += change
             if stream.send_window > frames.MAX_WINDOW:
-                raise wrong("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
+                raise connection_error("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
         self._credit_all()
 
     def _credit_all(self) -> None:
@@ -146,7 +146,7 @@ class Control(ABC, Generic[S]):
         if not frame.stream:
             self.send_window += increment
             if not increment or self.send_window > frames.MAX_WINDOW:
-                raise wrong("a window grows by nothing or too much", ErrorCode.FLOW_CONTROL_ERROR)
+                raise connection_error("a window grows by nothing or too much", ErrorCode.FLOW_CONTROL_ERROR)
             self._credit_all()
             return
         self.check_opened(frame.stream)
@@ -176,7 +176,7 @@ class Control(ABC, Generic[S]):
 
     def on_push_promise(self, frame: Frame) -> None:
         """Clients never may; servers may not because we forbid it."""
-        raise wrong(f"the {self.peer} pushes")
+        raise connection_error(f"the {self.peer} pushes")
 
     def on_goaway(self, frame: Frame) -> None:
         _check_streamless(frame)

@@ -16,7 +16,7 @@ from pilothouse.apiserver.openapi.parameters import (
     parameters_of,
     without,
 )
-from pilothouse.apiserver.openapi.place import ResourcePath
+from pilothouse.apiserver.openapi.resource_paths import ResourcePath
 from pilothouse.apiserver.openapi.route import STRING, Body, Parameter, Responses, Route
 from pilothouse.apiserver.registry.interface import GetterWithOptions, Watcher
 

@@ -14,7 +14,7 @@ from typing import Final, cast
 
 from pilothouse.apiserver.beside_the_loop import TURN_BYTES
 from pilothouse.apiserver.http2 import frames
-from pilothouse.apiserver.http2.control import wrong
+from pilothouse.apiserver.http2.control import connection_error
 from pilothouse.apiserver.http2.dispatcher import FrameDispatcher
 from pilothouse.apiserver.http2.fields import Field
 from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, Setting
@@ -171,7 +171,7 @@ class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedPro
 
     def on_head(self, stream_id: int, fields: list[Field] | None, *, end_stream: bool) -> None:
         if (stream := self.streams.get(stream_id)) is None:
-            raise wrong("a frame is for a stream that was not opened")
+            raise connection_error("a frame is for a stream that was not opened")
         stream.receive_head(fields, end_stream=end_stream)
         if end_stream:
             self.end(stream)

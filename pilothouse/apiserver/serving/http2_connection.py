@@ -11,7 +11,7 @@ from typing import Final
 
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.http2 import frames
-from pilothouse.apiserver.http2.control import wrong
+from pilothouse.apiserver.http2.control import connection_error
 from pilothouse.apiserver.http2.dispatcher import FrameDispatcher
 from pilothouse.apiserver.http2.fields import Field, check_complete
 from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, Setting, StreamFailure
@@ -90,7 +90,7 @@ class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
 
     def on_head(self, stream_id: int, fields: list[Field] | None, *, end_stream: bool) -> None:
         if not stream_id & 1:
-            raise wrong("a client's stream has an even number")
+            raise connection_error("a client's stream has an even number")
         if self.leaving:
             self.spend()
             return

@@ -10,7 +10,7 @@ from cacher_memory_store import MemoryStore
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pilothouse.apiserver.storage.cacher.direct import DirectReader
+from pilothouse.apiserver.storage.cacher.direct_reader import DirectReader
 from pilothouse.apiserver.storage.cacher.pages import ListSelection
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.apiserver.storage.object import StoredObject

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.storage.cacher.bookmarks import BookmarkSchedule
 from pilothouse.apiserver.storage.cacher.clock import CacheClock, LoopClock
-from pilothouse.apiserver.storage.cacher.direct import DirectReader
+from pilothouse.apiserver.storage.cacher.direct_reader import DirectReader
 from pilothouse.apiserver.storage.cacher.dispatch import CacheWatchers
 from pilothouse.apiserver.storage.cacher.errors import CacheNotReady, TooLargeRevision
 from pilothouse.apiserver.storage.cacher.events import Predicate, WatchEvent, bookmark

@@ -1,4 +1,4 @@
-"""Where a resource is served: the paths of its collection and its objects, with their parameters."""
+"""The paths of a resource: of its collection and of its objects, with their parameters."""
 
 from __future__ import annotations
 
