@@ -47,14 +47,14 @@ def _object_reference(info: RequestInfo) -> Json:
 
 
 def _user_agent(request: Request) -> str:
-    said = request.header(b"user-agent")
-    return said if len(said) <= _LONGEST_USER_AGENT else f"{said[:_LONGEST_USER_AGENT]}...TRUNCATED"
+    agent = request.header(b"user-agent")
+    return agent if len(agent) <= _LONGEST_USER_AGENT else f"{agent[:_LONGEST_USER_AGENT]}...TRUNCATED"
 
 
 def source_ips(request: Request) -> list[str]:
     """Return the addresses that proxies name, farthest first, and last that of the peer."""
-    said = request.header(b"x-forwarded-for") or request.header(b"x-real-ip")
-    named = [address for part in said.split(",") if (address := _address(part))] if said else []
+    forwarded = request.header(b"x-forwarded-for") or request.header(b"x-real-ip")
+    named = [address for part in forwarded.split(",") if (address := _address(part))] if forwarded else []
     connected = _address(request.client[0]) if request.client else ""
     if connected and (not named or named[-1] != connected):
         named.append(connected)

@@ -37,8 +37,8 @@ class TokenIdentity:
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        said = (*self.audiences, *self.remarks.warnings, *chain.from_iterable(self.remarks.annotations))
-        return self.user.size + sum(64 + len(text) for text in said)
+        texts = (*self.audiences, *self.remarks.warnings, *chain.from_iterable(self.remarks.annotations))
+        return self.user.size + sum(64 + len(text) for text in texts)
 
 
 def accepted_audiences(own: tuple[str, ...], asked: Sequence[str] | None) -> tuple[str, ...] | None:

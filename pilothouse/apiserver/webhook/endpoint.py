@@ -64,8 +64,8 @@ def _service_endpoint(service: Json, authorities: bytes) -> WebhookEndpoint:
     return WebhookEndpoint(base, _path(service.get("path") or ""), authorities, reference)
 
 
-def _path(said: str) -> str:
-    return posixpath.normpath("/" + said.lstrip("/"))
+def _path(path: str) -> str:
+    return posixpath.normpath("/" + path.lstrip("/"))
 
 
 def tls_context(authorities: bytes, client_certificate: bytes = b"") -> ssl.SSLContext:

@@ -84,9 +84,9 @@ class MutatingAdmissionWebhook(WebhookPlugin):
 
 def _annotate(attributes: Attributes, hook: AdmissionWebhook, turn: str, patched: Patched | None) -> None:
     """The patch itself is for logs that also have the request's body."""
-    said = {"configuration": hook.configuration, "webhook": hook.name}
-    mutated = {**said, "mutated": patched is not None and patched.changed}
+    source = {"configuration": hook.configuration, "webhook": hook.name}
+    mutated = {**source, "mutated": patched is not None and patched.changed}
     attributes.annotate(f"{_ANNOTATION}{turn}", orjson.dumps(mutated).decode())
     if patched is not None:
-        patch = {**said, "patch": patched.patch, "patchType": "JSONPatch"}
+        patch = {**source, "patch": patched.patch, "patchType": "JSONPatch"}
         attributes.annotate(f"{_PATCH_ANNOTATION}{turn}", orjson.dumps(patch).decode(), REQUEST)

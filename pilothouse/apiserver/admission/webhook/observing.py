@@ -33,8 +33,8 @@ def observed(hook: AdmissionWebhook, type: str, attributes: Attributes) -> Itera
         error_type = "apiserver_internal_error"
         raise
     finally:
-        operation, shown, said = attributes.operation.value, str(min(code, _MOST)), str(rejected).lower()
+        operation, shown, refused = attributes.operation.value, str(min(code, _MOST)), str(rejected).lower()
         if rejected and error_type:
             WEBHOOK_REJECTIONS.inc((hook.name, type, operation, error_type, shown))
-        WEBHOOK_REQUESTS.inc((hook.name, type, operation, shown, said))
-        WEBHOOK.observe((hook.name, type, operation, said), time.perf_counter() - start)
+        WEBHOOK_REQUESTS.inc((hook.name, type, operation, shown, refused))
+        WEBHOOK.observe((hook.name, type, operation, refused), time.perf_counter() - start)

@@ -118,12 +118,12 @@ def _part(encoded: str) -> Json | None:
     return found if isinstance(found, dict) else None
 
 
-def _audiences(said: Any) -> list[str]:
-    if isinstance(said, str):
-        return [said]
-    return [each for each in said if isinstance(each, str)] if isinstance(said, list) else []
+def _audiences(claim: Any) -> list[str]:
+    if isinstance(claim, str):
+        return [claim]
+    return [each for each in claim if isinstance(each, str)] if isinstance(claim, list) else []
 
 
 def _numeric_date(claims: Json, name: str) -> float | None:
-    said = claims.get(name)
-    return float(said) if isinstance(said, int | float) and not isinstance(said, bool) else None
+    date = claims.get(name)
+    return float(date) if isinstance(date, int | float) and not isinstance(date, bool) else None

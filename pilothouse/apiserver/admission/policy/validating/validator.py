@@ -130,9 +130,9 @@ def _without_authorizer(variables: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in variables.items() if name not in _AUTHORIZER}
 
 
-def _message(validation: _Validation, said: Evaluation) -> str:
+def _message(validation: _Validation, evaluation: Evaluation) -> str:
     """Return the value of the message expression where it can be a message, or the fixed message, or the expression."""
-    text = said.value.strip() if isinstance(said.value, str) else ""
+    text = evaluation.value.strip() if isinstance(evaluation.value, str) else ""
     if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
         return text
     return validation.message.strip() or f"failed expression: {validation.expression.source.strip()}"
