@@ -110,11 +110,9 @@ class RemoteKeySet:
 
     async def _initialize(self) -> None:
         document = await self._get(self._settings.configuration_url)
-        if document.get("issuer") != self._settings.url:
-            issuer = document.get("issuer")
-            raise KeysUnavailable(
-                f"oidc: issuer URL provided to client ({self._settings.url}) did not match {issuer!r}"
-            )
+        issuer, expected = document.get("issuer"), self._settings.url
+        if issuer != expected:
+            raise KeysUnavailable(f"oidc: issuer URL provided to client ({expected}) did not match {issuer!r}")
         url = document.get("jwks_uri")
         if not isinstance(url, str) or not url.startswith("https://"):
             raise KeysUnavailable("provider did not return JWKS URL")
