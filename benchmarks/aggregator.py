@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.serving.server import Endpoint, Server
+from pilothouse.apiserver.serving.server import ListenEndpoint, Server
 
 GROUP = "bench.example.com"
 SERVICE = "bench.default.svc"
@@ -58,7 +58,7 @@ async def serve_backend(folder: Path) -> None:
     context.load_cert_chain(folder / "server.crt", folder / "server.key")
     if "--http2" in sys.argv:
         context.set_alpn_protocols(["h2", "http/1.1"])
-    server = Server(answer, [Endpoint("127.0.0.1", 0, tls=lambda _: context)])
+    server = Server(answer, [ListenEndpoint("127.0.0.1", 0, tls=lambda _: context)])
     await server.start()
     print(server.port, flush=True)
     await asyncio.Event().wait()

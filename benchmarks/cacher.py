@@ -14,8 +14,8 @@ from time import perf_counter
 import uvloop
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
-from pilothouse.apiserver.storage.cacher.events import Change
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.events import CacheChange
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.machinery.names import GroupResource
@@ -75,7 +75,7 @@ async def lists(cacher: Cacher) -> None:
     await timed("list by label out of 5,000", 200, lambda: cacher.list(PREFIX, matches=of_app_1))
 
 
-async def count_events(watcher: Watcher, wanted: int) -> None:
+async def count_events(watcher: CacheWatcher, wanted: int) -> None:
     seen = 0
     while seen < wanted:
         await anext(watcher)
@@ -109,7 +109,7 @@ async def dispatch_alone(cacher: Cacher) -> None:
     assert obj is not None
 
     async def dispatch() -> None:
-        cacher._watchers.dispatch(Change(cacher.revision + 1, obj.key, obj, obj, 0.0))
+        cacher._watchers.dispatch(CacheChange(cacher.revision + 1, obj.key, obj, obj, 0.0))
 
     await timed("dispatch 1 event to 1,000 watchers", 200, dispatch)
     for watcher in watchers:

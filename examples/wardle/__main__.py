@@ -29,7 +29,7 @@ from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.apiserver.server.run import RunConfig, Runner
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.apiserver.serving.certificate_files import KeyPair
-from pilothouse.apiserver.serving.secure import SecureServing, SecureServingOptions
+from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
@@ -63,7 +63,7 @@ async def run(config: GenericConfig, trust: ClusterTrust, arguments: argparse.Na
     chain = ChainConfig(config.authenticator, config.authorizer)
     prepared = wardle(config).prepare_run()
     files = TlsFiles(certificate(arguments.data_dir), client_cas=(trust.client_ca, trust.front_proxy_ca))
-    secure = SecureServing(SecureServingOptions(files, arguments.host, arguments.port))
+    secure = SecureServing(SecureServingInfo(files, arguments.host, arguments.port))
     server = Server(handler_chain(prepared.server.handler, chain), [secure.endpoint])
 
     def ready() -> None:

@@ -67,11 +67,11 @@ class FairThread:
             if queue is None or job not in queue:
                 return False
             queue.remove(job)
-            self._left(job, queue)
+            self._forget(job, queue)
             return True
 
     def _start(self) -> None:
-        """When there is work, for most processes never have any."""
+        """Start the thread with the first work; most processes never have any."""
         if self._thread is None:
             sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_INTERVAL))
             self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
@@ -91,11 +91,11 @@ class FairThread:
             flow, queue = next(iter(self._waiting.items()))
             job = queue.popleft()
             self._waiting.move_to_end(flow)
-            self._left(job, queue)
+            self._forget(job, queue)
             self.is_running = True
             return job
 
-    def _left(self, job: Job, queue: deque[Job]) -> None:
+    def _forget(self, job: Job, queue: deque[Job]) -> None:
         self._bytes[job.flow] -= job.size
         if not queue:
             del self._waiting[job.flow], self._bytes[job.flow]

@@ -1,4 +1,4 @@
-"""What may stand in the head of an HTTP message. Every head passes here before it is written: answers to clients and
+"""The rules for heads of HTTP messages. Every head passes here before it is written: answers to clients and
 requests to other servers, under HTTP/1.1 and HTTP/2.
 
 A line break in a field would make two of it, and the second could say anything: who a user is, or where a body ends.
@@ -15,7 +15,7 @@ from pilothouse.apiserver.http import Headers
 from pilothouse.machinery.gofmt import quote
 
 FIELD_OVERHEAD: Final = 32
-"""What HTTP/2 counts for a header field besides its bytes: RFC 7541, section 4.1."""
+"""The bytes that HTTP/2 counts for a header field besides its own: RFC 7541, section 4.1."""
 
 _TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+").fullmatch
 _TARGET = re.compile(rb"[!-~\x80-\xff]+").fullmatch

@@ -1,4 +1,4 @@
-"""What flows through the house: a Request in, a Response out.
+"""HTTP as handlers see it: a Request in, a Response out.
 
 The protocols in serving/ make the one from bytes and write the other; serving/asgi.py does it for calls by ASGI.
 
@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pilothouse.apiserver.audit.annotations import METADATA, Annotations
 from pilothouse.apiserver.beside_the_loop import Weight
-from pilothouse.apiserver.query_string import parse_query
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.percent import BadEscape, unescape
 
 if TYPE_CHECKING:
     import asyncio
@@ -23,6 +24,37 @@ if TYPE_CHECKING:
     from pilothouse.apiserver.audit.context import AuditContext
     from pilothouse.apiserver.authn.user import User
     from pilothouse.apiserver.request_info import RequestInfo
+
+
+_MAX_QUERY_PARAMETERS: Final = 10_000
+"""net/url's limit. A query may be a megabyte long, and is read before anybody knows whose it is."""
+
+
+def parse_query(query: str) -> dict[str, list[str]]:
+    """Return the values of each parameter as Go's net/url reads them; a part that is badly escaped stands for itself.
+
+    Raises BadRequest when there are too many parameters.
+    """
+    if query.count("&") >= _MAX_QUERY_PARAMETERS:
+        raise BadRequest("number of URL query parameters exceeded limit")
+    parameters: dict[str, list[str]] = {}
+    for pair in query.split("&"):
+        if pair:
+            name, _, value = pair.partition("=")
+            parameters.setdefault(_query_unescape(name), []).append(_query_unescape(value))
+    return parameters
+
+
+def _query_unescape(text: str) -> str:
+    if "+" in text:
+        text = text.replace("+", " ")
+    if text.isascii() and "%" not in text:
+        return text
+    try:
+        return unescape(text.encode("latin-1")).decode("utf-8", "replace")
+    except (BadEscape, UnicodeEncodeError):
+        return text
+
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 """Names in lower case, as HTTP/2 wants them."""
@@ -57,7 +89,7 @@ class Request:
     """Whether something is installed that answers it. Only then are the names in its path ours and not made up."""
     warnings: list[str] = field(default_factory=list)
     answer_headers: Headers = field(default_factory=list)
-    """What the answer gets besides its own headers, be it a success or a refusal."""
+    """Headers that the answer gets besides its own, be it a success or a refusal."""
     audit: AuditContext | None = None
     """Where the request is audited: what it and its answer look like is told to this."""
     _weight: Weight | None = None
@@ -84,7 +116,7 @@ class Request:
 
     @property
     def annotations(self) -> Annotations:
-        """What is said about the request in the audit log."""
+        """The request's annotations in the audit log."""
         if self._annotations is None:
             self._annotations = Annotations()
         return self._annotations
@@ -111,7 +143,7 @@ Upgrade: TypeAlias = Callable[["asyncio.Transport", bytes], Awaitable[None]]
 
 
 class StreamBroken(Exception):
-    """Where a stream comes from has gone. The answer ends so that its client sees that it is not whole."""
+    """The source of a streamed body has gone. The answer ends so that its client sees that it is not whole."""
 
 
 @dataclass(slots=True, eq=False)

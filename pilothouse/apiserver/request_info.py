@@ -1,4 +1,4 @@
-"""What a request asks for, read off its method, path and query: upstream's RequestInfo.
+"""The meaning of a request, read off its method, path and query: upstream's RequestInfo.
 
 GET /api/v1/namespaces/ns/pods/p/status   → verb get, resource pods, subresource status, name p, namespace ns
 GET /apis/apps/v1/deployments?watch=1     → verb watch, group apps, resource deployments
@@ -52,7 +52,7 @@ class RequestInfo:
 
 
 def request_info(request: Request) -> RequestInfo:
-    """What cannot be understood is a request without a resource, and falls off the end of the chain.
+    """Return the parsed request; one that cannot be understood has no resource, and falls off the end of the chain.
 
     Raises BadRequest where there are too many parameters.
     """

@@ -8,7 +8,7 @@ from pilothouse.apiserver.http import Stream
 
 
 async def close_stream(stream: Stream) -> None:
-    """Not every stream has something to close."""
+    """Close the stream where it can be closed."""
     close = getattr(stream, "aclose", None)
     if close is not None:
         await close()
@@ -68,14 +68,14 @@ class UntilEnd:
         try:
             return await anext(self._stream)
         except BaseException:
-            self._over()
+            self._finish()
             raise
 
     async def aclose(self) -> None:
-        self._over()
+        self._finish()
         await close_stream(self._stream)
 
-    def _over(self) -> None:
+    def _finish(self) -> None:
         end, self._end = self._end, None
         if end is not None:
             end()
@@ -97,16 +97,16 @@ class UntilCompleted:
         try:
             return await anext(self._stream)
         except BaseException:
-            await self._over()
+            await self._finish()
             raise
 
     async def aclose(self) -> None:
         try:
-            await self._over()
+            await self._finish()
         finally:
             await close_stream(self._stream)
 
-    async def _over(self) -> None:
+    async def _finish(self) -> None:
         complete, self._complete = self._complete, None
         if complete is not None:
             await complete()

@@ -37,7 +37,7 @@ def _told_apart(rows: Sized, labels: Labels) -> Labels:
 
 
 class Count:
-    """What a counter has counted under one set of labels."""
+    """The count of a counter under one set of labels."""
 
     __slots__ = ("value",)
 
@@ -81,8 +81,8 @@ class CounterTally(Collector):
         return kind(*self._family, labels=self._labels)
 
 
-class Row:
-    """What a histogram has observed under one set of labels."""
+class HistogramRow:
+    """The observations of a histogram under one set of labels."""
 
     __slots__ = ("_bounds", "counts", "sum")
 
@@ -103,7 +103,7 @@ class HistogramTally(Collector):
         self._family = (name, help)
         self.labels = tuple(labels)
         self._bounds = tuple(bounds)
-        self._rows: dict[Labels, Row] = {}
+        self._rows: dict[Labels, HistogramRow] = {}
         registry.register(self)
 
     def observe(self, labels: Labels, value: float) -> None:
@@ -111,11 +111,11 @@ class HistogramTally(Collector):
         row.counts[bisect_left(self._bounds, value)] += 1
         row.sum += value
 
-    def row(self, labels: Labels) -> Row:
+    def row(self, labels: Labels) -> HistogramRow:
         """For whoever observes under the same labels often, and wants no look-up each time."""
         if labels not in self._rows:
             labels = _told_apart(self._rows, labels)
-        return self._rows.setdefault(labels, Row(self._bounds))
+        return self._rows.setdefault(labels, HistogramRow(self._bounds))
 
     def describe(self) -> Iterator[Metric]:
         yield HistogramMetricFamily(*self._family, labels=self.labels)
@@ -127,7 +127,7 @@ class HistogramTally(Collector):
                 family.add_metric(labels, self._buckets(row), row.sum)
         yield family
 
-    def _buckets(self, row: Row) -> list[tuple[str, float]]:
+    def _buckets(self, row: HistogramRow) -> list[tuple[str, float]]:
         """Each bucket counts all that is not above its bound."""
         names = [*(f"{bound:g}" for bound in self._bounds), "+Inf"]
         total, buckets = 0, []
@@ -137,7 +137,7 @@ class HistogramTally(Collector):
         return buckets
 
     def totals(self) -> Iterator[tuple[Labels, int, float]]:
-        """Of each row the labels, how often something was observed, and the sum."""
+        """Return the labels of each row, the number of observations, and their sum."""
         for labels, row in list(self._rows.items()):  # rows are added meanwhile
             yield labels, sum(row.counts), row.sum
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
+from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.builder.resource import Resource
 from pilothouse.builder.types.schema import schema_of
 from pilothouse.builder.types.wire import apply_changes
@@ -132,7 +132,7 @@ class Kind:
             typed = typed.convert_to(self.of(self.stored))
         if target != self.stored:
             typed = self.of(target).convert_from(typed)
-        return {**typed.to_json(), "apiVersion": api_version, "metadata": fresh(obj["metadata"])}
+        return {**typed.to_json(), "apiVersion": api_version, "metadata": copy_of(obj["metadata"])}
 
     def change(self, version: str, obj: Json, hook: Callable[[Any], object]) -> None:
         """Let the hook change the object as an instance of its class; what it leaves alone stays as it was sent."""

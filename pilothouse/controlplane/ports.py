@@ -10,7 +10,7 @@ from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.serving.insecure import insecure_endpoint
 from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.apiserver.serving.secure import SecureServing
-from pilothouse.apiserver.serving.server import Endpoint, Server
+from pilothouse.apiserver.serving.server import ListenEndpoint, Server
 from pilothouse.controlplane.config import Config
 from pilothouse.controlplane.errors import StartFailed
 from pilothouse.controlplane.options.secure_serving import SecureServingOptions
@@ -22,7 +22,7 @@ class Port:
     def __init__(
         self,
         handler: Handler,
-        endpoint: Endpoint,
+        endpoint: ListenEndpoint,
         *,
         limits: Limits | None = None,
         listening: Callable[[int], None] | None = None,

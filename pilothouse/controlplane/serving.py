@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from pilothouse.apiserver.serving.certificate_files import KeyPair, parse_sni_certificate
-from pilothouse.apiserver.serving.secure import SecureServing, SecureServingOptions
+from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.controlplane.certificates.ensure import ensure_certificates
 from pilothouse.controlplane.certificates.kubeconfig import write_kubeconfig
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.front_proxy import front_proxy
 from pilothouse.controlplane.options.completion import CompletedOptions
-from pilothouse.controlplane.options.secure_serving import SecureServingOptions as SecureServingFlags
+from pilothouse.controlplane.options.secure_serving import SecureServingOptions
 from pilothouse.kube.bootstrap.address import kubernetes_service_ip
 from pilothouse.machinery.dataclass import dataclass
 
@@ -62,10 +62,10 @@ def _files(options: CompletedOptions, own: CertificatePaths) -> TlsFiles:
     )
 
 
-def secure_serving(secure: SecureServingFlags, files: TlsFiles) -> SecureServing:
+def secure_serving(secure: SecureServingOptions, files: TlsFiles) -> SecureServing:
     """Raises ValueError, OSError."""
     return SecureServing(
-        SecureServingOptions(
+        SecureServingInfo(
             files=files,
             bind_address=secure.bind_address,
             secure_port=secure.secure_port,

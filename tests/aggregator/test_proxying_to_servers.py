@@ -26,7 +26,7 @@ from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.serving.client_certificate import client_certificate
-from pilothouse.apiserver.serving.server import Endpoint, Server
+from pilothouse.apiserver.serving.server import ListenEndpoint, Server
 from pilothouse.apiserver.serving.upgrade import raw_connection
 from pilothouse.machinery.errors import StatusError
 
@@ -89,7 +89,7 @@ class Setting:
                 ProxyConfig(services, Transports(certificate), True, ServerRunOptions(request_timeout=request_timeout)),
             )
             proxy.update(api_service(**spec))
-            front = Server(_front(proxy, request_timeout), [Endpoint("127.0.0.1", 0)])
+            front = Server(_front(proxy, request_timeout), [ListenEndpoint("127.0.0.1", 0)])
             await front.start()
             world = World(self.seen, proxy, services, front.port)
             try:
@@ -190,7 +190,7 @@ async def test_a_server_with_another_name_is_not_asked_unless_nobody_cares(setti
     async with setting.world(names=("other.default.svc",)) as world:
         status, body = await world.get()
         assert (status, setting.seen.requests) == (503, [])
-        assert "x509: certificate is not valid for web.default.svc" in body
+        assert "x509: certificate is valid for other.default.svc, not web.default.svc" in body
         world.proxy.update(api_service(insecureSkipTLSVerify=True))
         assert await world.get() == (200, "hello")
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilothouse.apiserver.http import Request
-from pilothouse.apiserver.query_string import parse_query
+from pilothouse.apiserver.http import Request, parse_query
 from pilothouse.apiserver.request_info import request_info
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.percent import BadEscape, unescape

@@ -45,14 +45,14 @@ CACHES = {
 
 MEMOS = {
     "ends with its request, event or evaluation": (
-        "apiserver/admission/policy/validating/audit:CollectedAnnotations._values",
-        "apiserver/admission/reinvocation:ReinvocationContext._values",
+        "apiserver/admission/interface:ReinvocationContext._values",
+        "apiserver/admission/policy/validating/dispatcher:CollectedAnnotations._values",
         "apiserver/audit/annotations:Annotations._annotations",
         "apiserver/cel/authorization:Authorizations._answers",
         "apiserver/cel/evaluation:Activation",
         "apiserver/cel/evaluation:Activation._failed",
         "apiserver/http2/hpack/decoder:Decoder._begun",
-        "apiserver/storage/cacher/events:Views._made",
+        "apiserver/storage/cacher/events:ChangeEvents._made",
         "apiserver/storage/cacher/events:WatchEvent._encoded",
         "client/rest/asgi_transport:AsgiResponse.headers",
         "extensions/schema/correlation:Link._children",

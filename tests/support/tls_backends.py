@@ -13,7 +13,7 @@ from typing import Any
 
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.serving.certificate_files import KeyPair
-from pilothouse.apiserver.serving.server import Endpoint, Server
+from pilothouse.apiserver.serving.server import ListenEndpoint, Server
 from pilothouse.apiserver.webhook.service_resolver import ServiceAddress, ServiceUnresolved
 from pilothouse.controlplane.certificates.issue import Authority, Profile
 from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
@@ -72,7 +72,7 @@ async def backend(
     if client_ca is not None:
         context.verify_mode = ssl.CERT_OPTIONAL
         context.load_verify_locations(client_ca)
-    server = Server(handler, [Endpoint(host, port, tls=lambda _: context)])
+    server = Server(handler, [ListenEndpoint(host, port, tls=lambda _: context)])
     await server.start()
     try:
         yield server

@@ -16,7 +16,7 @@ from pilothouse.aggregator.openapi.v2_aggregator import SpecAggregator
 from pilothouse.aggregator.openapi.v3_aggregator import SpecProxier
 from pilothouse.apiserver.openapi.document import Document
 from pilothouse.apiserver.openapi.lazy import Lazy
-from pilothouse.apiserver.openapi.service import Merged, OpenAPIService, v3_url
+from pilothouse.apiserver.openapi.service import MergedContainers, OpenAPIService, v3_url
 from pilothouse.machinery.dataclass import dataclass
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class AggregatedOpenAPI:
 class Sources:
     """Unequal when anything in the documents has changed. `v3` is the remote ones by path."""
 
-    local: Merged
+    local: MergedContainers
     v2: tuple[Document, ...]
     v3: dict[str, Document]
 

@@ -17,7 +17,7 @@ from pilothouse.apiserver.admission.interface import (
     ValidationPlugin,
 )
 from pilothouse.apiserver.admission.metrics import CONTROLLER, STEP
-from pilothouse.apiserver.tallies import Row
+from pilothouse.apiserver.tallies import HistogramRow
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource
 
@@ -31,7 +31,7 @@ class _Step:
     labels: tuple[str, ...]
     """Name, type and operation, under which it is measured."""
     run: Callable[[Attributes], Awaitable[None]]
-    passed: Row = field(init=False)
+    passed: HistogramRow = field(init=False)
     """How long it took where it refused nothing, which is mostly."""
 
     def __post_init__(self) -> None:
@@ -44,7 +44,7 @@ class _Phase:
 
     labels: tuple[str, ...]
     steps: tuple[_Step, ...]
-    passed: Row = field(init=False)
+    passed: HistogramRow = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "passed", STEP.row((*self.labels, "false")))
@@ -109,7 +109,7 @@ def _phase(plugins: Sequence[Plugin], type: str, operation: Operation, resource:
     steps = [
         _Step((plugin.name, type, operation.value), run)
         for plugin in plugins
-        if plugin.handles(operation) and _concerns(plugin, resource) and (run := _side(plugin, type))
+        if plugin.handles(operation) and _concerns(plugin, resource) and (run := _method_of(plugin, type))
     ]
     return _Phase((type, operation.value), tuple(steps))
 
@@ -118,8 +118,8 @@ def _concerns(plugin: Plugin, resource: GroupResource) -> bool:
     return not isinstance(plugin, SelectivePlugin) or resource in plugin.resources
 
 
-def _side(plugin: Plugin, type: str) -> Callable[[Attributes], Awaitable[None]] | None:
-    """Most plugins have one side only."""
+def _method_of(plugin: Plugin, type: str) -> Callable[[Attributes], Awaitable[None]] | None:
+    """Return the plugin's method for this phase; most plugins have only one."""
     if type == _ADMIT:
         return plugin.admit if isinstance(plugin, MutationPlugin) else None
     return plugin.validate if isinstance(plugin, ValidationPlugin) else None

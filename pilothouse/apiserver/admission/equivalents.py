@@ -24,14 +24,14 @@ class ServedForm:
     read: Callable[[Any], Json]
     """Any JSON value as an object of the kind: known fields only, with defaults. Raises DecodeError."""
     unknown_fields: Callable[[Any], Sequence[str]] = lambda value: ()
-    """What strict reading complains of; nothing where nobody reads strictly. Raises DecodeError."""
+    """The complaints of strict reading; none where nobody reads strictly. Raises DecodeError."""
     atom: Callable[[], Atom] = lambda: DEDUCED
     """How objects of the kind merge."""
     from_stored: Conversion | None = None
     to_stored: Conversion | None = None
 
     async def served(self, obj: Json) -> Json:
-        """May be `obj` itself: not to be changed."""
+        """Return the object in this form. It may be `obj` itself: not to be changed."""
         return obj if self.from_stored is None else await self.from_stored(obj)
 
     async def stored(self, obj: Json) -> Json:

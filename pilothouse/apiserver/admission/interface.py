@@ -1,20 +1,47 @@
-"""The contract of an admission plugin: it may change objects (admit), refuse them (validate), or both."""
+"""The contract of an admission plugin: it may change objects (admit), refuse them (validate), or both.
+
+When a webhook or a policy changed the object, all plugins that admit see it in a second round, and never in a third
+(`ReinvocationContext`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import field
 from enum import Enum
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from pilothouse.apiserver.admission.equivalents import EquivalentResources
-from pilothouse.apiserver.admission.reinvocation import ReinvocationContext
 from pilothouse.apiserver.audit.annotations import METADATA
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.beside_the_loop import Weight
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource, GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
+
+T = TypeVar("T")
+
+
+class ReinvocationContext:
+    """The state that the plugins share over both rounds of one request."""
+
+    __slots__ = ("_values", "is_reinvoke", "should_reinvoke")
+
+    def __init__(self) -> None:
+        self.is_reinvoke = False
+        """Whether this is the second round."""
+        self.should_reinvoke = False
+        """Whether a plugin asked for a second round."""
+        self._values: dict[str, Any] | None = None
+
+    def value(self, plugin: str, make: Callable[[], T]) -> T:
+        """Return the state that the plugin keeps between the rounds, made when it first asks."""
+        if self._values is None:
+            self._values = {}
+        if plugin not in self._values:
+            self._values[plugin] = make()
+        value: T = self._values[plugin]
+        return value
 
 
 class Operation(Enum):
@@ -31,7 +58,7 @@ class Annotate(Protocol):
 
 
 def _unheard(key: str, value: str, level: str = METADATA) -> None:
-    """Where nobody keeps a log."""
+    """Annotates nothing: for requests that no audit log hears of."""
 
 
 NO_EQUIVALENTS = EquivalentResources()

@@ -1,4 +1,4 @@
-"""How admission refuses a write."""
+"""The refusal of a write by admission."""
 
 from __future__ import annotations
 

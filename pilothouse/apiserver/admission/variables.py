@@ -1,4 +1,4 @@
-"""What the expressions of webhooks and policies see of a request, in the forms that they know."""
+"""The variables of a request for the expressions of webhooks and policies, in upstream's shape."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def admission_variables(
 
 
 def _namespace(namespace: Json) -> Json:
-    """Without who manages it and who owns it."""
+    """Return the parts of the namespace that upstream shows to expressions."""
     meta = namespace.get("metadata") or {}
     return {
         "metadata": {name: meta[name] for name in _NAMESPACE_METADATA if name in meta},

@@ -1,4 +1,4 @@
-"""What admission tells the audit log about a request: each key is written once, and keeps its first value."""
+"""The audit annotations of a request: each key is written once, and keeps its first value."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Annotations:
             _log.warning("audit annotation %s is already set and may not be overwritten", quote(key))
 
     def at(self, *levels: str) -> dict[str, str]:
-        """Those of the given levels, in the order in which they were added."""
+        """Return the annotations of the given levels, in the order in which they were added."""
         return {key: each.value for key, each in self._annotations.items() if each.level in levels}
 
 

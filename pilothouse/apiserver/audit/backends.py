@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
-from pilothouse.apiserver.audit.context import Sink
+from pilothouse.apiserver.audit.context import AuditSink
 from pilothouse.apiserver.audit.metrics import ERRORS
 from pilothouse.apiserver.audit.truncation import Truncation
 from pilothouse.machinery.dataclass import dataclass
@@ -26,9 +26,9 @@ _log = logging.getLogger(__name__)
 BLOCKING, BLOCKING_STRICT, BATCH = "blocking", "blocking-strict", "batch"
 
 
-class Backend(Sink, Protocol):
+class Backend(AuditSink, Protocol):
     async def run(self) -> None:
-        """Until cancelled; what is still waiting then is sent."""
+        """Send batches until cancelled; events that still wait then are sent."""
 
 
 class BlockingBackend:
@@ -60,7 +60,7 @@ class BlockingBackend:
 class BatchConfig:
     buffer_size: int = 10000
     buffer_bytes: int = 64 * 1024 * 1024
-    """Of events that wait or are being sent."""
+    """Bytes of events that wait or are being sent."""
     max_size: int = 400
     max_wait: float = 30.0
     throttle: Callable[[], Awaitable[None]] | None = None

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 import orjson
 
-from pilothouse.apiserver.audit.policy import Decision, Level
+from pilothouse.apiserver.audit.policy import Level, RequestAuditConfig
 from pilothouse.apiserver.audit.sizes import MAX_BATCH
 from pilothouse.apiserver.audit.truncation import marked_truncated
 from pilothouse.apiserver.beside_the_loop import by_size
@@ -27,7 +27,7 @@ LARGEST_RESPONSE: Final = MAX_BATCH
 """Bytes of an answer that is still logged: as many as a truncated batch may have."""
 
 
-class Sink(Protocol):
+class AuditSink(Protocol):
     def process(self, event: Json) -> bool:
         """Takes an event, which nobody changes any more. False when it could not be kept."""
 
@@ -37,7 +37,7 @@ class AuditContext:
 
     __slots__ = ("_decision", "_event", "_response", "_response_size", "_response_work", "_sink")
 
-    def __init__(self, decision: Decision, event: Json, sink: Sink) -> None:
+    def __init__(self, decision: RequestAuditConfig, event: Json, sink: AuditSink) -> None:
         self._decision = decision
         self._event = event
         self._sink = sink
@@ -54,7 +54,7 @@ class AuditContext:
         return self._decision.level >= Level.REQUEST_RESPONSE
 
     def log_request_object(self, obj: Json) -> None:
-        """What was sent, decoded and with its defaults. At the metadata level only which object it is."""
+        """Log the object that was sent, decoded and defaulted; at the metadata level only which object it is."""
         self._complete_reference(obj.get("metadata") or {})
         if self.wants_request:
             self._event["requestObject"] = orjson.Fragment(orjson.dumps(self._shown(obj)))
@@ -89,7 +89,7 @@ class AuditContext:
         """Sends the event as it is now, unless the policy omits this stage. False when it could not be kept."""
         if stage in self._decision.omit_stages:
             return True
-        return self._sink.process(self._at(stage, annotations))
+        return self._sink.process(self._event_at(stage, annotations))
 
     async def response_stage(self, stage: str, annotations: dict[str, str] | None = None) -> None:
         """The same with what was answered, which is not needed again. If it is too large, or there is no time to
@@ -98,17 +98,17 @@ class AuditContext:
         if make is None or stage in self._decision.omit_stages:
             self.stage(stage, annotations)
             return
-        event = marked_truncated(self._at(stage, annotations))
+        event = marked_truncated(self._event_at(stage, annotations))
         try:
             if self._response_size <= LARGEST_RESPONSE:
                 shown = await by_size(self._response_work, self._encoded_response, make)
-                event = self._at(stage, annotations) | {"responseObject": shown}
+                event = self._event_at(stage, annotations) | {"responseObject": shown}
         except Exception:
             _log.exception("an answer cannot be shown in the audit log")
         finally:
             self._sink.process(event)
 
-    def _at(self, stage: str, annotations: dict[str, str] | None) -> Json:
+    def _event_at(self, stage: str, annotations: dict[str, str] | None) -> Json:
         event = self._event | {"stage": stage, "stageTimestamp": now_micro()}
         if annotations:
             event["annotations"] = annotations

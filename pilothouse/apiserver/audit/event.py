@@ -1,4 +1,4 @@
-"""What an audit event says about a request before anything is known of its outcome."""
+"""The part of an audit event that is known before the outcome of its request."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def _object_reference(info: RequestInfo) -> Json:
 
 
 def _user_agent(request: Request) -> str:
-    said = request.header(b"user-agent")
-    return said if len(said) <= _LONGEST_USER_AGENT else f"{said[:_LONGEST_USER_AGENT]}...TRUNCATED"
+    agent = request.header(b"user-agent")
+    return agent if len(agent) <= _LONGEST_USER_AGENT else f"{agent[:_LONGEST_USER_AGENT]}...TRUNCATED"
 
 
 def source_ips(request: Request) -> list[str]:
-    """Whom proxies on the way name, farthest first, and last who is connected."""
-    said = request.header(b"x-forwarded-for") or request.header(b"x-real-ip")
-    named = [address for part in said.split(",") if (address := _address(part))] if said else []
+    """Return the addresses that proxies name, farthest first, and last that of the peer."""
+    forwarded = request.header(b"x-forwarded-for") or request.header(b"x-real-ip")
+    named = [address for part in forwarded.split(",") if (address := _address(part))] if forwarded else []
     connected = _address(request.client[0]) if request.client else ""
     if connected and (not named or named[-1] != connected):
         named.append(connected)

@@ -1,4 +1,4 @@
-"""Events as lines of a file that is rotated, or of standard output."""
+"""Events as lines of a file that is rotated, or of standard output: in JSON, or in the format that was before it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Protocol
 
 import orjson
 
-from pilothouse.apiserver.audit.legacy_format import legacy_line
 from pilothouse.apiserver.audit.rotation import RotatedFile
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 
-class Lines(Protocol):
+class LineWriter(Protocol):
     def write(self, data: bytes) -> None:
         """Raises OSError."""
 
@@ -32,7 +32,7 @@ class StandardOutput:
 class LogBackend:
     """Called from one thread at a time."""
 
-    def __init__(self, lines: Lines, *, legacy: bool = False) -> None:
+    def __init__(self, lines: LineWriter, *, legacy: bool = False) -> None:
         self._lines = lines
         self._legacy = legacy
 
@@ -51,3 +51,29 @@ class LogBackend:
 
     def _line(self, event: Json) -> bytes:
         return legacy_line(event).encode() + b"\n" if self._legacy else orjson.dumps(event) + b"\n"
+
+
+def legacy_line(event: Json) -> str:
+    """Return the event in upstream's legacy format, without the end of the line."""
+    user, acting = event.get("user") or {}, event.get("impersonatedUser")
+    reference, status = event.get("objectRef") or {}, event.get("responseStatus")
+    fields = {
+        "id": event["auditID"],
+        "stage": event["stage"],
+        "ip": next(iter(event.get("sourceIPs") or ()), "<unknown>"),
+        "method": event["verb"],
+        "user": user.get("username") or "<none>",
+        "groups": _listed(user.get("groups")) or "<none>",
+        "as": acting["username"] if acting else "<self>",
+        "asgroups": (_listed(acting.get("groups")) if acting else "") or "<lookup>",
+        "user-agent": event.get("userAgent") or "",
+        "namespace": reference.get("namespace") or "<none>",
+        "uri": event["requestURI"],
+        "response": str(status["code"]) if status else "<deferred>",
+    }
+    line = " ".join(f"{name}={quote(value)}" for name, value in fields.items())
+    return f"{event['requestReceivedTimestamp']} AUDIT: {line}"
+
+
+def _listed(names: list[str] | None) -> str:
+    return ",".join(quote(name) for name in names or ())

@@ -35,7 +35,7 @@ STAGES = ("RequestReceived", "ResponseStarted", "ResponseComplete", "Panic")
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RequestAuditConfig:
     """How one request is audited."""
 
     level: Level
@@ -43,7 +43,7 @@ class Decision:
     omit_managed_fields: bool = False
 
 
-NOT_AUDITED = Decision(Level.NONE)
+NOT_AUDITED = RequestAuditConfig(Level.NONE)
 
 
 class AuditPolicy:
@@ -53,7 +53,7 @@ class AuditPolicy:
         managed = bool(policy.get("omitManagedFields"))
         self._rules = [(_Rule(rule), _decision(rule, everywhere, managed)) for rule in policy.get("rules") or ()]
 
-    def decide(self, attributes: Attributes) -> Decision:
+    def decide(self, attributes: Attributes) -> RequestAuditConfig:
         """A request that no rule speaks of is not logged."""
         return next((decision for rule, decision in self._rules if rule.matches(attributes)), NOT_AUDITED)
 
@@ -74,9 +74,9 @@ def read_policy(path: Path) -> AuditPolicy:
     return AuditPolicy(policy)
 
 
-def _decision(rule: Json, omit_stages: frozenset[str], omit_managed_fields: bool) -> Decision:
+def _decision(rule: Json, omit_stages: frozenset[str], omit_managed_fields: bool) -> RequestAuditConfig:
     own = rule.get("omitManagedFields")
-    return Decision(
+    return RequestAuditConfig(
         LEVELS[rule["level"]],
         omit_stages | frozenset(rule.get("omitStages") or ()),
         omit_managed_fields if own is None else bool(own),

@@ -1,4 +1,4 @@
-"""Those who show no credentials."""
+"""The user of requests without credentials."""
 
 from __future__ import annotations
 

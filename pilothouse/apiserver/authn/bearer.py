@@ -59,7 +59,7 @@ class BearerAuthenticator:
 
 
 def user_of(found: TokenIdentity | None, request: Request) -> User:
-    """What is remarked of the token goes on to the request. Raises Unauthorized for a token that nobody knows."""
+    """Return the token's user, and pass remarks on the token on to the request. Raises Unauthorized."""
     if found is None:
         raise Unauthorized
     if found.remarks is not NO_REMARKS:
@@ -70,7 +70,7 @@ def user_of(found: TokenIdentity | None, request: Request) -> User:
 
 
 def bearer_token(header: str) -> str:
-    """Of an Authorization header; empty where it has none. What follows behind another space is not read."""
+    """Return the token of an Authorization header, up to the next space; empty where there is none."""
     scheme, _, rest = header.strip().partition(" ")
     return rest.partition(" ")[0] if scheme.lower() == "bearer" else ""
 

@@ -18,7 +18,7 @@ class Authenticator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TokenRemarks:
-    """What is said about the use of a token, to its user and in the audit log."""
+    """Remarks on the use of a token, for its user (warnings) and for the audit log (annotations)."""
 
     warnings: tuple[str, ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
@@ -31,14 +31,14 @@ NO_REMARKS = TokenRemarks()
 class TokenIdentity:
     user: User
     audiences: tuple[str, ...] = ()
-    """Those of the audiences asked for that the token is meant for."""
+    """The audiences that the token is meant for, of those asked for."""
     remarks: TokenRemarks = NO_REMARKS
 
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        said = (*self.audiences, *self.remarks.warnings, *chain.from_iterable(self.remarks.annotations))
-        return self.user.size + sum(64 + len(text) for text in said)
+        texts = (*self.audiences, *self.remarks.warnings, *chain.from_iterable(self.remarks.annotations))
+        return self.user.size + sum(64 + len(text) for text in texts)
 
 
 def accepted_audiences(own: tuple[str, ...], asked: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -69,7 +69,7 @@ class RequestHeaders:
 
 
 STANDARD = RequestHeaders()
-"""What aggregators send."""
+"""The headers that aggregators send."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ def group_names(namespace: str) -> tuple[str, ...]:
 
 
 def service_account_name(user: str) -> ServiceAccountName | None:
-    """Whose name it is; None where it is no service account's."""
+    """Return the service account that has this user name; None for other users."""
     namespace, _, name = user.removeprefix(PREFIX).partition(":")
     if not user.startswith(PREFIX) or is_dns1123_label(namespace) or is_dns1123_subdomain(name):
         return None

@@ -1,4 +1,4 @@
-"""Those who need not say who they are: users of the insecure port, and the server when it calls itself."""
+"""The superuser, without credentials: for the insecure port, and for the server when it calls itself."""
 
 from __future__ import annotations
 

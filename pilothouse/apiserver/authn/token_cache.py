@@ -32,7 +32,7 @@ FETCHES = CounterTally(
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class _CachedResult:
     identity: TokenIdentity | None = None
     problems: tuple[str, ...] = ()
 
@@ -52,8 +52,10 @@ class CachedTokens:
         self._failure_ttl = failure_ttl
         self._errors = errors
         self._key = secrets.token_bytes(32)
-        self._outcomes: BoundedCache[bytes, _Outcome] = BoundedCache(entries=_REMEMBERED, total_bytes=_REMEMBERED_BYTES)
-        self._asking: dict[bytes, asyncio.Task[_Outcome]] = {}
+        self._outcomes: BoundedCache[bytes, _CachedResult] = BoundedCache(
+            entries=_REMEMBERED, total_bytes=_REMEMBERED_BYTES
+        )
+        self._asking: dict[bytes, asyncio.Task[_CachedResult]] = {}
 
     async def authenticate_token(self, token: str, audiences: Sequence[str] | None = None) -> TokenIdentity | None:
         key = self._digest(token, audiences)
@@ -64,7 +66,7 @@ class CachedTokens:
             raise InvalidToken(*outcome.problems)
         return outcome.identity
 
-    async def _shared(self, key: bytes, token: str, audiences: Sequence[str] | None) -> _Outcome:
+    async def _shared(self, key: bytes, token: str, audiences: Sequence[str] | None) -> _CachedResult:
         """A client that goes away does not take the answer from the others."""
         task = self._asking.get(key)
         if task is None:
@@ -72,17 +74,17 @@ class CachedTokens:
             task.add_done_callback(lambda _: self._asking.pop(key, None))
         return await asyncio.shield(task)
 
-    async def _ask(self, key: bytes, token: str, audiences: Sequence[str] | None) -> _Outcome:
+    async def _ask(self, key: bytes, token: str, audiences: Sequence[str] | None) -> _CachedResult:
         try:
             async with asyncio.timeout(_SHARED_TIMEOUT):
-                outcome = _Outcome(await self._authenticator.authenticate_token(token, audiences))
+                outcome = _CachedResult(await self._authenticator.authenticate_token(token, audiences))
             FETCHES.inc(_OK)
         except InvalidToken as error:
             FETCHES.inc(_ERROR)
-            outcome = _Outcome(problems=tuple(map(str, error.args)))
+            outcome = _CachedResult(problems=tuple(map(str, error.args)))
         except TimeoutError:
             FETCHES.inc(_ERROR)
-            return _Outcome(problems=("context deadline exceeded",))
+            return _CachedResult(problems=("context deadline exceeded",))
         if not outcome.problems or self._errors:
             ttl = self._success_ttl if outcome.identity else self._failure_ttl
             self._outcomes.put(key, outcome, size=outcome.size, ttl=ttl)

@@ -24,5 +24,5 @@ class User:
     @property
     def size(self) -> int:
         """About how many bytes it takes."""
-        said = (self.name, self.uid, *self.groups, *self.extra, *chain.from_iterable(self.extra.values()))
-        return 256 + sum(64 + len(text) for text in said)
+        texts = (self.name, self.uid, *self.groups, *self.extra, *chain.from_iterable(self.extra.values()))
+        return 256 + sum(64 + len(text) for text in texts)

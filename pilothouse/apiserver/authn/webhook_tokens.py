@@ -49,13 +49,13 @@ class WebhookTokens:
         return status if isinstance(status, dict) else {}
 
 
-def _user(said: Json) -> User:
+def _user(info: Json) -> User:
     """Raises InvalidToken."""
-    groups = _texts(said.get("groups"))
-    extra = said.get("extra") or {}
+    groups = _texts(info.get("groups"))
+    extra = info.get("extra") or {}
     return identity(
-        str(said.get("username") or ""),
-        uid=str(said.get("uid") or ""),
+        str(info.get("username") or ""),
+        uid=str(info.get("uid") or ""),
         groups=groups if ALL_AUTHENTICATED in groups else (*groups, ALL_AUTHENTICATED),
         extra={str(key): _texts(values) for key, values in extra.items()},
     )

@@ -75,7 +75,7 @@ async def impersonated_user(authorizer: Authorizer, wanted: User, attributes: At
         if not mode.applies(wanted, attributes.user):
             continue
         try:
-            return await Impersonation(authorizer, mode, attributes).check(wanted)
+            return await Impersonation(authorizer, mode, attributes).authorize(wanted)
         except Forbidden as refusal:
             first_refusal = first_refusal or refusal
     assert first_refusal is not None, "the last mode is for everybody"
@@ -90,19 +90,20 @@ class Impersonation:
     mode: Mode
     attributes: Attributes
 
-    async def check(self, wanted: User) -> User:
+    async def authorize(self, wanted: User) -> User:
+        """Return the wanted user with all of its groups. Raises Forbidden."""
         if self.mode.name:
             verb = f"impersonate-on:{self.mode.name}:{self.attributes.verb}"
             await self._authorize(replace(self.attributes, verb=verb))
-        groups = await self._check_name(wanted)
+        groups = await self._authorize_name(wanted)
         if wanted.uid:
             await self._authorize(self._part("uids", wanted.uid, group=_AUTHENTICATION))
-        await self._check_groups(wanted.groups)
-        await self._check_extra(wanted.extra)
+        await self._authorize_groups(wanted.groups)
+        await self._authorize_extra(wanted.extra)
         return replace(wanted, groups=_with_standing(wanted.name, groups))
 
-    async def _check_name(self, wanted: User) -> tuple[str, ...]:
-        """The groups that the user will have: those of nodes and service accounts follow from their names."""
+    async def _authorize_name(self, wanted: User) -> tuple[str, ...]:
+        """Return the groups that the user will have: those of nodes and service accounts follow from their names."""
         part, groups = self._part("users", wanted.name), wanted.groups
         account = service_account_name(wanted.name)
         if self.mode.name and node_name(wanted.name):
@@ -114,7 +115,7 @@ class Impersonation:
         await self._authorize(part)
         return groups
 
-    async def _check_groups(self, groups: tuple[str, ...]) -> None:
+    async def _authorize_groups(self, groups: tuple[str, ...]) -> None:
         part = self._part("groups", "")
         if self.mode.name and "" in groups:
             raise forbidden(part, "impersonating the empty string group is not allowed")
@@ -126,7 +127,7 @@ class Impersonation:
         for group in groups:
             await self._authorize(replace(part, name=group))
 
-    async def _check_extra(self, extra: dict[str, tuple[str, ...]]) -> None:
+    async def _authorize_extra(self, extra: dict[str, tuple[str, ...]]) -> None:
         part = self._part("userextras", "", group=_AUTHENTICATION)
         if self.mode.name and any(not key or not values or "" in values for key, values in extra.items()):
             raise forbidden(part, "impersonating empty keys or values in extra is not allowed")
@@ -159,7 +160,7 @@ class Impersonation:
 
 
 def _with_standing(name: str, groups: tuple[str, ...]) -> tuple[str, ...]:
-    """Everybody is either authenticated or not."""
+    """Return the groups with that of authenticated or of unauthenticated users."""
     if name == ANONYMOUS:
         return groups if ALL_UNAUTHENTICATED in groups else (*groups, ALL_UNAUTHENTICATED)
     if ALL_UNAUTHENTICATED in groups or ALL_AUTHENTICATED in groups:

@@ -21,7 +21,7 @@ class Decision(Enum):
 
 @dataclass(slots=True, unsafe_hash=True)
 class Attributes:
-    """What is asked for. Requests for no resource have only verb and path.
+    """Who wants to do what to which resource. Requests for no resource have only verb and path.
 
     Nobody changes them; they are not frozen because that makes them four times as dear, and every request has some.
     """
@@ -45,7 +45,7 @@ class Answer:
     decision: Decision
     reason: str = ""
     error: str = ""
-    """What kept an authorizer from deciding. Who is not allowed then is told of the error, not of a refusal."""
+    """The problem that kept an authorizer from deciding. Users who are not allowed are told of it."""
 
 
 class Authorizer(Protocol):
@@ -75,17 +75,17 @@ def forbidden(attributes: Attributes, reason: str) -> StatusError:
     user = quote(attributes.user.name)
     if not attributes.is_resource:
         what = sanitized(f"User {user} cannot {attributes.verb} path {quote(attributes.path)}")
-        return Forbidden(f"forbidden: {what}{_because(reason)}", details={})
+        return Forbidden(f"forbidden: {what}{_reason_suffix(reason)}", details={})
     target = GroupResource(attributes.group, attributes.resource)
     named = f"{attributes.resource}/{attributes.subresource}" if attributes.subresource else attributes.resource
     what = f"User {user} cannot {attributes.verb} resource {quote(named)} in API group {quote(attributes.group)}"
     where = f" in the namespace {quote(attributes.namespace)}" if attributes.namespace else " at the cluster scope"
-    error = Forbidden.of(target, attributes.name, sanitized(what + where) + _because(reason))
+    error = Forbidden.of(target, attributes.name, sanitized(what + where) + _reason_suffix(reason))
     error.details = details_of(target, attributes.name)
     return error
 
 
-def _because(reason: str) -> str:
+def _reason_suffix(reason: str) -> str:
     return f": {reason}" if reason else ""
 
 

@@ -1,4 +1,4 @@
-"""What a user may do, as a list of rules: what those authorizers know that decide by rules."""
+"""The rules that apply to a user, as far as authorizers decide by rules."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def rules_of(authorizer: object, user: User, namespace: str) -> Rules:
     return await authorizer.rules_for(user, namespace) if isinstance(authorizer, RuleResolver) else NO_RULES
 
 
-def united(all_rules: Iterable[Rules]) -> Rules:
+def union_of_rules(all_rules: Iterable[Rules]) -> Rules:
     found = list(all_rules)
     return Rules(
         resources=tuple(rule for rules in found for rule in rules.resources),

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Authorizer, Decision
-from pilothouse.apiserver.authz.rules import Rules, rules_of, united
+from pilothouse.apiserver.authz.rules import Rules, rules_of, union_of_rules
 from pilothouse.machinery.errors import aggregate
 
 
@@ -29,7 +29,7 @@ class UnionAuthorizer:
         return Answer(Decision.NO_OPINION, "\n".join(reasons), _joined(errors))
 
     async def rules_for(self, user: User, namespace: str) -> Rules:
-        return united([await rules_of(each, user, namespace) for each in self.authorizers])
+        return union_of_rules([await rules_of(each, user, namespace) for each in self.authorizers])
 
 
 def _joined(errors: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What expressions ask the authorizer, and the answers: each question is asked once for a request."""
+"""The authorizer as expressions see it: each question is asked once for a request."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Authorizations:
         self._authorizer = authorizer
         self._answers: dict[Check, Decision] = {}
         self.value = AuthorizerValue(self._known, Subject(user))
-        """What the variable `authorizer` stands for."""
+        """The value of the variable `authorizer`."""
 
     def for_resource(self, *, group: str, resource: str, subresource: str, namespace: str, name: str) -> ResourceCheck:
-        """What `authorizer.requestResource` stands for."""
+        """Return the value of `authorizer.requestResource`."""
         asked = Check(
             self.value.subject,
             "",

@@ -18,7 +18,7 @@ from pilothouse.machinery.cel.program import PER_CALL_LIMIT, Outcome, Program
 from pilothouse.machinery.dataclass import dataclass
 
 BUDGET = 10_000_000
-"""What all expressions of one policy may cost together on one request."""
+"""The cost that all expressions of one policy may have together on one request."""
 MATCH_CONDITIONS_BUDGET = 2_500_000
 _INLINE_LIMIT = 20_000
 """Some milliseconds: how long the event loop may be held up."""
@@ -31,7 +31,7 @@ class OutOfBudget(Exception):
 
 
 class _TooLong(EvaluationCancelled):
-    """For the event loop."""
+    """The evaluation would hold the event loop for too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Evaluation:
 
 
 class Activation(dict[str, Any]):
-    """What expressions see. Variables of the policy are evaluated when first asked for, and once."""
+    """The variables that expressions see. Those of the policy are evaluated when first asked for, and once."""
 
     def __init__(self, values: Mapping[str, Any], composed: Mapping[str, Expression]) -> None:
         super().__init__(values)
@@ -81,12 +81,12 @@ def run(program: Program, activation: Activation) -> Outcome:
     return outcome
 
 
-class Evaluator:
+class ExpressionEvaluator:
     def __init__(self, activation: Activation, authorizations: Authorizations | None, budget: int) -> None:
         self._activation = activation
         self._authorizations = authorizations
         self.budget = budget
-        """What is left."""
+        """The cost that is left."""
 
     async def evaluate(self, expression: Expression) -> Evaluation:
         """Raises OutOfBudget."""

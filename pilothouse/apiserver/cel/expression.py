@@ -45,7 +45,7 @@ def compiled_in(known: Environment, source: str, *, types: Sequence[str]) -> Exp
 
 
 def compiled_variable(compiler: AdmissionCompiler, name: str, source: str, declarations: Declarations) -> Expression:
-    """What comes after it can use it as `variables.name`."""
+    """Compile the expression of a variable, and declare it as `variables.name` to the expressions after it."""
     try:
         found = compiler.declare_variable(name, source, declarations)
     except CompilationFailed as error:

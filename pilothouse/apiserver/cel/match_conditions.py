@@ -12,7 +12,7 @@ from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.apiserver.cel.evaluation import (
     MATCH_CONDITIONS_BUDGET,
     Activation,
-    Evaluator,
+    ExpressionEvaluator,
     OutOfBudget,
 )
 from pilothouse.apiserver.cel.expression import NamedExpression, compiled
@@ -21,7 +21,7 @@ from pilothouse.machinery.objects import Json
 
 
 class MatchFailed(Exception):
-    """What the failure policy decides about."""
+    """A match condition that could not be evaluated; the failure policy decides what follows."""
 
 
 class MatchConditions:
@@ -42,7 +42,7 @@ class MatchConditions:
         self, variables: Mapping[str, Any], authorizations: Authorizations | None = None
     ) -> str | None:
         """The name of the first condition that is false; None if there is none. Raises MatchFailed."""
-        evaluator = Evaluator(Activation(variables, {}), authorizations, MATCH_CONDITIONS_BUDGET)
+        evaluator = ExpressionEvaluator(Activation(variables, {}), authorizations, MATCH_CONDITIONS_BUDGET)
         errors: list[str] = []
         try:
             for condition in self._conditions:
@@ -63,6 +63,6 @@ class MatchConditions:
 
 
 def _aggregate(errors: Sequence[str]) -> str:
-    """As Go joins errors, each once."""
+    """Join the errors, each once, as Go's aggregate does."""
     each = list(dict.fromkeys(errors))
     return each[0] if len(each) == 1 else f"[{', '.join(each)}]"

@@ -51,7 +51,7 @@ class GroupManager:
         return (*self._groups.values(), *(group for source in self._sources for group in source()))
 
     def by_server(self) -> tuple[tuple[GroupDocuments, ...], ...]:
-        """What each server has itself, in the order that a request passes them."""
+        """The groups of each server itself, in the order in which a request passes the servers."""
         return (self.own(), *(self._delegate.by_server() if self._delegate else ()))
 
     def groups(self) -> tuple[GroupDocuments, ...]:

@@ -29,15 +29,15 @@ class ApplyMechanism:
         manager, force = self.options.field_manager, self.options.force
         obj = self.scope.field_manager.apply(existing, self.patch, manager, force=force)
         self.scope.served.default(obj)
-        self._judge()
+        self._report_duplicate_keys()
         if existing is None and uid_of(obj):
             info = self.request.info
             why = f"uid mismatch: the provided object specified uid {uid_of(obj)}, and no existing object was found"
             raise Conflict.of(info.group_resource, info.name, why)
         return self.scope.to_stored(obj)
 
-    def _judge(self) -> None:
-        """Keys that stand in the configuration twice."""
+    def _report_duplicate_keys(self) -> None:
+        """Refuse or warn of keys that stand in the configuration twice, as the request's field validation asks."""
         if not self.strict_error or self.options.field_validation == "Ignore":
             return
         if self.options.field_validation == "Strict":

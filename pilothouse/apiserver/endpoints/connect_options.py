@@ -66,7 +66,7 @@ def _integer(text: str) -> int:
 
 
 def _subpath(request: Request) -> str:
-    """With the slash at its end that the request has."""
+    """Return the path below the subresource, with the slash at its end that the request has."""
     path = "/".join(request.info.parts[3:])
     path = f"/{path}" if path else ""
     return f"{path}/" if request.path.endswith("/") and not path.endswith("/") else path

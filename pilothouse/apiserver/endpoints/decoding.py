@@ -26,7 +26,7 @@ class ObjectDecoder(Protocol):
 
     @property
     def patch_schema(self) -> PatchSchema | None:
-        """For strategic merge patches; None where the kind does not take them."""
+        """The schema for strategic merge patches; None where the kind does not take them."""
 
     @property
     def atom(self) -> Atom:

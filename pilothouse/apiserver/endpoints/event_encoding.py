@@ -48,14 +48,14 @@ class _Whole:
         self._lists = serializer.lists()
 
     def work(self, event: WatchEvent) -> int:
-        return 0 if event.has_encoded(self._form) else self._lists.fresh((event.object,), self._view)
+        return 0 if event.has_encoded(self._form) else self._lists.bytes_to_encode((event.object,), self._view)
 
     def __call__(self, event: WatchEvent) -> bytes:
         return event.encoded(self._form, self._make)
 
     def _make(self, event: WatchEvent) -> bytes:
         piece = self._serializer.piece(event.object, self._view)
-        return self._serializer.event(event.type, self._serializer.whole(piece, self._view))
+        return self._serializer.event(event.type, self._serializer.wrap(piece, self._view))
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ class ServedResource:
     namespaced: bool
     storage: object
     kind: GroupVersionKind
-    """Of the objects that this endpoint takes and gives; a subresource may have another kind than its resource."""
+    """The kind of the objects that this endpoint takes and gives; a subresource may have another than its resource."""
     decoder: ObjectDecoder
     subresource: str = ""
     storage_version: str = ""
@@ -48,7 +48,7 @@ class ServedResource:
     """Refuses field labels that the kind does not have."""
     columns: Sequence[Column] = DEFAULT_COLUMNS
     row_order: Callable[[Json], Any] | None = None
-    """What the rows of a list's table are sorted by, if not the order of the objects."""
+    """The sort key for the rows of a list's table; without it, they come as the objects do."""
     serializers: Serializers = BUILT_IN
     patch_types: tuple[str, ...] = ALL_PATCHES
     typed_items: bool = False
@@ -65,7 +65,7 @@ class ServedResource:
 
     @property
     def warning(self) -> str:
-        """What every answer warns of; empty for a kind that is not deprecated."""
+        """The deprecation warning of every answer; empty for a kind that is not deprecated."""
         said = self.deprecation
         return said.warning(self.kind) if isinstance(said, Deprecation) else said or ""
 
@@ -87,7 +87,7 @@ class APIGroup:
     name: str
     versions: list[APIVersion]
     post_start_hooks: dict[str, PostStartHook] = field(default_factory=dict)
-    """What the group needs done once the server listens, such as objects that must exist."""
+    """Work of the group once the server listens, such as creating objects that must exist."""
 
     @property
     def root(self) -> str:

@@ -22,7 +22,7 @@ from pilothouse.apiserver.endpoints.delete import delete_collection_handler, del
 from pilothouse.apiserver.endpoints.deprecation import with_warning
 from pilothouse.apiserver.endpoints.fieldmanager.manager import FieldManager
 from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import StructuredMerge
-from pilothouse.apiserver.endpoints.fieldmanager.versions import VersionForm, fresh
+from pilothouse.apiserver.endpoints.fieldmanager.versions import VersionForm, copy_of
 from pilothouse.apiserver.endpoints.get import get_handler
 from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource
 from pilothouse.apiserver.endpoints.list import list_handler, watch_handler
@@ -58,14 +58,14 @@ def at_once(convert: Callable[[Json], Json]) -> Conversion:
     """A conversion that never has to wait."""
 
     async def conversion(obj: Json) -> Json:
-        return convert(fresh(obj))
+        return convert(copy_of(obj))
 
     return conversion
 
 
 @dataclass(frozen=True, slots=True)
 class Installer:
-    """What every endpoint of a server shares."""
+    """Installs the endpoints of group versions; all of them share these parts."""
 
     admission: AdmissionChain
     authorizer: Authorizer
@@ -90,7 +90,7 @@ class Installer:
             self.equivalents.register(storage, served.subresource, _form(served, resource, waiting))
 
     def routes(self, version: APIVersion, served: ServedResource, versions: Sequence[APIVersion]) -> ResourceRoutes:
-        """Of one resource of the version."""
+        """Return the routes of one resource of the version."""
         scope = self._scope(version, served, field_manager(served, versions))
         storage: Any = served.storage
         collection = with_warning(_collection_methods(storage, scope), served.warning)
@@ -100,8 +100,8 @@ class Installer:
             serializers=served.serializers,
             collection=collection,
             item=with_warning(_item_methods(storage, scope), served.warning),
-            everywhere=_only(collection, _LIST, _WATCH),
-            watched=_only(collection, _WATCH) if Watcher in can else {},
+            everywhere=_picked(collection, _LIST, _WATCH),
+            watched=_picked(collection, _WATCH) if Watcher in can else {},
             patch_types=served.patch_types if Patcher in can else (),
             subpaths=Connecter in can,
         )
@@ -168,7 +168,7 @@ def _collection_methods(storage: Any, scope: RequestScope) -> Methods:
     return methods
 
 
-def _only(methods: Methods, *wanted: tuple[str, str]) -> Methods:
+def _picked(methods: Methods, *wanted: tuple[str, str]) -> Methods:
     return {key: methods[key] for key in wanted if key in methods}
 
 

@@ -22,7 +22,7 @@ def list_handler(storage: Lister, scope: RequestScope) -> Handler:
 
 
 def watch_handler(storage: Lister, scope: RequestScope) -> Handler:
-    """Of a storage that cannot be watched it is one that says so."""
+    """Return the handler that watches; for a storage that cannot be watched, one that says so."""
     watched = storage if isinstance(storage, Watcher) else None
 
     async def watch(request: Request) -> Response:

@@ -38,7 +38,7 @@ async def list_parts(writer: ListWriter, view: ListView) -> AsyncIterator[bytes]
 
 async def _pieces(writer: ListWriter, view: ListView, objects: Sequence[StoredObject]) -> list[bytes]:
     await asyncio.sleep(0)  # it is the others' turn after each part
-    return await by_size(view.fresh(writer, objects), view.pieces, writer, objects)
+    return await by_size(view.bytes_to_encode(writer, objects), view.pieces, writer, objects)
 
 
 class _Sized(Protocol):
@@ -50,7 +50,7 @@ T = TypeVar("T", bound=_Sized)
 
 
 def slices(things: Sequence[T]) -> Iterator[Sequence[T]]:
-    """In order, none larger than a part unless it is a single thing."""
+    """Cut the things into slices, in order; none is larger than a part unless it is a single thing."""
     start = size = 0
     for end, thing in enumerate(things):
         size += thing.size

@@ -1,4 +1,4 @@
-"""What a list shows of its objects: the objects themselves, their metadata alone, or a table's rows."""
+"""The views of a list: the objects themselves, their metadata alone, or a table's rows."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from pilothouse.machinery.objects import Json
 
 
 @dataclass(frozen=True, slots=True)
-class StoredObjects:
+class StoredObjectsView:
     """The objects themselves, whose pieces are kept with them."""
 
     frame: ListFrame
     objects: Sequence[StoredObject]
     view: View
 
-    def fresh(self, writer: ListWriter, objects: Sequence[StoredObject]) -> int:
-        """As ListWriter.fresh."""
-        return writer.fresh(objects, self.view)
+    def bytes_to_encode(self, writer: ListWriter, objects: Sequence[StoredObject]) -> int:
+        """As ListWriter.bytes_to_encode."""
+        return writer.bytes_to_encode(objects, self.view)
 
     def pieces(self, writer: ListWriter, objects: Sequence[StoredObject]) -> list[bytes]:
         view, piece = self.view, writer.piece
@@ -48,7 +48,7 @@ class MadeItems:
     def _form(self) -> Hashable:
         return ("made", self.frame.fields["apiVersion"], self.frame.fields["kind"])
 
-    def fresh(self, writer: ListWriter, objects: Sequence[StoredObject]) -> int:
+    def bytes_to_encode(self, writer: ListWriter, objects: Sequence[StoredObject]) -> int:
         form = self._form
         return sum(stored.size for stored in objects if not (writer.needs_sizes and stored.has_encoded(form)))
 
@@ -62,7 +62,7 @@ class MadeItems:
         return [piece(stored) for stored in objects]
 
 
-ListView: TypeAlias = StoredObjects | MadeItems
+ListView: TypeAlias = StoredObjectsView | MadeItems
 
 
 async def list_view(
@@ -72,7 +72,7 @@ async def list_view(
     if target is None:
         view = scope.served.view
         fields = _fields(view.list_kind, view.kind.api_version, list_metadata(result, typed_items=view.typed_items))
-        return StoredObjects(ListFrame(fields, view.item_prefix), result.objects, view)
+        return StoredObjectsView(ListFrame(fields, view.item_prefix), result.objects, view)
     if target.kind == "Table":
         include = transform.include_object(request)
         frame = ListFrame(transform.table(scope, target, list_metadata(result)))

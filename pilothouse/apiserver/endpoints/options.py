@@ -92,7 +92,7 @@ def _delete_query(request: Request) -> Json:
 
 
 def list_options(request: Request, scope: RequestScope) -> ListOptions:
-    """For list, watch and deletecollection. Raises BadRequest, Invalid."""
+    """Return the options of a list, watch or deletecollection. Raises BadRequest, Invalid."""
     try:
         label_selector = labels.parse(request.param("labelSelector"))
         field_selector = fields.parse(request.param("fieldSelector"))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pilothouse.apiserver.endpoints.apply import ApplyMechanism
 from pilothouse.apiserver.endpoints.body import check_name, read_body
 from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
-from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
+from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.apiserver.endpoints.negotiation import negotiate_output
 from pilothouse.apiserver.endpoints.options import patch_options
 from pilothouse.apiserver.endpoints.patch_types import APPLY_PATCH
@@ -62,7 +62,7 @@ class PatchMechanism:
     def patched(self, existing: Json | None) -> Json:
         if existing is None:
             raise self.not_found
-        obj = self.patcher.apply(self.scope.from_stored(fresh(existing)))
+        obj = self.patcher.apply(self.scope.from_stored(copy_of(existing)))
         self.scope.served.default(obj)
         new = self.scope.to_stored(obj)
         self.scope.field_manager.update(existing, new, self.manager)

@@ -38,7 +38,7 @@ class ObjectPatcher(Protocol):
 
 
 class _Patcher:
-    """What the patch types share: the parsed body, and what becomes of fields that nobody knows."""
+    """The base of the patch types: the parsed body, and the handling of unknown fields."""
 
     def __init__(self, request: Request, scope: RequestScope, body: bytes, field_validation: str) -> None:
         self.warn = request.warnings.append
@@ -61,10 +61,10 @@ class _Patcher:
             decoded = decode(obj)
         except DecodeError as error:
             raise _refused(shown(), str(error)) from None
-        self._judge([*self.strict_errors, *decoded.strict_errors], shown)
+        self._report_strict_errors([*self.strict_errors, *decoded.strict_errors], shown)
         return decoded.obj
 
-    def _judge(self, strict_errors: Iterable[str], shown: Callable[[], str]) -> None:
+    def _report_strict_errors(self, strict_errors: Iterable[str], shown: Callable[[], str]) -> None:
         found = list(strict_errors)
         if not found or self.field_validation == "Ignore":
             return

@@ -56,9 +56,9 @@ def _object_response(request: Request, scope: RequestScope, output: Output, resu
         return encoded(request, output, obj, status=status)
     view = scope.served.view
     if request.audit is not None and request.audit.wants_response:
-        request.audit.log_response_object(JSON.whole(JSON.piece(result, view), view, pretty=False))
+        request.audit.log_response_object(JSON.wrap(JSON.piece(result, view), view, pretty=False))
     serializer = output.serializer
-    body = serializer.whole(serializer.piece(result, view), view, pretty=output.pretty)
+    body = serializer.wrap(serializer.piece(result, view), view, pretty=output.pretty)
     return _finish(request, output, body, status)
 
 
@@ -89,11 +89,11 @@ def compressed(request: Request, response: Response) -> Response:
     body = response.body
     if (isinstance(body, bytes) and len(body) < _GZIP_FROM) or "gzip" not in request.header(b"accept-encoding"):
         return response
-    response.body = _compressed(body if not isinstance(body, bytes) else _only(body))
+    response.body = _compressed(body if not isinstance(body, bytes) else _single_chunk(body))
     return response.with_header(b"content-encoding", b"gzip").with_header(b"vary", b"Accept-Encoding")
 
 
-async def _only(body: bytes) -> Stream:
+async def _single_chunk(body: bytes) -> Stream:
     yield body
 
 

@@ -46,7 +46,7 @@ class TypedDecoder:
         return self.type.fit({})
 
     def empty_content(self) -> Json:
-        """What stands beside the metadata of the kind's zero value, such as `spec: {}`."""
+        """The fields beside the metadata of the kind's zero value, such as `spec: {}`."""
         return {key: value for key, value in self.empty.items() if key != "metadata"}
 
     def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.endpoints.body import check_name, decode_object_body, read_body
 from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
-from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
+from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.apiserver.endpoints.negotiation import negotiate_input, negotiate_output
 from pilothouse.apiserver.endpoints.options import update_options
 from pilothouse.apiserver.endpoints.response import object_response
@@ -28,7 +28,7 @@ def update_handler(storage: Updater, scope: RequestScope) -> Handler:
         manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
 
         def replacement(existing: Json | None) -> Json:
-            new = fresh(obj)
+            new = copy_of(obj)
             scope.field_manager.update(existing, new, manager)
             return new
 

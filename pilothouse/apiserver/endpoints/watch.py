@@ -12,19 +12,30 @@ from collections.abc import AsyncIterator, Sequence
 from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.endpoints.event_encoding import EventEncoder, event_encoder
 from pilothouse.apiserver.endpoints.list_parts import slices
-from pilothouse.apiserver.endpoints.metrics import WATCH_EVENT_SIZES, WATCH_EVENTS
 from pilothouse.apiserver.endpoints.negotiation import Output, negotiate_stream
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.registry.interface import Watcher
 from pilothouse.apiserver.registry.options import ListOptions
 from pilothouse.apiserver.storage.cacher.events import WatchEvent
-from pilothouse.apiserver.storage.cacher.watcher import Watcher as CacheWatcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Undecodable
-from pilothouse.apiserver.tallies import Labels
+from pilothouse.apiserver.tallies import CounterTally, HistogramTally, Labels
 from pilothouse.machinery.durations import seconds
 from pilothouse.machinery.errors import Expired, InternalError
+
+_LABELS = ("group", "version", "resource")
+
+WATCH_EVENTS = CounterTally("apiserver_watch_events", "Events sent to watching clients.", _LABELS, registry=REGISTRY)
+WATCH_EVENT_SIZES = HistogramTally(
+    "apiserver_watch_events_sizes",
+    "Bytes of events sent to watching clients.",
+    _LABELS,
+    bounds=[1024 * 2**power for power in range(8)],
+    registry=REGISTRY,
+)
 
 
 async def watch_response(
@@ -40,7 +51,7 @@ async def watch_response(
             scope.context(request), options, deadline=asyncio.get_running_loop().time() + timeout
         )
     except Expired as error:
-        return Response(200, _only(serializer.event("ERROR", serializer.encode(error.status))), headers)
+        return Response(200, _single_frame(serializer.event("ERROR", serializer.encode(error.status))), headers)
     labels = (scope.resource.group, scope.resource.version, scope.resource.resource)
     return Response(200, _stream(watcher, encoder, serializer, timeout=timeout, labels=labels), headers)
 
@@ -51,7 +62,7 @@ def _timeout(scope: RequestScope, options: ListOptions) -> float:
     return asked or scope.run_options.min_request_timeout * (1 + random.random())
 
 
-async def _only(frame: bytes) -> AsyncIterator[bytes]:
+async def _single_frame(frame: bytes) -> AsyncIterator[bytes]:
     yield frame
 
 

@@ -1,4 +1,4 @@
-"""What PUT and PATCH share: admission around the new object, and the permission to create by updating."""
+"""The common part of PUT and PATCH: admission around the new object, and the permission to create by updating."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class UpdateAdmission:
 
 
 async def _authorize_create(request: Request, scope: RequestScope) -> None:
-    """Who may update may not thereby create."""
+    """Raise Forbidden unless the user may also create the object."""
     attributes = replace(attributes_of(request), verb="create")
     answer = await scope.authorizer.authorize(attributes)
     if answer.decision is not Decision.ALLOW:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from pilothouse.apiserver.audit.context import AuditContext, Sink
+from pilothouse.apiserver.audit.context import AuditContext, AuditSink
 from pilothouse.apiserver.audit.event import event_of
 from pilothouse.apiserver.audit.metrics import EVENTS, LEVELS, REJECTED
 from pilothouse.apiserver.audit.policy import LEVELS as LEVEL_NAMES
@@ -25,16 +25,16 @@ _CLOSED_EARLY = {"status": "Success", "message": "Connection closed early", "cod
 @dataclass(frozen=True, slots=True)
 class Auditing:
     policy: AuditPolicy
-    sink: Sink
+    sink: AuditSink
 
 
 def with_audit(auditing: Auditing | None) -> Filter:
-    """Without a policy and a place to log to, nothing is."""
+    """Audit requests as the policy says; without a policy and a backend, none."""
 
     def wrap(handler: Handler) -> Handler:
         async def audit(request: Request) -> Response:
             assert auditing is not None
-            context = _begun(request, auditing)
+            context = _new_context(request, auditing)
             if context is None:
                 return await handler(request)
             if not _stage(request, context, "RequestReceived"):
@@ -57,7 +57,7 @@ def with_failed_authentication_audit(auditing: Auditing | None) -> Filter:
                 return await handler(request)
             except Unauthorized as error:
                 assert auditing is not None
-                if request.user is None and (context := _begun(request, auditing)) is not None:
+                if request.user is None and (context := _new_context(request, auditing)) is not None:
                     tried = ", ".join(_methods(request))
                     context.log_status(error.status | {"message": f"Authentication failed, attempted: {tried}"})
                     _stage(request, context, "ResponseStarted")
@@ -69,14 +69,14 @@ def with_failed_authentication_audit(auditing: Auditing | None) -> Filter:
 
 
 def _methods(request: Request) -> list[str]:
-    """What the request showed, never its content."""
+    """The authentication methods that the request shows: bearer, basic, x509 or none."""
     shown = ["bearer"] if request.header(b"authorization").lower().startswith("bearer ") else []
     shown += ["basic"] if request.header(b"authorization").lower().startswith("basic ") else []
     shown += ["x509"] if request.transport is not None and request.transport.get_extra_info("peercert") else []
     return shown or ["none"]
 
 
-def _begun(request: Request, auditing: Auditing) -> AuditContext | None:
+def _new_context(request: Request, auditing: Auditing) -> AuditContext | None:
     attributes = attributes_of(request)
     if attributes.user is None:
         attributes.user = _NOBODY

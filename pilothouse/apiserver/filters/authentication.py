@@ -46,16 +46,16 @@ def with_authentication(
             try:
                 user = await authenticator.authenticate(request)
             except Unauthorized:
-                _note(_ERROR, start)
+                _observe(_ERROR, start)
                 if client_certificate(request.transport) is UNVERIFIED:
                     request.answer_headers.append(_NEW_HANDSHAKE)
                 raise
             if user is None and anonymous and (not anonymous_paths or request.path in anonymous_paths):
                 user = ANONYMOUS_USER
             if user is None:
-                _note(_FAILURE, start)
+                _observe(_FAILURE, start)
                 raise Unauthorized
-            _note(_SUCCESS, start)
+            _observe(_SUCCESS, start)
             AUTHENTICATED_USER_REQUESTS.inc(_kind_of(user.name))
             request.user = user
             for headers in front_proxy:
@@ -67,7 +67,7 @@ def with_authentication(
     return wrap
 
 
-def _note(result: tuple[str], start: float) -> None:
+def _observe(result: tuple[str], start: float) -> None:
     AUTHENTICATION_ATTEMPTS.inc(result)
     AUTHENTICATION_DURATION.observe(result, perf_counter() - start)
 

@@ -101,7 +101,7 @@ def loopback_handler_chain(api: Handler, config: ChainConfig) -> Handler:
 
 
 def _before_authentication(config: ChainConfig) -> list[Filter]:
-    """What every request goes through, whoever makes it."""
+    """The filters outside authentication: every request passes them, whoever makes it."""
     return [
         with_panic_recovery,
         with_audit_id,

@@ -66,7 +66,7 @@ def _extra(values: dict[bytes, list[str]]) -> dict[str, list[str]]:
 
 
 def _go_syntax(user: User) -> str:
-    """As Go's %#v prints the struct, because the message does."""
+    """Return the user as Go's %#v prints the struct, because upstream's message does."""
     extra = ", ".join(f"{quote(key)}:{_strings(values)}" for key, values in sorted(user.extra.items()))
     shown = f"map[string][]string{{{extra}}}" if user.extra else "map[string][]string(nil)"
     parts = f"Name:{quote(user.name)}, UID:{quote(user.uid)}, Groups:{_strings(user.groups)}, Extra:{shown}"

@@ -23,7 +23,7 @@ def with_loopback_names(origins: Sequence[str]) -> Filter:
     is_allowed_origin = origin_matcher(origins)
 
     def wrap(handler: Handler) -> Handler:
-        async def insist(request: Request) -> Response:
+        async def check_names(request: Request) -> Response:
             host, origin = request.header(b"host"), request.header(b"origin")
             if not names_loopback(host):
                 raise _refusal("Host", host)
@@ -31,7 +31,7 @@ def with_loopback_names(origins: Sequence[str]) -> Filter:
                 raise _refusal("Origin", origin)
             return await handler(request)
 
-        return insist
+        return check_names
 
     return wrap
 

@@ -9,7 +9,7 @@ import asyncio
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.filters.max_in_flight import READ_ONLY, InFlight
 from pilothouse.apiserver.flowcontrol.controller import Flow, FlowController
-from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, StatsOf, Work, estimate
+from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, StatsOf, WorkEstimate, estimate
 from pilothouse.apiserver.flowcontrol.metrics import DISPATCHED, EXECUTION, REJECTED, WAIT
 from pilothouse.apiserver.flowcontrol.queue_set import Rejected, Ticket
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
@@ -86,7 +86,7 @@ class _Seats:
 
     __slots__ = ("_flow", "_ticket", "_work")
 
-    def __init__(self, flow: Flow, ticket: Ticket, work: Work) -> None:
+    def __init__(self, flow: Flow, ticket: Ticket, work: WorkEstimate) -> None:
         self._flow = flow
         self._ticket: Ticket | None = ticket
         self._work = work

@@ -41,7 +41,7 @@ class Deadlines:
         task.uncancel()
         return True
 
-    def _look(self) -> None:
+    def _cancel_late(self) -> None:
         self._looking, now = False, time.monotonic()
         while self._due:
             task, due = next(iter(self._due.items()))
@@ -54,7 +54,7 @@ class Deadlines:
 
     def _look_again(self) -> None:
         self._looking = True
-        asyncio.get_running_loop().call_later(min(_LOOK_EVERY, self.limit), self._look)
+        asyncio.get_running_loop().call_later(min(_LOOK_EVERY, self.limit), self._cancel_late)
 
 
 def with_timeout(limit: float) -> Filter:

@@ -19,7 +19,7 @@ class WaitGroup:
         self._empty.set()
 
     def enter(self) -> bool:
-        """False when the group is closed."""
+        """Count one request in; return False when the group is closed."""
         if self.closed:
             return False
         self.count += 1

@@ -1,4 +1,5 @@
-"""What the flow schemas and priority levels of the API come to: whom a request belongs to, and who gets the seats.
+"""Applies the flow schemas and priority levels of the API: which level a request belongs to, and which level gets how
+many seats.
 
 Every ten seconds the levels lend each other what they did not need. A configuration without its mandatory objects is
 completed with them, so that there is always somebody to whom a request belongs.

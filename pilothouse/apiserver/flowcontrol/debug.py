@@ -117,8 +117,8 @@ def _requests(levels: list[PriorityLevel], request: Request) -> Iterator[_Row]:
 
 
 def _request(level: PriorityLevel, ticket: Ticket, queue: int, position: int, *, details: bool) -> _Row:
-    arrived = _moment(level, ticket.arrived)
-    started = _moment(level, ticket.started) if position < 0 else "0001-01-01T00:00:00Z"
+    arrived = _timestamp(level, ticket.arrived)
+    started = _timestamp(level, ticket.started) if position < 0 else "0001-01-01T00:00:00Z"
     row = [level.name, ticket.schema, str(queue), str(position), ticket.flow, arrived]
     row += [str(ticket.seats), "0", "0s", started]
     if details and isinstance(ticket.about, Request):
@@ -130,7 +130,7 @@ def _request(level: PriorityLevel, ticket: Ticket, queue: int, position: int, *,
     return row
 
 
-def _moment(level: PriorityLevel, at: float) -> str:
+def _timestamp(level: PriorityLevel, at: float) -> str:
     ago = timedelta(seconds=level.queues.now() - at)
     return (datetime.now(UTC) - ago).isoformat().replace("+00:00", "Z")
 

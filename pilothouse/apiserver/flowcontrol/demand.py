@@ -12,7 +12,7 @@ _REMEMBERED = 0.977
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedDemand:
     average: float = 0.0
     deviation: float = 0.0
     high: float = 0.0
@@ -40,16 +40,16 @@ class SeatDemand:
         if value > self._high:
             self._high = value
 
-    def reset(self) -> Observed:
-        """What was seen since the last time."""
+    def reset(self) -> ObservedDemand:
+        """Return the demand seen since the last call, and begin anew."""
         self.set(self._value)
         duration = self._at - self._since
         if duration > 0:
             average = self._sum / duration
             deviation = sqrt(max(0.0, self._squares / duration - average * average))
-            observed = Observed(average, deviation, self._high)
+            observed = ObservedDemand(average, deviation, self._high)
         else:
-            observed = Observed(self._value, 0.0, self._high)
+            observed = ObservedDemand(self._value, 0.0, self._high)
         self._begin(self._at)
         return observed
 
@@ -59,7 +59,7 @@ class DemandStats:
     high: int = 0
     smoothed: float = 0.0
 
-    def update(self, observed: Observed) -> None:
+    def update(self, observed: ObservedDemand) -> None:
         """Rises at once, and falls slowly."""
         self.high = round(observed.high)
         envelope = observed.average + observed.deviation

@@ -19,13 +19,13 @@ _WRITES = frozenset(("create", "update", "patch", "delete"))
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkEstimate:
     seats: int = 1
     lingering: float = 0.0
     """Seconds for which the seats stay taken after the answer, while watchers are told."""
 
 
-ONE_SEAT = Work()
+ONE_SEAT = WorkEstimate()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ StatsOf: TypeAlias = Callable[[GroupResource], ResourceStats | None]
 """None for a resource that is not served here."""
 
 
-def estimate(request: Request, stats_of: StatsOf) -> Work:
+def estimate(request: Request, stats_of: StatsOf) -> WorkEstimate:
     info = request.info
     if not info.is_resource:
         return ONE_SEAT
@@ -58,17 +58,17 @@ def _resumes(request: Request) -> bool:
     return request.param("resourceVersion") not in ("", "0")
 
 
-def _reading(stats: ResourceStats, request: Request) -> Work:
+def _reading(stats: ResourceStats, request: Request) -> WorkEstimate:
     limit = request.param("limit")
     # A limit that cannot be read is refused later.
     asked = int(limit) if limit.isdecimal() and len(limit) < _LONG_LIMIT else 0
     count = min(stats.objects, asked) if asked else stats.objects
-    return Work(min(_MOST_SEATS, max(1, ceil(count / _OBJECTS_PER_SEAT))))
+    return WorkEstimate(min(_MOST_SEATS, max(1, ceil(count / _OBJECTS_PER_SEAT))))
 
 
-def _writing(stats: ResourceStats) -> Work:
+def _writing(stats: ResourceStats) -> WorkEstimate:
     if stats.watchers < _WATCHES_PER_SEAT:
         return ONE_SEAT
     wanted = ceil(stats.watchers / _WATCHES_PER_SEAT)
     seats = min(_MOST_SEATS, wanted)
-    return Work(seats, wanted * _EVENT_SECONDS / seats)
+    return WorkEstimate(seats, wanted * _EVENT_SECONDS / seats)

@@ -1,17 +1,23 @@
-"""Priority levels: how many seats each has, of its own and borrowed."""
+"""Priority levels: how many seats each has, of its own and borrowed.
+
+The server's seats are divided as fairly as the bounds of the levels allow: all get the same multiple of what they aim
+at, except that none gets less or more than its bounds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from math import ceil
 
-from pilothouse.apiserver.flowcontrol.allocation import Allocation, Claim, allocate
 from pilothouse.apiserver.flowcontrol.demand import DemandStats
 from pilothouse.apiserver.flowcontrol.pacing import Line
 from pilothouse.apiserver.flowcontrol.queue_set import QueueSet, Queuing
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, uid_of
+
+_LEAST_TARGET = 0.001
+_BISECTIONS = 60
 
 
 @dataclass(slots=True)
@@ -21,7 +27,7 @@ class PriorityLevel:
     spec: Json
     queues: QueueSet
     line: Line = field(default_factory=Line)
-    """Those who have seats, and wait to begin."""
+    """The requests that have seats, and wait to begin."""
     stats: DemandStats = field(default_factory=DemandStats)
     nominal: int = 0
     minimum: int = 0
@@ -52,7 +58,7 @@ class PriorityLevel:
 
     @property
     def least_now(self) -> int:
-        """What it can not be made to lend: its minimum, and what it used at its busiest, up to its own."""
+        """The seats it can not be made to lend: its minimum, and those it used at its busiest, up to its own."""
         used = self.stats.high if self.is_exempt else min(self.nominal, self.stats.high)
         return max(self.minimum, used)
 
@@ -86,12 +92,40 @@ def adjust(levels: Iterable[PriorityLevel]) -> float:
     return allocation.multiple
 
 
-def _divided(total: int, levels: list[PriorityLevel]) -> Allocation:
+def _divided(total: int, levels: list[PriorityLevel]) -> SeatAllocation:
     least, now = sum(level.minimum for level in levels), sum(level.least_now for level in levels)
     if total <= least:
-        return Allocation([float(level.minimum) for level in levels], 0.0)
+        return SeatAllocation([float(level.minimum) for level in levels], 0.0)
     if total <= now:
         part = (total - least) / (now - least)
-        return Allocation([level.minimum + (level.least_now - level.minimum) * part for level in levels], 0.0)
-    claims = [Claim(lvl.least_now, lvl.maximum, max(float(lvl.least_now), lvl.stats.smoothed)) for lvl in levels]
+        return SeatAllocation([level.minimum + (level.least_now - level.minimum) * part for level in levels], 0.0)
+    claims = [SeatClaim(lvl.least_now, lvl.maximum, max(float(lvl.least_now), lvl.stats.smoothed)) for lvl in levels]
     return allocate(total, claims)
+
+
+@dataclass(frozen=True, slots=True)
+class SeatClaim:
+    lower: float
+    upper: float
+    target: float
+
+    def at(self, multiple: float) -> float:
+        return min(self.upper, max(self.lower, max(self.target, _LEAST_TARGET) * multiple))
+
+
+@dataclass(frozen=True, slots=True)
+class SeatAllocation:
+    seats: list[float]
+    multiple: float
+
+
+def allocate(total: float, claims: Sequence[SeatClaim]) -> SeatAllocation:
+    """Return seats that sum up to `total` where the bounds let them, and else each claim's bound nearest to that."""
+    low, high = 0.0, max((claim.upper / max(claim.target, _LEAST_TARGET) for claim in claims), default=0.0)
+    for _ in range(_BISECTIONS):  # what is given out only grows with the multiple, so that halving finds it
+        middle = (low + high) / 2
+        if sum(claim.at(middle) for claim in claims) < total:
+            low = middle
+        else:
+            high = middle
+    return SeatAllocation([claim.at(high) for claim in claims], high)

@@ -22,7 +22,7 @@ class FlowSchema:
         return any(_matches_rule(rule, user, info) for rule in self._rules)
 
     def flow(self, user: User, info: RequestInfo) -> str:
-        """What tells the flows of the schema from each other."""
+        """Return the flow distinguisher: the user, the namespace, or nothing, as the schema says."""
         if self._by == "ByUser":
             return user.name
         return info.namespace if self._by == "ByNamespace" else ""
@@ -53,20 +53,20 @@ def _matches_subject(subject: Json, user: User) -> bool:
 def _matches_resource(rule: Json, info: RequestInfo) -> bool:
     resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
     if not (
-        _has(rule.get("verbs"), info.verb)
-        and _has(rule.get("resources"), resource)
-        and _has(rule.get("apiGroups"), info.group)
+        _includes(rule.get("verbs"), info.verb)
+        and _includes(rule.get("resources"), resource)
+        and _includes(rule.get("apiGroups"), info.group)
     ):
         return False
-    return _has(rule.get("namespaces"), info.namespace) if info.namespace else bool(rule.get("clusterScope"))
+    return _includes(rule.get("namespaces"), info.namespace) if info.namespace else bool(rule.get("clusterScope"))
 
 
 def _matches_path(rule: Json, info: RequestInfo) -> bool:
-    return _has(rule.get("verbs"), info.verb) and any(
+    return _includes(rule.get("verbs"), info.verb) and any(
         url in ("*", info.path) or info.path.startswith(url.removesuffix("*").rstrip("/") + "/")
         for url in rule.get("nonResourceURLs") or ()
     )
 
 
-def _has(names: list[str] | None, name: str) -> bool:
+def _includes(names: list[str] | None, name: str) -> bool:
     return names is not None and (names == ["*"] or name in names)

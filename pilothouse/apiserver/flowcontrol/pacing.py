@@ -21,8 +21,10 @@ _REMEMBERED = 1000
 
 
 class Line:
-    """Those of one priority level who wait to begin. Flows take turns, each the longer apart the more its requests
-    weigh; one that comes anew is as far as the one that had its turn last.
+    """The requests of one priority level that wait to begin.
+
+    Flows take turns, each the longer apart the more its requests weigh; one that comes anew is as far as the one that
+    had its turn last.
     """
 
     __slots__ = ("_at", "_flows", "_numbers", "_order")

@@ -19,7 +19,7 @@ from pilothouse.apiserver.flowcontrol.shuffle_sharding import deal
 from pilothouse.machinery.dataclass import dataclass
 
 _ESTIMATED_SECONDS = 0.003
-"""What a request is thought to take, until it is known."""
+"""The seconds that a request is thought to take, until it is known."""
 
 
 class Rejected(Exception):
@@ -39,7 +39,7 @@ class Ticket:
     arrival_r: float = 0.0
     turn: asyncio.Future[None] | None = None
     about: object = None
-    """What the dumps show of it."""
+    """The description that the dumps show."""
 
     @property
     def work(self) -> float:
@@ -178,7 +178,7 @@ class QueueSet:
         self._note_demand()
 
     def _choose(self, entropy: int) -> Queue:
-        """Of the flow's hand, the one with the least to do; among equals they take turns."""
+        """Return the queue of the flow's hand with the least to do; among equals they take turns."""
         hand = deal(entropy, deck=self.queuing.queues, hand=self.queuing.hand)
         self._dealt += 1
         turned = hand[self._dealt % len(hand) :] + hand[: self._dealt % len(hand)]
@@ -189,7 +189,7 @@ class QueueSet:
             pass
 
     def _dispatch(self) -> bool:
-        """False when the one whose turn it is must wait for more seats."""
+        """Start the next request; return False when it must wait for more seats."""
         self._sync()
         queue = self._next_queue()
         ticket = queue.waiting[0]
@@ -230,7 +230,7 @@ class QueueSet:
         self._note_demand()
 
     def _fits(self, seats: int) -> bool:
-        """What is wider than the whole level runs when nothing else does."""
+        """Whether there are seats for the request; one wider than the whole level fits when nothing else runs."""
         return self.seats_in_use + seats <= self.limit or (seats > self.limit and not self.executing)
 
     def _cancel(self, ticket: Ticket) -> None:
@@ -242,7 +242,7 @@ class QueueSet:
             self._leave(ticket)
 
     def _leave(self, ticket: Ticket) -> None:
-        """Once it has left, again is nothing."""
+        """Take the ticket out of its queue; a second call does nothing."""
         assert ticket.queue is not None
         if ticket not in ticket.queue.waiting:
             return

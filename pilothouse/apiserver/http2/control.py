@@ -14,19 +14,19 @@ from pilothouse.apiserver.http2.stream import Stream
 S = TypeVar("S", bound=Stream)
 
 
-def wrong(why: str, code: ErrorCode = ErrorCode.PROTOCOL_ERROR) -> ConnectionFailure:
+def connection_error(why: str, code: ErrorCode = ErrorCode.PROTOCOL_ERROR) -> ConnectionFailure:
     return ConnectionFailure(code, why)
 
 
-def _sized(frame: Frame, size: int) -> bytes:
+def _payload_of_size(frame: Frame, size: int) -> bytes:
     if len(frame.payload) != size:
-        raise wrong("a frame has the wrong size", ErrorCode.FRAME_SIZE_ERROR)
+        raise connection_error("a frame has the wrong size", ErrorCode.FRAME_SIZE_ERROR)
     return frame.payload
 
 
 def _check_streamless(frame: Frame) -> None:
     if frame.stream:
-        raise wrong("a frame for the connection is on a stream")
+        raise connection_error("a frame for the connection is on a stream")
 
 
 class Control(ABC, Generic[S]):
@@ -49,7 +49,7 @@ class Control(ABC, Generic[S]):
 
     @abstractmethod
     def now(self) -> float:
-        """By the clock that deadlines are noted by."""
+        """The time by the clock that deadlines are noted by."""
 
     @abstractmethod
     def write(self, data: bytes) -> None:
@@ -68,7 +68,7 @@ class Control(ABC, Generic[S]):
     def check_opened(self, stream_id: int) -> None:
         """All streams have odd numbers, for nobody pushes. Whoever is told that we leave may still open some."""
         if not stream_id & 1 or (stream_id > self.highest and not self.leaving):
-            raise wrong("a frame is for a stream that was not opened")
+            raise connection_error("a frame is for a stream that was not opened")
 
     def sent(self, size: int) -> None:
         """DATA was sent: the peer may grant new credit for it."""
@@ -86,12 +86,12 @@ class Control(ABC, Generic[S]):
     def spend(self) -> None:
         """Counts a frame that costs the peer nothing."""
         if not self._floods.spend(self.now()):
-            raise wrong("too many frames that say nothing", ErrorCode.ENHANCE_YOUR_CALM)
+            raise connection_error("too many frames that say nothing", ErrorCode.ENHANCE_YOUR_CALM)
 
     def spend_on_answer(self) -> None:
         """Counts a frame that costs the peer nothing, unless what it was sent is the reason."""
         if not self._floods.spend_on_answer(self.now()):
-            raise wrong("too many frames that say nothing", ErrorCode.ENHANCE_YOUR_CALM)
+            raise connection_error("too many frames that say nothing", ErrorCode.ENHANCE_YOUR_CALM)
 
     # Frames
 
@@ -109,31 +109,31 @@ class Control(ABC, Generic[S]):
 
     def _on_settings_ack(self, frame: Frame) -> None:
         """We send SETTINGS once."""
-        _sized(frame, 0)
+        _payload_of_size(frame, 0)
         if self._acknowledged:
-            raise wrong("settings are acknowledged that were not sent")
+            raise connection_error("settings are acknowledged that were not sent")
         self._acknowledged = True
 
     def apply(self, name: int, value: int) -> None:
         """Does as the peer's setting says. Raises ConnectionFailure."""
         if name == Setting.INITIAL_WINDOW_SIZE:
             if value > frames.MAX_WINDOW:
-                raise wrong("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
+                raise connection_error("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
             self._resize_windows(value - self.initial_window)
             self.initial_window = value
         elif name == Setting.MAX_FRAME_SIZE:
             if not frames.DEFAULT_FRAME_SIZE <= value <= frames.MAX_FRAME_SIZE:
-                raise wrong("the frame size is out of range")
+                raise connection_error("the frame size is out of range")
             self.frame_size = value
         elif name == Setting.ENABLE_PUSH and value > 1:
-            raise wrong("ENABLE_PUSH is neither 0 nor 1")
+            raise connection_error("ENABLE_PUSH is neither 0 nor 1")
 
     def _resize_windows(self, change: int) -> None:
         """Windows may become negative; then they must be refilled first."""
         for stream in self.streams.values():
             stream.send_window += change
             if stream.send_window > frames.MAX_WINDOW:
-                raise wrong("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
+                raise connection_error("a window is too large", ErrorCode.FLOW_CONTROL_ERROR)
         self._credit_all()
 
     def _credit_all(self) -> None:
@@ -141,12 +141,12 @@ class Control(ABC, Generic[S]):
             stream.credit()
 
     def on_window_update(self, frame: Frame) -> None:
-        increment = frames.read_long(_sized(frame, 4))
+        increment = frames.read_long(_payload_of_size(frame, 4))
         self.spend_on_answer()
         if not frame.stream:
             self.send_window += increment
             if not increment or self.send_window > frames.MAX_WINDOW:
-                raise wrong("a window grows by nothing or too much", ErrorCode.FLOW_CONTROL_ERROR)
+                raise connection_error("a window grows by nothing or too much", ErrorCode.FLOW_CONTROL_ERROR)
             self._credit_all()
             return
         self.check_opened(frame.stream)
@@ -157,26 +157,26 @@ class Control(ABC, Generic[S]):
             stream.credit()
 
     def on_ping(self, frame: Frame) -> None:
-        payload = _sized(frame, 8)
+        payload = _payload_of_size(frame, 8)
         _check_streamless(frame)
         self.spend()
         if not frame.flags & frames.ACK:
             self.write(frames.ping_ack(payload))
 
     def on_rst_stream(self, frame: Frame) -> None:
-        code = frames.read_long(_sized(frame, 4))
+        code = frames.read_long(_payload_of_size(frame, 4))
         self.check_opened(frame.stream)
         self.spend()
         if (stream := self.streams.pop(frame.stream, None)) is not None:
             stream.receive_reset(code)
 
     def on_priority(self, frame: Frame) -> None:
-        _sized(frame, 5)
+        _payload_of_size(frame, 5)
         self.spend()
 
     def on_push_promise(self, frame: Frame) -> None:
         """Clients never may; servers may not because we forbid it."""
-        raise wrong(f"the {self.peer} pushes")
+        raise connection_error(f"the {self.peer} pushes")
 
     def on_goaway(self, frame: Frame) -> None:
         _check_streamless(frame)

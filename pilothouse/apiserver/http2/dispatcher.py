@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from pilothouse.apiserver.http2 import frames
-from pilothouse.apiserver.http2.control import Control, S, wrong
+from pilothouse.apiserver.http2.control import Control, S, connection_error
 from pilothouse.apiserver.http2.field_block import FieldBlock
 from pilothouse.apiserver.http2.fields import Field, check_complete, check_trailers
 from pilothouse.apiserver.http2.flood import WORTH_A_FRAME
@@ -20,7 +20,7 @@ from pilothouse.apiserver.http2.hpack.decoder import Decoder
 from pilothouse.apiserver.http2.reader import Frame, FrameReader
 
 
-class Dispatcher(Control[S]):
+class FrameDispatcher(Control[S]):
     def __init__(self, reader: FrameReader, *, header_bytes: int, header_timeout: float, receive_window: int) -> None:
         """`receive_window` is the connection's. It is refilled as data comes: the streams' own bound what is held."""
         super().__init__()
@@ -59,9 +59,9 @@ class Dispatcher(Control[S]):
     def dispatch(self, frame: Frame) -> None:
         """Raises ConnectionFailure."""
         if self._block is not None and (frame.kind != frames.CONTINUATION or frame.stream != self._block.stream_id):
-            raise wrong("a field block is interrupted")
+            raise connection_error("a field block is interrupted")
         if not self.settled and frame.kind != frames.SETTINGS:
-            raise wrong("the first frame is not SETTINGS")
+            raise connection_error("the first frame is not SETTINGS")
         handler = _HANDLERS.get(frame.kind)
         if handler is None:
             self.spend()
@@ -87,7 +87,7 @@ class Dispatcher(Control[S]):
     def _on_continuation(self, frame: Frame) -> None:
         block = self._block
         if block is None:
-            raise wrong("a CONTINUATION frame continues nothing")
+            raise connection_error("a CONTINUATION frame continues nothing")
         block.add(frame.payload)
         if frame.flags & frames.END_HEADERS:
             self._block = None
@@ -147,21 +147,21 @@ class Dispatcher(Control[S]):
     def _take_credit(self, size: int) -> None:
         self._receive_window -= size
         if self._receive_window < 0:
-            raise wrong("more DATA than was granted", ErrorCode.FLOW_CONTROL_ERROR)
+            raise connection_error("more DATA than was granted", ErrorCode.FLOW_CONTROL_ERROR)
         if self._receive_window < self._full_window // 2:
             self.write(frames.window_update(0, self._full_window - self._receive_window))
             self._receive_window = self._full_window
 
 
-_HANDLERS: Final[dict[int, Callable[[Dispatcher[Any], Frame], None]]] = {
-    frames.DATA: Dispatcher._on_data,
-    frames.HEADERS: Dispatcher._on_headers,
-    frames.PRIORITY: Dispatcher.on_priority,
-    frames.RST_STREAM: Dispatcher.on_rst_stream,
-    frames.SETTINGS: Dispatcher.on_settings,
-    frames.PUSH_PROMISE: Dispatcher.on_push_promise,
-    frames.PING: Dispatcher.on_ping,
-    frames.GOAWAY: Dispatcher.on_goaway,
-    frames.WINDOW_UPDATE: Dispatcher.on_window_update,
-    frames.CONTINUATION: Dispatcher._on_continuation,
+_HANDLERS: Final[dict[int, Callable[[FrameDispatcher[Any], Frame], None]]] = {
+    frames.DATA: FrameDispatcher._on_data,
+    frames.HEADERS: FrameDispatcher._on_headers,
+    frames.PRIORITY: FrameDispatcher.on_priority,
+    frames.RST_STREAM: FrameDispatcher.on_rst_stream,
+    frames.SETTINGS: FrameDispatcher.on_settings,
+    frames.PUSH_PROMISE: FrameDispatcher.on_push_promise,
+    frames.PING: FrameDispatcher.on_ping,
+    frames.GOAWAY: FrameDispatcher.on_goaway,
+    frames.WINDOW_UPDATE: FrameDispatcher.on_window_update,
+    frames.CONTINUATION: FrameDispatcher._on_continuation,
 }

@@ -32,7 +32,7 @@ class FloodBudget:
         self.sent += 2 * _WORTH_AN_UPDATE
 
     def spend(self, now: float) -> bool:
-        """False when the budget is used up."""
+        """Count one frame; return False when the budget is used up."""
         if now > self._since:
             self._left = min(BURST, self._left + (now - self._since) * PER_SECOND)
             self._since = now
@@ -40,7 +40,7 @@ class FloodBudget:
         return self._left >= 0
 
     def spend_on_answer(self, now: float) -> bool:
-        """For frames that may have a reason in what the peer was sent."""
+        """As `spend`, for frames that may answer what the peer was sent."""
         if self.sent < _WORTH_AN_UPDATE:
             return self.spend(now)
         self.sent -= _WORTH_AN_UPDATE

@@ -1,4 +1,4 @@
-"""What the dispatcher wants of a stream: server and backend differ in theirs."""
+"""The contract of a stream towards the dispatcher; serving and outbound have each their own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Stream(Protocol):
     send_window: int
     receive_window: int
     expected: int | None
-    """Of the declared length of the body, what has not come yet."""
+    """The rest of the declared length of the body, as far as it has not come yet."""
 
     @property
     def headed(self) -> bool:

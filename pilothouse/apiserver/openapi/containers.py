@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, media_types
 from pilothouse.apiserver.openapi.definition_names import META
-from pilothouse.apiserver.openapi.definitions import Definitions
+from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions
 from pilothouse.apiserver.openapi.route import Route, RouteContainer
 
 
-def version_container(group: APIGroup, version: APIVersion, definitions: Definitions | None = None) -> RouteContainer:
+def version_container(
+    group: APIGroup, version: APIVersion, definitions: OpenAPIDefinitions | None = None
+) -> RouteContainer:
     """One group version: its resources, and the list of them. Kinds that are not built in have `definitions`."""
     path = f"{group.root}/{version.group_version.version}"
 
@@ -29,7 +31,7 @@ def version_container(group: APIGroup, version: APIVersion, definitions: Definit
 
 
 def group_container(group: APIGroup) -> RouteContainer:
-    """What tells the versions of a group; the legacy group's has another form."""
+    """The discovery document of a group's versions; the legacy group's has another form."""
     if not group.name:
         return _single(_discovery(group.root, "getAPIVersions", "get available API versions", "APIVersions"))
     return _single(_discovery(group.root, "getAPIGroup", "get information of a group", "APIGroup"))

@@ -45,7 +45,7 @@ class Definition:
         return cls(encoded, tuple({name.decode() for name in _REFERENCE.findall(encoded)}))
 
 
-class Definitions(Protocol):
+class OpenAPIDefinitions(Protocol):
     """Both raise KeyError for a name that there is no definition for."""
 
     def v2(self, name: str) -> Definition: ...
@@ -54,7 +54,7 @@ class Definitions(Protocol):
 
 
 class PackagedDefinitions:
-    """Those of the built-in kinds, each made once."""
+    """The definitions of the built-in kinds, each made once."""
 
     @staticmethod
     @cache

@@ -39,7 +39,7 @@ class MergedDocuments(Protocol):
 
 
 class OpenAPIDocuments(Protocol):
-    """What these endpoints show: an OpenAPIService, or something that knows of more."""
+    """The documents behind these endpoints: an OpenAPIService, or a merge of several servers' documents."""
 
     def merged(self) -> MergedDocuments: ...
 
@@ -119,7 +119,7 @@ def _is_known(if_none_match: str, etag: str) -> bool:
 
 
 def _forever() -> Iterable[tuple[bytes, bytes]]:
-    """What is asked for by its hash never changes."""
+    """Headers for a document asked for by its hash, which never changes."""
     expires = formatdate(time.time() + _YEAR, usegmt=True)
     return [(b"cache-control", b"public, immutable"), (b"expires", expires.encode())]
 

@@ -1,4 +1,4 @@
-"""What both document versions say alike of an operation."""
+"""The parts of an operation that are the same in both document versions."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _TEXTS = {200: "OK", 201: "Created", 202: "Accepted"}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DescribedResponse:
     code: str
     description: str
     definition: str = ""
     """Empty where the answer has no schema."""
 
 
-def answers(route: Route) -> Iterator[Answer]:
+def answers(route: Route) -> Iterator[DescribedResponse]:
     for code, definition in route.responses.items():
-        yield Answer(str(code), _TEXTS[code], definition)
-    yield Answer("401", "Unauthorized")
+        yield DescribedResponse(str(code), _TEXTS[code], definition)
+    yield DescribedResponse("401", "Unauthorized")
 
 
 def extensions(route: Route) -> Json:

@@ -1,15 +1,19 @@
-"""The routes of a resource or subresource: which there are follows from its verbs, as in the installer."""
+"""The routes of a resource or subresource: which there are follows from its verbs, as in the installer.
+
+Storages that take the request over (exec, attach, portforward, proxy) have a route for each of their methods.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource
 from pilothouse.apiserver.endpoints.install import verbs_of
 from pilothouse.apiserver.openapi import verbs
-from pilothouse.apiserver.openapi.connect import connect_routes
-from pilothouse.apiserver.openapi.place import Places
-from pilothouse.apiserver.openapi.route import Route
+from pilothouse.apiserver.openapi.parameters import PATH, parameters_of
+from pilothouse.apiserver.openapi.resource_paths import ResourcePath, ResourcePaths
+from pilothouse.apiserver.openapi.route import STRING, Route
 from pilothouse.apiserver.registry.interface import Connecter, GetterWithOptions
 
 _ON_COLLECTION = {
@@ -26,9 +30,9 @@ _ON_ITEM = {
 
 
 def resource_routes(version: APIVersion, served: ServedResource) -> Iterator[Route]:
-    places = Places(version.group_version, served)
+    places = ResourcePaths(version.group_version, served)
     if isinstance(served.storage, Connecter) and not isinstance(served.storage, GetterWithOptions):
-        yield from connect_routes(served, places.item)
+        yield from _connect_routes(served, places.item)
         return
     can = verbs_of(served.storage, subresource=bool(served.subresource))
     collection = places.item if served.subresource else places.collection
@@ -40,9 +44,35 @@ def resource_routes(version: APIVersion, served: ServedResource) -> Iterator[Rou
         yield from _watch_routes(served, places)
 
 
-def _watch_routes(served: ServedResource, places: Places) -> Iterator[Route]:
+def _watch_routes(served: ServedResource, places: ResourcePaths) -> Iterator[Route]:
     """Deprecated since watching is a parameter of listing, and still served."""
     yield verbs.watch_list_route(served, places.watched(places.collection))
     yield verbs.watch_route(served, places.watched(places.item))
     if served.namespaced:
         yield verbs.watch_list_route(served, places.watched(places.everywhere))
+
+
+def _connect_routes(served: ServedResource, place: ResourcePath) -> Iterator[Route]:
+    """The kind of such a subresource is its options. One that has a path among them can be followed by more path."""
+    assert isinstance(served.storage, Connecter)
+    methods = sorted(served.storage.methods)
+    yield from (_route(served, place, method) for method in methods)
+    if any(parameter.name == "path" for parameter in parameters_of(served.kind)):
+        below = replace(place, path=f"{place.path}/{{path}}", parameters=(*place.parameters, PATH), suffix="WithPath")
+        yield from (_route(served, below, method) for method in methods)
+
+
+def _route(served: ServedResource, place: ResourcePath, method: str) -> Route:
+    kind, subresource = served.names.kind, served.subresource
+    what = f"{subresource} of {kind}" if subresource else kind
+    return Route(
+        method=method.lower(),
+        path=place.path,
+        operation=f"connect{method.capitalize()}{place.prefix}{kind}{subresource.capitalize()}{place.suffix}",
+        description=f"connect {method} requests to {what}",
+        responses={200: STRING},
+        produces=("*/*",),
+        parameters=(*parameters_of(served.kind), *place.parameters),
+        action="connect",
+        kind=served.kind,
+    )

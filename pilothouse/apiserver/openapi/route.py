@@ -11,7 +11,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 
 if TYPE_CHECKING:
-    from pilothouse.apiserver.openapi.definitions import Definitions
+    from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions
 
 STRING = "string"
 """In place of a definition's name: a plain string, as logs and proxied answers are."""
@@ -71,7 +71,7 @@ class RouteContainer:
 
     path: str
     routes: Callable[[], Iterable[Route]]
-    definitions: Definitions | None = None
+    definitions: OpenAPIDefinitions | None = None
     """None for the packaged ones alone."""
     group_version: GroupVersion | None = None
     """Whose kinds these are; None where the routes serve no resources."""

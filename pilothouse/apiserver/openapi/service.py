@@ -20,42 +20,42 @@ from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class ContainerEntry:
     """One container with its v3 document. A container that changed is another entry."""
 
     container: RouteContainer
     v3: Lazy[Document]
 
     @classmethod
-    def of(cls, container: RouteContainer) -> Entry:
+    def of(cls, container: RouteContainer) -> ContainerEntry:
         return cls(container, Lazy.in_thread(lambda: _make_v3(container)))
 
 
 class OpenAPIService:
-    """Where a server and its delegate have the same path, the server's own container counts."""
+    """The documents of a server and its delegates; where both have a path, the server's own container counts."""
 
     def __init__(self, delegate: OpenAPIService | None = None) -> None:
         self._delegate = delegate
-        self._entries: dict[str, Entry] = {}
-        self._merged = Merged(())
+        self._entries: dict[str, ContainerEntry] = {}
+        self._merged = MergedContainers(())
 
     def update(self, container: RouteContainer) -> None:
         """Adds the container, or puts it in the place of the one with the same path."""
-        self._entries[container.path] = Entry.of(container)
+        self._entries[container.path] = ContainerEntry.of(container)
 
     def remove(self, path: str) -> None:
         """One that is not there is no error."""
         self._entries.pop(path, None)
 
-    def entries(self) -> dict[str, Entry]:
+    def entries(self) -> dict[str, ContainerEntry]:
         below = self._delegate.entries() if self._delegate else {}
         return below | self._entries
 
-    def merged(self) -> Merged:
+    def merged(self) -> MergedContainers:
         """The documents that tell of everything."""
         entries = tuple(self.entries().values())
         if self._merged.entries != entries:
-            self._merged = Merged(entries)
+            self._merged = MergedContainers(entries)
         return self._merged
 
     async def v3(self, path: str) -> Document | None:
@@ -64,10 +64,10 @@ class OpenAPIService:
         return None if entry is None else await entry.v3.get()
 
 
-class Merged:
-    """The documents that tell of all entries, as long as the entries are these."""
+class MergedContainers:
+    """The documents of all containers, as long as the entries are these."""
 
-    def __init__(self, entries: tuple[Entry, ...]) -> None:
+    def __init__(self, entries: tuple[ContainerEntry, ...]) -> None:
         self.entries = entries
 
     @cached_property
@@ -95,7 +95,7 @@ class Merged:
 
 
 def v3_url(path: str, document: Document) -> str:
-    """Where this very state of the document is, which never changes."""
+    """Return the URL of this very state of the document, which never changes."""
     return f"/openapi/v3/{quote(path)}?hash={document.etag}"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import orjson
 
 from pilothouse.apiserver.openapi.definitions import PACKAGED, V2_REFERENCE, Definition, reachable
-from pilothouse.apiserver.openapi.operation import SECURITY, Answer, answers, extensions
+from pilothouse.apiserver.openapi.operation import SECURITY, DescribedResponse, answers, extensions
 from pilothouse.apiserver.openapi.operation_id import operation_id, tags
 from pilothouse.apiserver.openapi.paths import PathRoutes, by_path, definitions_named
 from pilothouse.apiserver.openapi.route import STRING, Body, Info, Parameter, Route, RouteContainer
@@ -20,7 +20,7 @@ _NEVER_SHARED = frozenset({"name", "fieldValidation", "dryRun"})
 
 
 def document(containers: Iterable[RouteContainer]) -> bytes:
-    """Where two containers have the same path or definition, the first has it. Raises KeyError as v3 does."""
+    """Return the v2 document; of equal paths or definitions the first counts. Raises KeyError as v3 does."""
     paths: Json = {}
     schemas: dict[str, Definition] = {}
     shared = SharedParameters()
@@ -106,7 +106,7 @@ def _parameter(parameter: Parameter) -> Json:
     return out | {"required": True} if parameter.required else out
 
 
-def _response(answer: Answer) -> Json:
+def _response(answer: DescribedResponse) -> Json:
     out: Json = {"description": answer.description}
     return out | {"schema": _schema(answer.definition)} if answer.definition else out
 

@@ -8,7 +8,7 @@ import orjson
 
 from pilothouse.apiserver.openapi.definition_names import META
 from pilothouse.apiserver.openapi.definitions import PACKAGED, V3_REFERENCE, Definition, reachable
-from pilothouse.apiserver.openapi.operation import SECURITY, Answer, answers, extensions
+from pilothouse.apiserver.openapi.operation import SECURITY, DescribedResponse, answers, extensions
 from pilothouse.apiserver.openapi.operation_id import operation_id, tags
 from pilothouse.apiserver.openapi.paths import PathRoutes, by_path, definitions_named
 from pilothouse.apiserver.openapi.route import STRING, Body, Parameter, Route, RouteContainer
@@ -69,7 +69,7 @@ def _request_body(body: Body, consumes: Iterable[str]) -> Json:
     return out | {"required": True} if body.required else out
 
 
-def _response(answer: Answer, produces: Iterable[str]) -> Json:
+def _response(answer: DescribedResponse, produces: Iterable[str]) -> Json:
     out: Json = {"description": answer.description}
     return out | {"content": _content(answer.definition, produces)} if answer.definition else out
 

@@ -1,4 +1,4 @@
-"""What each verb of a resource takes and gives. A subresource's routes are named after its resource's kind."""
+"""The route of each verb, with all that it takes and gives. A subresource's are named after its resource's kind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pilothouse.apiserver.openapi.parameters import (
     parameters_of,
     without,
 )
-from pilothouse.apiserver.openapi.place import Place
+from pilothouse.apiserver.openapi.resource_paths import ResourcePath
 from pilothouse.apiserver.openapi.route import STRING, Body, Parameter, Responses, Route
 from pilothouse.apiserver.registry.interface import GetterWithOptions, Watcher
 
@@ -28,7 +28,7 @@ PATCH_TYPES = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
 _INSTEAD = "deprecated: use the 'watch' parameter with a list operation instead"
 
 
-def list_route(served: ServedResource, place: Place) -> Route:
+def list_route(served: ServedResource, place: ResourcePath) -> Route:
     verb = "list or watch" if isinstance(served.storage, Watcher) else "list"
     return _route(
         ("get", "list", "list"),
@@ -41,21 +41,21 @@ def list_route(served: ServedResource, place: Place) -> Route:
     )
 
 
-def create_route(served: ServedResource, place: Place) -> Route:
+def create_route(served: ServedResource, place: ResourcePath) -> Route:
     kind = definition_of(served.kind)
     return _route(
         ("post", "post", "create"),
         served,
         place,
-        description=f"create{_of(served)} {with_article(served.names.kind)}",
+        description=f"create{_subresource_of(served)} {with_article(served.names.kind)}",
         parameters=parameters_of(CREATE_OPTIONS),
         body=Body(kind),
         responses={200: kind, 201: kind, 202: kind},
     )
 
 
-def get_route(served: ServedResource, place: Place) -> Route:
-    storage, description = served.storage, f"read{_of(served)} the specified {served.names.kind}"
+def get_route(served: ServedResource, place: ResourcePath) -> Route:
+    storage, description = served.storage, f"read{_subresource_of(served)} the specified {served.names.kind}"
     if isinstance(storage, GetterWithOptions):
         return _route(
             ("get", "get", "read"),
@@ -70,26 +70,26 @@ def get_route(served: ServedResource, place: Place) -> Route:
     return _route(("get", "get", "read"), served, place, description=description, responses=responses)
 
 
-def update_route(served: ServedResource, place: Place) -> Route:
+def update_route(served: ServedResource, place: ResourcePath) -> Route:
     kind = definition_of(served.kind)
     return _route(
         ("put", "put", "replace"),
         served,
         place,
-        description=f"replace{_of(served)} the specified {served.names.kind}",
+        description=f"replace{_subresource_of(served)} the specified {served.names.kind}",
         parameters=parameters_of(UPDATE_OPTIONS),
         body=Body(kind),
         responses={200: kind, 201: kind},
     )
 
 
-def patch_route(served: ServedResource, place: Place) -> Route:
+def patch_route(served: ServedResource, place: ResourcePath) -> Route:
     kind = definition_of(served.kind)
     return _route(
         ("patch", "patch", "patch"),
         served,
         place,
-        description=f"partially update{_of(served)} the specified {served.names.kind}",
+        description=f"partially update{_subresource_of(served)} the specified {served.names.kind}",
         parameters=parameters_of(PATCH_OPTIONS),
         body=Body(PATCH),
         consumes=PATCH_TYPES,
@@ -97,20 +97,20 @@ def patch_route(served: ServedResource, place: Place) -> Route:
     )
 
 
-def delete_route(served: ServedResource, place: Place) -> Route:
+def delete_route(served: ServedResource, place: ResourcePath) -> Route:
     answer = definition_of(served.kind) if served.returns_deleted_object else STATUS
     return _route(
         ("delete", "delete", "delete"),
         served,
         place,
-        description=f"delete{_of(served)} {with_article(served.names.kind)}",
+        description=f"delete{_subresource_of(served)} {with_article(served.names.kind)}",
         parameters=parameters_of(DELETE_OPTIONS),
         body=Body(DELETE_BODY, required=False),
         responses={200: answer, 202: answer},
     )
 
 
-def delete_collection_route(served: ServedResource, place: Place) -> Route:
+def delete_collection_route(served: ServedResource, place: ResourcePath) -> Route:
     selection = without(parameters_of(LIST_OPTIONS), "watch", "allowWatchBookmarks")
     return _route(
         ("delete", "deletecollection", "deletecollection"),
@@ -123,7 +123,7 @@ def delete_collection_route(served: ServedResource, place: Place) -> Route:
     )
 
 
-def watch_route(served: ServedResource, place: Place) -> Route:
+def watch_route(served: ServedResource, place: ResourcePath) -> Route:
     what = f"watch changes to an object of kind {served.names.kind}"
     return _route(
         ("get", "watch", "watch"),
@@ -136,7 +136,7 @@ def watch_route(served: ServedResource, place: Place) -> Route:
     )
 
 
-def watch_list_route(served: ServedResource, place: Place) -> Route:
+def watch_list_route(served: ServedResource, place: ResourcePath) -> Route:
     return _route(
         ("get", "watchlist", "watch"),
         served,
@@ -151,7 +151,7 @@ def watch_list_route(served: ServedResource, place: Place) -> Route:
 def _route(
     verb: tuple[str, str, str],
     served: ServedResource,
-    place: Place,
+    place: ResourcePath,
     *,
     description: str,
     responses: Responses,
@@ -183,12 +183,12 @@ def _with_streams(served: ServedResource) -> tuple[str, ...]:
     return (*media_types(served.serializers), *stream_media_types(served.serializers))
 
 
-def _of(served: ServedResource) -> str:
+def _subresource_of(served: ServedResource) -> str:
     return f" {served.subresource} of" if served.subresource else ""
 
 
 def with_article(noun: str) -> str:
-    """With the indefinite article, except for what sounds like a plural."""
+    """Return the kind with the indefinite article, except for one that sounds like a plural."""
     if noun.endswith("s") and not noun.endswith("ss"):
         return noun
     return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"

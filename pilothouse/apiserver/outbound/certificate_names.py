@@ -1,27 +1,16 @@
-"""For whom a server's certificate is, when it is not for whom it was asked: what Go's net/http client says then."""
+"""The certificate of a server that was not made for the name it was asked by, and what Go's crypto/x509 says then."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
 
-from pilothouse.apiserver.outbound.failures import DialFailed, certificate_problem, is_no_tls, is_other_name
+from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.outbound.tls import unverified_context
 
 
-async def client_problem(error: DialFailed) -> str:
-    """Why a request could not be made. A certificate for somebody else is looked at once more, since the handshake
-    that failed did not keep it."""
-    if is_no_tls(error.cause):
-        return "http: server gave HTTP response to HTTPS client"
-    if not is_other_name(error.cause):
-        return str(error)
-    target = error.target
-    shown = await _certificate_of(target.connect_host, target.connect_port)
-    return certificate_problem(_problem(shown, target.server_name or target.host))
-
-
-def _problem(certificate: bytes, wanted: str) -> str:
+def hostname_problem(certificate: bytes, wanted: str) -> str:
+    """Return crypto/x509's HostnameError for a certificate, in DER, that is not for the host `wanted`."""
     from cryptography import x509
 
     try:
@@ -40,10 +29,18 @@ def _problem(certificate: bytes, wanted: str) -> str:
     return f"certificate is valid for {', '.join(valid)}, not {wanted}"
 
 
-async def _certificate_of(host: str, port: int) -> bytes:
-    """Empty when the server shows none now. Nothing is sent, so that nothing needs to be trusted."""
+async def certificate_of(target: Target) -> bytes:
+    """Return the certificate, in DER, that the server shows now; empty when it shows none.
+
+    Nothing is sent, so that nothing needs to be trusted.
+    """
     try:
-        _, writer = await asyncio.open_connection(host, port, ssl=unverified_context())
+        _, writer = await asyncio.open_connection(
+            target.connect_host,
+            target.connect_port,
+            ssl=unverified_context(),
+            server_hostname=target.server_name or target.host,
+        )
     except OSError:
         return b""
     shown: bytes | None = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)

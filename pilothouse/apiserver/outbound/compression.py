@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from pilothouse.apiserver.beside_the_loop import beside_the_loop
 from pilothouse.apiserver.outbound.failures import BackendFailed
-from pilothouse.apiserver.outbound.request import Answer, AnswerTooLarge
+from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundResponse
 
 _GZIP = 31
 
 
-async def inflated(answer: Answer, *, limit: int) -> Answer:
+async def inflated(answer: OutboundResponse, *, limit: int) -> OutboundResponse:
     """The answer as it was before it was compressed. Raises AnswerTooLarge for more than `limit` bytes, BackendFailed
     for what is not whole. A few bytes may stand for very many, so that none of it is done on the event loop."""
     if answer.header(b"content-encoding").lower() != "gzip":

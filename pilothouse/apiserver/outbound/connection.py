@@ -109,7 +109,7 @@ class BackendConnection(BackendExchange, asyncio.BufferedProtocol):
             headers = cast("zttp.HeaderBlock", event.headers).to_list(lowercase_names=True)
             self._head = Head(event.status_code, headers)
 
-    def _taken(self, size: int) -> None:
+    def _body_read(self, size: int) -> None:
         if not self._reading and self._waiting_bytes < _LOW_WATER and not self.transport.is_closing():
             self._reading = True
             self.transport.resume_reading()

@@ -55,18 +55,18 @@ class BackendExchange(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Nobody wants the rest of the answer."""
+        """Give up the rest of the answer."""
 
     @abstractmethod
-    def _taken(self, size: int) -> None:
-        """So much of what waited was read."""
+    def _body_read(self, size: int) -> None:
+        """So many of the bytes that waited were read."""
 
     async def head(self) -> Head:
         """Raises BackendFailed."""
         while self._head is None:
             if self._failure is not None:
                 raise self._failure
-            await self._more()
+            await self._wait()
         return self._head
 
     def fail_at(self, deadline: float) -> None:
@@ -85,19 +85,19 @@ class BackendExchange(ABC):
         return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
 
     async def body(self) -> AsyncIterator[bytes]:
-        """What comes, as it comes. Raises BackendFailed when the answer breaks off."""
+        """Yield the body as it comes. Raises BackendFailed when the answer breaks off."""
         while True:
             if self._chunks:
                 chunk = self._next_chunk()
                 self._waiting_bytes -= len(chunk)
-                self._taken(len(chunk))
+                self._body_read(len(chunk))
                 yield chunk
             elif self._ended:
                 return
             elif self._failure is not None:
                 raise self._failure
             else:
-                await self._more()
+                await self._wait()
 
     def _next_chunk(self) -> bytes:
         """Small ones are joined, for each costs a write; joining large ones would cost more than it saves."""
@@ -115,7 +115,7 @@ class BackendExchange(ABC):
             self._timer.cancel()
             self._timer = None
 
-    async def _more(self) -> None:
+    async def _wait(self) -> None:
         self._waiter = self._loop.create_future()
         await self._waiter
 
@@ -124,7 +124,7 @@ class BackendExchange(ABC):
         self._waiting_bytes += len(data)
 
     def _break_off(self, why: str, *, unprocessed: bool = False) -> None:
-        """What has come before can still be read."""
+        """End the answer with a failure; what has come before can still be read."""
         if self._failure is None:
             self._failure = BackendFailed(why, unanswered=self._head is None, unprocessed=unprocessed)
         self._wake()

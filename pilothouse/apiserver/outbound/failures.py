@@ -1,4 +1,4 @@
-"""What goes wrong between this server and another, in the words of Go's net, crypto/tls and net/http: people search for
+"""Failures between this server and another, in the words of Go's net, crypto/tls and net/http: people search for
 them. Each text stands here once.
 """
 
@@ -10,11 +10,13 @@ import ssl
 from typing import Final
 
 from pilothouse.apiserver.http import StreamBroken
+from pilothouse.apiserver.outbound.certificate_names import hostname_problem
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.machinery.gofmt import quote
 
 DEADLINE_EXCEEDED: Final = "context deadline exceeded"
 
+_UNVERIFIED: Final = "tls: failed to verify certificate: x509"
 _UNKNOWN_AUTHORITY: Final = "certificate signed by unknown authority"
 _OUT_OF_TIME: Final = "certificate has expired or is not yet valid"
 _OTHER_TIME: Final = frozenset({9, 10})
@@ -26,6 +28,7 @@ _BY_VERIFY_CODE: Final = {
 _OTHER_NAME: Final = frozenset({62, 64})
 """OpenSSL's numbers for a host name and for an IP address that do not match."""
 _NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE"})
+"""OpenSSL's reasons where the other side answered a handshake in another protocol."""
 
 
 class BackendFailed(StreamBroken):
@@ -41,20 +44,21 @@ class BackendFailed(StreamBroken):
 
 
 class DialFailed(BackendFailed):
-    """No connection could be made. `target` has the address that was tried."""
+    """No connection could be made. `target` has the address that was tried; `certificate` is that of its server, in
+    DER, where it is for another name."""
 
-    def __init__(self, cause: OSError, target: Target) -> None:
-        super().__init__(dial_problem(cause, target))
+    def __init__(self, cause: OSError, target: Target, certificate: bytes = b"") -> None:
+        super().__init__(dial_problem(cause, target, certificate))
         self.cause = cause
         self.target = target
 
 
-def dial_problem(error: OSError, target: Target) -> str:
-    """Why there is no connection, as the net and crypto/tls packages say it."""
+def dial_problem(error: OSError, target: Target, certificate: bytes = b"") -> str:
+    """Return why there is no connection, as the net, crypto/tls and net/http packages say it."""
     if isinstance(error, socket.gaierror):
         return f"dial tcp: lookup {target.connect_host}: no such host"
     if isinstance(error, ssl.SSLError):
-        return tls_problem(error, target.server_name or target.host)
+        return tls_problem(error, target.server_name or target.host, certificate)
     place = f"dial tcp {target.connect_authority}"
     if isinstance(error, TimeoutError) and error.errno is None:
         return f"{place}: i/o timeout"
@@ -63,25 +67,17 @@ def dial_problem(error: OSError, target: Target) -> str:
     return "EOF" if isinstance(error, ConnectionError) else f"{place}: {error}"
 
 
-def tls_problem(error: ssl.SSLError, wanted: str) -> str:
-    """`wanted`: whom the certificate was to be for."""
+def tls_problem(error: ssl.SSLError, wanted: str, certificate: bytes = b"") -> str:
+    """Return why TLS failed. `wanted` is the name that the certificate was to be for, `certificate` what was shown."""
+    if is_other_name(error):
+        return f"{_UNVERIFIED}: {hostname_problem(certificate, wanted)}"
     if isinstance(error, ssl.SSLCertVerificationError):
-        return certificate_problem(_certificate_problem(error, wanted))
+        return f"{_UNVERIFIED}: {_BY_VERIFY_CODE.get(error.verify_code, error.verify_message)}"
     if isinstance(error, ssl.SSLEOFError):
         return "EOF"
-    if is_no_tls(error):
-        return "tls: first record does not look like a TLS handshake"
+    if error.reason in _NO_TLS:
+        return "http: server gave HTTP response to HTTPS client"
     return f"remote error: tls: {error.reason}"
-
-
-def certificate_problem(what: str) -> str:
-    return f"tls: failed to verify certificate: x509: {what}"
-
-
-def _certificate_problem(error: ssl.SSLCertVerificationError, wanted: str) -> str:
-    if is_other_name(error):
-        return f"certificate is not valid for {wanted}"
-    return _BY_VERIFY_CODE.get(error.verify_code, error.verify_message)
 
 
 def is_other_name(error: BaseException) -> bool:
@@ -94,11 +90,6 @@ def is_out_of_time(error: BaseException) -> bool:
     return isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _OTHER_TIME
 
 
-def is_no_tls(error: BaseException) -> bool:
-    """Whether the other side answered a handshake in another protocol."""
-    return isinstance(error, ssl.SSLError) and error.reason in _NO_TLS
-
-
 def broken_connection(error: Exception | None) -> str:
     """Why a connection that stood is gone."""
     if isinstance(error, ConnectionResetError):
@@ -109,7 +100,7 @@ def broken_connection(error: Exception | None) -> str:
 
 
 def get_problem(error: BackendFailed, target: Target) -> str:
-    """As net/http's client says it of a GET."""
+    """Return the failure of a GET in the words of net/http's client."""
     return f"Get {quote(target.url)}: {error}"
 
 

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final, cast
 
+from pilothouse.apiserver.beside_the_loop import TURN_BYTES
 from pilothouse.apiserver.http2 import frames
-from pilothouse.apiserver.http2.control import wrong
-from pilothouse.apiserver.http2.dispatcher import Dispatcher
+from pilothouse.apiserver.http2.control import connection_error
+from pilothouse.apiserver.http2.dispatcher import FrameDispatcher
 from pilothouse.apiserver.http2.fields import Field
 from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, Setting
 from pilothouse.apiserver.http2.reader import Frame, FrameReader
@@ -29,12 +30,9 @@ _HEADER_TIMEOUT: Final = 30.0
 _STREAMS: Final = 100  # until the server says how many it takes
 _QUIET: Final = 30.0
 _SIGN_OF_LIFE: Final = 15.0
-_TURN: Final = 16 << 10
-"""Bytes of frames that are handled before others have their turn, as of a client's connection. Nobody looks into DATA:
-it costs no more than its head."""
 
 
-class Http2BackendConnection(Dispatcher[BackendStream], asyncio.BufferedProtocol):
+class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedProtocol):
     peer = "server"
     _users: set[BackendStream]  # handed out and not released
 
@@ -68,7 +66,7 @@ class Http2BackendConnection(Dispatcher[BackendStream], asyncio.BufferedProtocol
         }
         grown = frames.window_update(0, _RECEIVE_WINDOW - frames.DEFAULT_WINDOW)
         self.transport.write(frames.PREFACE + frames.settings(announced) + grown)
-        self._watch = self._loop.call_later(_QUIET, self._look)
+        self._watch = self._loop.call_later(_QUIET, self._check_liveness)
 
     def now(self) -> float:
         return self._loop.time()
@@ -92,7 +90,7 @@ class Http2BackendConnection(Dispatcher[BackendStream], asyncio.BufferedProtocol
         return not self._users
 
     def stream(self) -> BackendStream:
-        """For one request; it must be closed in the end."""
+        """Return a stream for one request; it must be closed in the end."""
         stream = BackendStream(self, self._loop)
         stream.reused = self.highest > 0
         self._users.add(stream)
@@ -135,12 +133,15 @@ class Http2BackendConnection(Dispatcher[BackendStream], asyncio.BufferedProtocol
             self._loop.call_soon(self._go_on)
 
     def _take_turn(self, waiting: Iterator[Frame]) -> bool:
-        """False if frames may be left. Raises ConnectionFailure."""
+        """Handle TURN_BYTES of frames; return False if some may be left. Raises ConnectionFailure.
+
+        Nobody looks into DATA: it costs no more than its head.
+        """
         cost = 0
         for frame in waiting:
             self.dispatch(frame)
             cost += frames.HEADER_SIZE if frame.kind == frames.DATA else frames.HEADER_SIZE + len(frame.payload)
-            if cost >= _TURN:
+            if cost >= TURN_BYTES:
                 return False
         return True
 
@@ -170,7 +171,7 @@ class Http2BackendConnection(Dispatcher[BackendStream], asyncio.BufferedProtocol
 
     def on_head(self, stream_id: int, fields: list[Field] | None, *, end_stream: bool) -> None:
         if (stream := self.streams.get(stream_id)) is None:
-            raise wrong("a frame is for a stream that was not opened")
+            raise connection_error("a frame is for a stream that was not opened")
         stream.receive_head(fields, end_stream=end_stream)
         if end_stream:
             self.end(stream)
@@ -189,7 +190,7 @@ class Http2BackendConnection(Dispatcher[BackendStream], asyncio.BufferedProtocol
 
     # Ending
 
-    def _look(self) -> None:
+    def _check_liveness(self) -> None:
         """Time has passed: a server that was asked for a sign of life has given one, or is gone."""
         if (self._asked and not self._heard) or self.is_late(self.now()):
             self._break_off("http2: client connection lost")
@@ -198,7 +199,7 @@ class Http2BackendConnection(Dispatcher[BackendStream], asyncio.BufferedProtocol
         if self._asked:
             self.write(frames.ping(b"are you?"))
         self._heard = False
-        self._watch = self._loop.call_later(_SIGN_OF_LIFE if self._asked else _QUIET, self._look)
+        self._watch = self._loop.call_later(_SIGN_OF_LIFE if self._asked else _QUIET, self._check_liveness)
 
     def close(self) -> None:
         """Requests under way are answered all the same."""

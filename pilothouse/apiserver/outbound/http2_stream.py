@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pilothouse.apiserver.outbound.http2_connection import Http2BackendConnection
 
 STREAM_WINDOW: Final = 512 << 10
-"""What a server may send of one answer before it is read."""
+"""Bytes of one answer that a server may send before they are read."""
 
 
 class BackendStream(BackendExchange):
@@ -138,7 +138,7 @@ class BackendStream(BackendExchange):
             self._put(data)
             self._wake()
         if padding:
-            self._taken(padding)
+            self._body_read(padding)
 
     def receive_end(self) -> None:
         self._ended = True
@@ -150,7 +150,7 @@ class BackendStream(BackendExchange):
         why = f"stream error: stream ID {self.id}; {name}; received from peer"
         self.break_off(why, unprocessed=code == ErrorCode.REFUSED_STREAM)
 
-    def _taken(self, size: int) -> None:
+    def _body_read(self, size: int) -> None:
         self._owed += size
         if self._owed >= STREAM_WINDOW // 2 and not self._ended and not self._closed:
             self.receive_window += self._owed

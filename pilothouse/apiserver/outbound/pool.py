@@ -15,7 +15,7 @@ from pilothouse.apiserver.outbound.connection import BackendConnection
 from pilothouse.apiserver.outbound.dialing import Dialer, Locate
 from pilothouse.apiserver.outbound.exchange import BackendExchange
 from pilothouse.apiserver.outbound.http2_connection import Http2BackendConnection
-from pilothouse.apiserver.outbound.shared import SharedConnections
+from pilothouse.apiserver.outbound.shared_connections import SharedConnections
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.machinery.dataclass import dataclass
 

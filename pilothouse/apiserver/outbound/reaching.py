@@ -9,14 +9,17 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from pilothouse.apiserver.outbound.failures import DialFailed
+from pilothouse.apiserver.outbound.certificate_names import certificate_of
+from pilothouse.apiserver.outbound.failures import DialFailed, is_other_name
 from pilothouse.apiserver.outbound.targets import Target
 
 T = TypeVar("T")
 
 
 async def reach(target: Target, connect: Callable[[Target], Awaitable[T]]) -> T:
-    """What `connect` makes of the first address that it can connect to, within the target's time. It raises OSError.
+    """Return what `connect` makes of the first address that it can connect to, within the target's time.
+
+    `connect` raises OSError for an address that does not take the connection.
 
     Raises DialFailed: of the first address, when none takes the connection.
     """
@@ -33,9 +36,15 @@ async def _first(places: list[Target], connect: Callable[[Target], Awaitable[T]]
         try:
             return await connect(place)
         except OSError as error:
-            failed = failed or DialFailed(error, place)
+            failed = failed or await _dial_failed(error, place)
     assert failed is not None
     raise failed
+
+
+async def _dial_failed(error: OSError, place: Target) -> DialFailed:
+    """A certificate for another name is looked at once more: the handshake that failed did not keep it."""
+    wrong = await certificate_of(place) if is_other_name(error) else b""
+    return DialFailed(error, place, wrong)
 
 
 async def _addresses(target: Target) -> list[Target]:

@@ -39,7 +39,7 @@ class OutboundRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class OutboundResponse:
     status: int
     headers: Headers
     body: bytes
@@ -49,7 +49,7 @@ class Answer:
 
 
 class AnswerTooLarge(Exception):
-    """Nobody makes this server read without end."""
+    """The answer is longer than its reader's limit."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"the answer is larger than {limit} bytes")
@@ -66,7 +66,7 @@ async def send(request: OutboundRequest) -> BackendExchange:
     return exchange
 
 
-async def ask(request: OutboundRequest, *, limit: int) -> Answer:
+async def ask(request: OutboundRequest, *, limit: int) -> OutboundResponse:
     """Raises BackendFailed, and AnswerTooLarge for a body of more than `limit` bytes."""
     exchange = await send(request)
     try:
@@ -76,14 +76,14 @@ async def ask(request: OutboundRequest, *, limit: int) -> Answer:
         exchange.close()
 
 
-async def read_answer(exchange: BackendExchange, head: Head, *, limit: int) -> Answer:
+async def read_answer(exchange: BackendExchange, head: Head, *, limit: int) -> OutboundResponse:
     """Raises BackendFailed when the body breaks off, AnswerTooLarge when it has more than `limit` bytes."""
     body = bytearray()
     async for chunk in exchange.body():
         body += chunk
         if len(body) > limit:
             raise AnswerTooLarge(limit)
-    return Answer(head.status, head.headers, bytes(body))
+    return OutboundResponse(head.status, head.headers, bytes(body))
 
 
 def _only_exchange(connection: Connection) -> BackendExchange:

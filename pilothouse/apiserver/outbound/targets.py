@@ -56,7 +56,7 @@ class Target:
 
     @property
     def connect_authority(self) -> str:
-        """Where connections go, as Go's net package names it."""
+        """The host and port that connections go to, as Go's net package writes them."""
         return f"{_bracketed(self.connect_host)}:{self.connect_port}"
 
 

@@ -18,11 +18,11 @@ HOP_BY_HOP = frozenset(
     }
 )
 CORS = frozenset(b"access-control-allow-" + name for name in (b"credentials", b"headers", b"methods", b"origin"))
-"""What other origins may do with answers of this server is its own business."""
+"""CORS headers of the other server are dropped: what other origins may do is this server's own business."""
 
 
 def forwarded_for(request: Request) -> Headers:
-    """Whom the request came by, and whom it comes from; nothing where nobody knows."""
+    """Return X-Forwarded-For: the addresses the request came by, and last its peer's; empty where none is known."""
     if request.client is None:
         return []
     earlier = [value for name, value in request.headers if name == b"x-forwarded-for"]

@@ -1,4 +1,4 @@
-"""What every resource goes through before it is created or updated: strategy hooks in upstream's order."""
+"""The steps before an object is created or updated: strategy hooks in upstream's order."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What is made from every object of a resource, such as a webhook from its configuration.
+"""Values compiled from every object of a resource, such as a webhook from its configuration.
 
     hooks = CompiledObjects(configurations, webhooks_of)
     await hooks.all()      → in the order of the objects' keys; while nothing changes this costs next to nothing
 
-An object is compiled again only when it has changed. What the watch cache knows counts.
+An object is compiled again only when it has changed, as far as the watch cache knows.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class _Made(Generic[T]):
+class _CompiledObject(Generic[T]):
     revision: Revision
     result: T
 
 
 class CompiledObjects(Generic[T]):
-    _made: dict[str, _Made[T]]  # by key
+    _made: dict[str, _CompiledObject[T]]  # by key
     _changes: int  # of the cache, when `_all` was made
 
     def __init__(self, registry: RegistryStore, compile: Callable[[Json], T]) -> None:
@@ -39,17 +39,17 @@ class CompiledObjects(Generic[T]):
         self._changes = -1
 
     async def all(self) -> Sequence[T]:
-        """Not to be changed. Raises NotReady while the watch cache is empty or has lost the store."""
+        """Not to be changed. Raises CacheNotReady while the watch cache is empty or has lost the store."""
         cacher = self._registry.cacher
         if cacher.ready and cacher.changes == self._changes:
             return self._all
         changes = cacher.changes
         page = await cacher.list(self._registry.keys.prefix, not_older_than=0)
-        made: dict[str, _Made[T]] = {}
+        made: dict[str, _CompiledObject[T]] = {}
         for stored in page.objects:
             known = self._made.get(stored.key)
             if known is None or known.revision != stored.revision:
-                known = _Made(stored.revision, await by_size(stored.size, self._compiled, stored))
+                known = _CompiledObject(stored.revision, await by_size(stored.size, self._compiled, stored))
             made[stored.key] = known
         self._made, self._all, self._changes = made, [each.result for each in made.values()], changes
         return self._all

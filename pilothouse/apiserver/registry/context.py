@@ -1,4 +1,4 @@
-"""What a registry call needs to know of the request it serves."""
+"""The context of a registry call: the request it serves."""
 
 from __future__ import annotations
 

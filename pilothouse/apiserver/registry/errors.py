@@ -31,7 +31,7 @@ _UINT64_DIGITS = 20
 
 @contextmanager
 def translated(resource: GroupResource, name: str = "") -> Iterator[None]:
-    """Whatever a store or a watch cache raises inside leaves as the Status that upstream gives for it."""
+    """Raise what a store or a watch cache raises in the block as the Status that upstream gives for it."""
     try:
         yield
     except storage.KeyExists:
@@ -48,7 +48,7 @@ def translated(resource: GroupResource, name: str = "") -> Iterator[None]:
         raise Timeout.too_large_resource_version(error.requested, error.current) from None
     except cacher.TooOld as error:
         raise Expired(f"too old resource version: {error.requested} ({error.oldest})") from None
-    except cacher.NotReady:
+    except cacher.CacheNotReady:
         raise TooManyRequests.of("storage is (re)initializing", 1) from None
     except storage.TransformFailed as error:
         raise InternalError.of(str(error)) from error

@@ -1,4 +1,4 @@
-"""What a delete does to an object before it goes: grace periods, finalizers, marks. Pure functions on one object.
+"""The effect of a delete on an object before it goes: grace periods, finalizers, marks. Pure functions on one object.
 
 no finalizers, no grace             → gone at once
 finalizers (own, orphan, foreground)→ marked with a deletionTimestamp; gone when the last finalizer is removed
@@ -25,7 +25,7 @@ FOREGROUND = "foregroundDeletion"
 
 @dataclass(frozen=True, slots=True)
 class Grace:
-    """What `begin_graceful_deletion` decided. `pending`: an earlier delete goes on and this one changes nothing."""
+    """The decision of `begin_graceful_deletion`. `pending`: an earlier delete goes on and this one changes nothing."""
 
     options: DeleteOptions
     graceful: bool = False
@@ -77,7 +77,7 @@ def _continue_deletion(meta: Json, options: DeleteOptions) -> Grace:
         return Grace(replace(options, grace_period_seconds=current), pending=True)
     if period >= current:
         return Grace(options, pending=True)
-    shortened = _moment(meta) - seconds(current) + seconds(period)
+    shortened = _deletion_time(meta) - seconds(current) + seconds(period)
     if shortened < system_clock():
         # The whole period has passed: the shortest one that still is graceful, unless none was asked for.
         shortened, period = system_clock(), 1 if period else 0
@@ -91,12 +91,12 @@ def mark_as_deleting(obj: Json) -> None:
     meta = metadata(obj)
     if not meta.get("deletionTimestamp"):
         _bump_generation(meta)
-    if not meta.get("deletionTimestamp") or _moment(meta) > system_clock():
+    if not meta.get("deletionTimestamp") or _deletion_time(meta) > system_clock():
         meta["deletionTimestamp"] = format_time(system_clock())
     meta["deletionGracePeriodSeconds"] = 0
 
 
-def _moment(meta: Json) -> datetime:
+def _deletion_time(meta: Json) -> datetime:
     moment = parse_time(meta["deletionTimestamp"])
     assert moment is not None, "a deletionTimestamp is never Go's zero time"
     return moment

@@ -1,4 +1,4 @@
-"""What a resource does around its writes beyond its own object: taking things from a pool, and giving them back.
+"""Hooks around writes that concern more than the object itself: taking things from a pool, and giving them back.
 
 A create or an update runs inside its hook. The hook gets the object before the strategy's rules do; when the write
 fails for any reason, the error leaves through the hook, which then undoes what it did.
@@ -13,7 +13,7 @@ from pilothouse.machinery.objects import Json
 
 
 class Hooks:
-    """Most resources have nothing to do around their writes."""
+    """The hooks of one resource. These do nothing, which is right for most."""
 
     def around_create(self, obj: Json, *, dry_run: bool) -> AbstractAsyncContextManager[None]:
         return nullcontext()

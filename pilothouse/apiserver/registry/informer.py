@@ -58,8 +58,8 @@ class RegistryInformer:
 
     def _settled(self) -> None:
         news, self._news = self._news, []
-        self._tell(news)
+        self._notify(news)
 
-    def _tell(self, objects: list[Json]) -> None:
+    def _notify(self, objects: list[Json]) -> None:
         for changed in self._listeners:
             changed(objects)

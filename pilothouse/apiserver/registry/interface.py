@@ -1,4 +1,4 @@
-"""What a storage can do decides which verbs its resource has: a storage that can `create` gets POST, and so on."""
+"""The abilities of storages. They decide which verbs a resource has: one that can `create` gets POST, and so on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
-from pilothouse.apiserver.storage.cacher.watcher import Watcher as CacheWatcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
@@ -63,7 +63,7 @@ class UpdateRequest:
     uid: str = ""
     """When set, the stored object must have this uid."""
     force_allow_create: bool = False
-    """Whatever the strategy says, an object that is not there is created."""
+    """An object that is not there is created, even where the strategy does not allow that."""
 
 
 async def unchecked(*_: Json) -> None:
@@ -143,4 +143,4 @@ class GetterWithOptions(Connecter, Protocol):
     get_options: GroupVersionKind
     """The kind whose fields are the query parameters."""
     media_types: tuple[str, ...]
-    """What it answers."""
+    """The media types of its answers."""

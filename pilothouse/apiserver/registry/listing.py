@@ -19,7 +19,7 @@ from pilothouse.apiserver.registry.continue_token import Position
 from pilothouse.apiserver.registry.errors import parse_resource_version, translated
 from pilothouse.apiserver.registry.interface import ListResult
 from pilothouse.apiserver.registry.options import ListOptions
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import BadRequest, Expired, StatusError
@@ -39,7 +39,7 @@ _TOO_OLD_TO_CONTINUE = (
 
 
 def predicate(options: ListOptions) -> Matches | None:
-    """None where everything matches."""
+    """Return the predicate of the selectors, None where everything matches."""
     labels, fields = options.label_selector, options.field_selector
     if fields.empty:
         return None if labels.empty else lambda stored: labels.matches(stored.labels)
@@ -61,7 +61,7 @@ async def list_objects(registry: RegistryStore, ctx: RequestContext, options: Li
 
 async def watch_objects(
     registry: RegistryStore, ctx: RequestContext, options: ListOptions, *, deadline: float
-) -> Watcher:
+) -> CacheWatcher:
     version = parse_resource_version(options.resource_version)
     with translated(ctx.resource):
         return await registry.cacher.watch(
@@ -99,7 +99,7 @@ def _is_exact(options: ListOptions) -> bool:
 
 
 def _list_version(text: str) -> int | None:
-    """None: consistent; 0: whatever is cached."""
+    """Return the least revision of a list: None for a consistent one, 0 for whatever is cached."""
     if not text:
         return None
     try:

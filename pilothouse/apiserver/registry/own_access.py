@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class OwnAccess:
-    """What it raises are StatusErrors."""
+    """A registry as the server's own parts use it. All methods raise StatusErrors."""
 
     registry: RegistryStore
     field_manager: str = ""
@@ -34,7 +34,7 @@ class OwnAccess:
         return found.parse()
 
     async def list(self) -> list[Json]:
-        """All objects in all namespaces."""
+        """Return all objects in all namespaces."""
         found = await self.registry.list(self._context(""), ListOptions())
         return await parse_all(found.objects)
 
@@ -45,7 +45,7 @@ class OwnAccess:
                 await self.create(obj)
 
     async def create(self, obj: Json) -> None:
-        """With the kind's defaults filled in. Raises AlreadyExists."""
+        """Create the object, with the kind's defaults filled in. Raises AlreadyExists."""
         context = self._context(namespace_of(obj))
         self.registry.strategy.default(obj)
         await self.registry.create(

@@ -18,5 +18,5 @@ def failed_precondition(obj: Json, conditions: Preconditions) -> str:
 
 
 def invalid_object(key: str, why: str) -> str:
-    """As it reads where the storage itself found it out."""
+    """Return the message of a failed precondition as upstream's storage writes it."""
     return f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"

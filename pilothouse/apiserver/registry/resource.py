@@ -47,7 +47,7 @@ class Resource:
     version: str = "v1"
     columns: Sequence[Column] = ()
     row_order: Callable[[Json], Any] | None = None
-    """What the rows of a list's table are sorted by; without it, they come as the objects do."""
+    """The sort key for the rows of a list's table; without it, they come as the objects do."""
     fields: Callable[[Json], Fields] | None = None
     """Selectable fields; without it, metadata.name (and metadata.namespace)."""
     storage_path: str = ""

@@ -52,7 +52,7 @@ def _set_spec_replicas(obj: Json, replicas: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Where a kind keeps what a Scale shows. The defaults fit kinds with a LabelSelector."""
+    """Reads and writes the fields of a kind that a Scale shows. The defaults fit kinds with a LabelSelector."""
 
     replicas: Callable[[Json], int] = _spec_replicas
     set_replicas: Callable[[Json, int], None] = _set_spec_replicas

@@ -13,21 +13,69 @@ from collections.abc import Callable
 
 from pilothouse.apiserver.registry.interface import Result
 from pilothouse.apiserver.registry.keys import Keys
-from pilothouse.apiserver.registry.object_store import ObjectStore
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.events import Predicate
 from pilothouse.apiserver.storage.cacher.pages import CachedPage
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
+from pilothouse.apiserver.storage.errors import KeyExists
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision, Store
+from pilothouse.apiserver.storage.metrics import RequestMetrics
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.views import store_of
+from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
 
 
 def keys_of(resource: Resource, root: str) -> Keys:
     """Where the objects of the resource live in a store whose keys begin with `root`."""
     return Keys(f"{root}/{resource.storage_path or resource.names.plural}/", resource.namespaced)
+
+
+class ObjectStore:
+    """Reads and writes single objects of one resource in a Store of keys and bytes: upstream's DryRunnableStorage.
+
+    A dry run returns what would be there, and writes nothing.
+    """
+
+    def __init__(self, store: Store, codec: ObjectCodec, resource: GroupResource) -> None:
+        self._store = store
+        self._codec = codec
+        self._get = RequestMetrics("get", group=resource.group, resource=resource.resource)
+        self._create = RequestMetrics("create", group=resource.group, resource=resource.resource)
+        self._update = RequestMetrics("update", group=resource.group, resource=resource.resource)
+        self._delete = RequestMetrics("delete", group=resource.group, resource=resource.resource)
+
+    async def get(self, key: str) -> StoredObject | None:
+        """The newest state, read from the store itself."""
+        with self._get.measured():
+            entry = await self._store.get(key)
+        return None if entry is None else StoredObject(entry, self._codec)
+
+    async def create(self, key: str, obj: Json, *, ttl: int, dry_run: bool) -> Result:
+        """Raises KeyExists."""
+        if dry_run:
+            if await self._store.get(key) is not None:
+                raise KeyExists(key)
+            return obj
+        with self._create.measured():
+            entry = await self._store.create(key, self._codec.encode(obj), ttl=ttl)
+        return StoredObject(entry, self._codec)
+
+    async def update(self, current: StoredObject, obj: Json, *, ttl: int, dry_run: bool) -> Result:
+        """Raises RevisionConflict, KeyNotFound. A dry run shows the object at the revision it has."""
+        if dry_run:
+            return obj
+        with self._update.measured():
+            entry = await self._store.update(current.key, self._codec.encode(obj), expected=current.revision, ttl=ttl)
+        return StoredObject(entry, self._codec)
+
+    async def delete(self, current: StoredObject, *, dry_run: bool) -> StoredObject:
+        """Raises RevisionConflict, KeyNotFound. The last state, at the revision of the delete."""
+        if dry_run:
+            return current
+        with self._delete.measured():
+            return StoredObject(await self._store.delete(current.key, expected=current.revision), self._codec)
 
 
 class StoredResource:
@@ -56,7 +104,7 @@ class StoredResource:
         await self.cacher.start()
 
     async def wait_ready(self) -> None:
-        """Returns when the watch cache is filled. Raises NotReady when it is stopped before."""
+        """Returns when the watch cache is filled. Raises CacheNotReady when it is stopped before."""
         await self.cacher.wait_ready()
 
     async def stop(self) -> None:
@@ -74,13 +122,13 @@ class StoredResource:
         return await self.known(namespace, name) or await self.newest(namespace, name)
 
     async def list_known(self, namespace: str = "", *, matches: Predicate | None = None) -> CachedPage:
-        """Those of all namespaces, unless one is named."""
+        """Return the known objects of the namespace, or of all."""
         return await self.cacher.list(self.keys.collection(namespace), not_older_than=0, matches=matches)
 
     async def list_newest(self, namespace: str = "") -> CachedPage:
         return await self.cacher.list(self.keys.collection(namespace))
 
-    async def watch_known(self, *, send_initial_events: bool) -> Watcher:
+    async def watch_known(self, *, send_initial_events: bool) -> CacheWatcher:
         """Every change from now on, after all that is known where `send_initial_events` asks for it."""
         return await self.cacher.watch(self.keys.prefix, send_initial_events=send_initial_events)
 

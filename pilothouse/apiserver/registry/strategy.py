@@ -18,11 +18,11 @@ from pilothouse.machinery.validation.names import name_is_dns_subdomain
 from pilothouse.machinery.validation.object_meta import validate_object_meta, validate_object_meta_update
 
 NameRule: TypeAlias = Callable[[str, bool], list[str]]
-"""What is wrong with a name; the flag says that it is only a generateName prefix."""
+"""Returns the problems of a name; the flag says that it is only a generateName prefix."""
 
 
 class GarbageCollection(Enum):
-    """What happens to dependents when a delete does not say."""
+    """The treatment of dependents by a delete that does not say."""
 
     DELETE_DEPENDENTS = "DeleteDependents"
     ORPHAN_DEPENDENTS = "OrphanDependents"

@@ -29,7 +29,7 @@ class Column:
     headed: bool = True
     """False for a cell that stands in the rows without a column for it, as upstream has it in places."""
     row_conditions: Callable[[Json], list[Json]] | None = None
-    """What the column knows of the row as a whole, such as that the object has come to its end."""
+    """Returns the conditions of an object's row, such as that the object has come to its end."""
 
     @property
     def definition(self) -> Json:

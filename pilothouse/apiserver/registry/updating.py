@@ -1,8 +1,11 @@
-"""Updating an object: read, make the new one, check, write; and again when somebody else wrote in between."""
+"""Updating an object: read, make the new one, check, write; and again when somebody else wrote in between.
+
+An update that changes nothing but times in managedFields is none: they are set back.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -15,7 +18,6 @@ from pilothouse.apiserver.registry.interface import Result, Updated, UpdateReque
 from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.options import Preconditions
 from pilothouse.apiserver.registry.preconditions import failed_precondition, invalid_object
-from pilothouse.apiserver.registry.timestamps import revert_lone_timestamps
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
@@ -113,7 +115,7 @@ class Update:
 
 def _is_stored(current: StoredObject, obj: Json, old: Json) -> bool:
     """Whether the store has `obj` already. Times that are all that has changed in it are set back."""
-    revert_lone_timestamps(obj, old)
+    _revert_lone_timestamps(obj, old)
     unchanged = obj == old and _canonical(obj) == _canonical(old)
     return unchanged and not current.stale and current.is_shown_as_stored()
 
@@ -121,3 +123,21 @@ def _is_stored(current: StoredObject, obj: Json, old: Json) -> bool:
 def _canonical(obj: Json) -> bytes:
     """Python holds True equal to 1; JSON does not."""
     return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
+
+
+def _revert_lone_timestamps(obj: Json, old: Json) -> None:
+    """Set the times in managedFields of `obj` back where nothing else of it changed."""
+    new_entries, old_entries = metadata(obj).get("managedFields"), metadata(old).get("managedFields")
+    if not new_entries or new_entries == old_entries or _without_times(new_entries) != _without_times(old_entries):
+        return
+    if _without_entries(obj) == _without_entries(old):
+        metadata(obj)["managedFields"] = old_entries
+
+
+def _without_times(entries: Any) -> list[Json]:
+    return [{key: value for key, value in entry.items() if key != "time"} for entry in entries or ()]
+
+
+def _without_entries(obj: Json) -> Json:
+    meta = {key: value for key, value in metadata(obj).items() if key != "managedFields"}
+    return {**obj, "metadata": meta}

@@ -1,4 +1,4 @@
-"""What the three servers have in common, settled before any of them is made."""
+"""The configuration that the three servers have in common, settled before any of them is made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.http import Handler
-from pilothouse.apiserver.openapi.definitions import Definitions
+from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions
 from pilothouse.apiserver.server.features import FeatureGates
 from pilothouse.apiserver.server.health import HealthCheck
 from pilothouse.apiserver.server.lifecycle import LifecycleSignals
@@ -33,7 +33,7 @@ class GenericConfig:
     features: FeatureGates = field(default_factory=FeatureGates)
     authenticator: Authenticator = field(default_factory=lambda: UnionAuthenticator([]))
     tokens: TokenAuthenticator = field(default_factory=lambda: UnionTokenAuthenticator([]))
-    """Those that `authenticator` reads, for whoever wants a token reviewed."""
+    """The authenticators of tokens that `authenticator` asks, for reviews of tokens."""
     api_audiences: tuple[str, ...] = ()
     """Whom tokens must be meant for to be good here."""
     authorizer: Authorizer = field(default_factory=AlwaysAllow)
@@ -45,7 +45,7 @@ class GenericConfig:
     services: ServiceResolver = field(default_factory=NoServices)
     """Where webhooks and aggregated APIs find the Services that they are reached by."""
 
-    definitions: Definitions | None = None
+    definitions: OpenAPIDefinitions | None = None
     """The OpenAPI definitions of kinds that are not built in; upstream's GetOpenAPIDefinitions."""
 
     def new_server(self, name: str, delegate: Handler) -> GenericAPIServer:

@@ -103,7 +103,7 @@ def default_of(name: str) -> bool:
     raise KeyError(name)
 
 
-def check_gate(name: str, value: bool) -> str:
+def gate_problem(name: str, value: bool) -> str:
     """Why the gate can not have the value; empty when it can."""
     try:
         default = default_of(name)
@@ -119,7 +119,7 @@ def check_gate(name: str, value: bool) -> str:
 
 @dataclass(frozen=True)
 class FeatureGates:
-    """What was set, over the defaults."""
+    """Gates that were set, over the defaults."""
 
     changed: dict[str, bool] = field(default_factory=dict)
 

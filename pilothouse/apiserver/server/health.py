@@ -74,14 +74,14 @@ def root_health(endpoint: str, checks: list[HealthCheck], passed: Callable[[], N
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class HealthReport:
     text: str
     """One line a check."""
     failures: dict[str, str]
     """Why each failed check failed, by name."""
 
 
-async def run_checks(endpoint: str, checks: list[HealthCheck], exclude: Iterable[str]) -> Report:
+async def run_checks(endpoint: str, checks: list[HealthCheck], exclude: Iterable[str]) -> HealthReport:
     excluded = set(exclude)
     unused = set(excluded)
     lines: list[str] = []
@@ -98,7 +98,7 @@ async def run_checks(endpoint: str, checks: list[HealthCheck], exclude: Iterable
     if unused:
         names = ",".join(map(quote, sorted(unused)))
         lines.append(f"warn: some health checks cannot be excluded: no matches for {names}\n")
-    return Report("".join(lines), failures)
+    return HealthReport("".join(lines), failures)
 
 
 async def _run(endpoint: str, check: HealthCheck, failures: dict[str, str]) -> str:

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class HookContext:
-    """What a post-start hook may use: work that it spawns goes on after the hook returns and is cancelled, last
+    """The means of a post-start hook: work that it spawns goes on after the hook returns and is cancelled, last
     spawned first, when the server stops."""
 
     def __init__(self) -> None:

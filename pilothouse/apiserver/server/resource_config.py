@@ -29,11 +29,11 @@ class ResourceConfig:
     versions: dict[GroupVersion, bool] = field(default_factory=dict)
     resources: dict[GroupVersionResource, bool] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
-    """What in the text could not be understood."""
+    """The parts of the text that could not be understood."""
 
     @property
     def named_versions(self) -> dict[GroupVersion, bool]:
-        """Those that are named, alone or with a resource, in order; and whether something of them is turned on."""
+        """The group versions named, alone or with a resource, in order; each with whether any of it is turned on."""
         named = [*self.versions.items(), *((each.group_version, on) for each, on in self.resources.items())]
         turned_on = {version for version, on in named if on}
         return {version: version in turned_on for version in sorted({version for version, _ in named}, key=str)}

@@ -30,7 +30,7 @@ Background: TypeAlias = dict[str, Callable[[], Coroutine[Any, Any, None]]]
 """Work to be done, by name, for as long as the server listens."""
 
 
-class Serving(Protocol):
+class ServingSocket(Protocol):
     """A listener with its connections."""
 
     async def start(self) -> None:
@@ -42,7 +42,7 @@ class Serving(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    serving: Sequence[Serving]
+    serving: Sequence[ServingSocket]
     drain: Callable[[float], Awaitable[object]]
     """Waits until no request is in flight, but no longer than so many seconds."""
     run_options: ServerRunOptions = field(default_factory=ServerRunOptions)

@@ -18,7 +18,7 @@ _CORS_HELP = "Origins that browsers may call from: regular expressions that pin 
 
 @dataclass(frozen=True)
 class ServerRunOptions:
-    """What every generic API server goes by while it runs."""
+    """The options by which every generic API server runs."""
 
     title: ClassVar[str] = "generic"
 

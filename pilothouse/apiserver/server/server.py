@@ -12,7 +12,7 @@ from typing import TypeAlias
 from pilothouse.apiserver.discovery.manager import GroupManager
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.openapi.containers import server_version_container
-from pilothouse.apiserver.openapi.definitions import Definitions
+from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions
 from pilothouse.apiserver.openapi.handlers import OpenAPIDocuments, install_openapi
 from pilothouse.apiserver.openapi.service import OpenAPIService
 from pilothouse.apiserver.server.checks import LOG, LOOPBACK, PING, shutdown_check
@@ -41,7 +41,7 @@ class GenericAPIServer:
         *,
         lifecycle: LifecycleSignals | None = None,
         health_checks: Iterable[HealthCheck] = (),
-        definitions: Definitions | None = None,
+        definitions: OpenAPIDefinitions | None = None,
     ) -> None:
         self.name = name
         self.delegate = delegate
@@ -52,7 +52,7 @@ class GenericAPIServer:
         """What describes its kinds in OpenAPI; None where all of them are built in."""
         self.openapi: OpenAPIService = OpenAPIService(self.next.openapi if self.next else None)
         self.openapi_documents: OpenAPIDocuments = self.openapi
-        """What /openapi shows."""
+        """The documents below /openapi."""
         self.discovery: GroupManager = GroupManager(self.next.discovery if self.next else None)
         self._shared_checks = [PING, LOG, LOOPBACK, *health_checks]
         self._own_checks: list[HealthCheck] = []

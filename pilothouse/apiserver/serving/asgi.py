@@ -70,21 +70,21 @@ class AsgiExchange(Exchange):
         return memoryview(b"" if self.request.method == "HEAD" or response.status in NO_BODY_STATUS else body)
 
     async def send_rest(self, rest: memoryview) -> None:
-        await self._tell(self._head)
-        await self._tell({"type": "http.response.body", "body": bytes(rest), "more_body": False})
+        await self._send_message(self._head)
+        await self._send_message({"type": "http.response.body", "body": bytes(rest), "more_body": False})
 
     async def start(self, status: int, headers: Headers) -> None:
         self._watch()
-        await self._tell(_start(status, headers))
+        await self._send_message(_start(status, headers))
         await self.write(b"")
 
     async def write(self, chunk: bytes) -> None:
-        await self._tell({"type": "http.response.body", "body": chunk, "more_body": True})
+        await self._send_message({"type": "http.response.body", "body": chunk, "more_body": True})
 
     async def finish(self) -> None:
-        await self._tell({"type": "http.response.body", "body": b"", "more_body": False})
+        await self._send_message({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _tell(self, message: Message) -> None:
+    async def _send_message(self, message: Message) -> None:
         self.started = True
         try:
             await self._send(message)
@@ -110,13 +110,13 @@ class AsgiExchange(Exchange):
 
     def _watch(self) -> None:
         if self._watcher is None:
-            self._watcher = asyncio.create_task(self._hear_all())
+            self._watcher = asyncio.create_task(self._receive_all())
 
-    async def _hear_all(self) -> None:
+    async def _receive_all(self) -> None:
         while not self.gone:
-            await self._hear()
+            await self._receive_message()
 
-    async def _hear(self) -> None:
+    async def _receive_message(self) -> None:
         message = await self._receive()
         if message["type"] == "http.disconnect":
             self.leave()
@@ -129,7 +129,7 @@ class AsgiExchange(Exchange):
     async def _more_body(self) -> None:
         """Two may not listen at once."""
         if self._watcher is None:
-            await self._hear()
+            await self._receive_message()
         else:
             await super()._more_body()
 

@@ -27,7 +27,7 @@ class ClientCertificate:
     organizations: tuple[str, ...]
     uid: str
     not_after: float
-    """Of the certificate itself, in seconds since the epoch."""
+    """The end of the certificate's validity, in seconds since the epoch."""
     chain: tuple[bytes, ...]
     """DER, from the client's certificate to the CA certificate that it was verified against."""
     chain_valid: tuple[float, float]

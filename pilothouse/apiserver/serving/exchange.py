@@ -21,7 +21,7 @@ from pilothouse.machinery.errors import RequestEntityTooLarge
 log = logging.getLogger(__name__)
 
 AHEAD = 256 << 10
-"""What a client may send of a body that is streamed before the reader has read it."""
+"""Bytes of a streamed body that a client may send before they are read."""
 _PIECES = 64
 """In which a body is kept until it is read."""
 NO_BODY_STATUS = frozenset({204, 304})
@@ -58,14 +58,14 @@ class Exchange(ABC):
         self._body_waiter: asyncio.Future[None] | None = None
         self._left: asyncio.Future[None] | None = None
 
-    async def readable(self) -> None:
+    @property
+    def write_paused(self) -> bool:
+        """Whether more was written to the client than it has read, so that an answer should wait for `drained`."""
+        return False
+
+    async def drained(self) -> None:
         """Returns when the client has read enough of what was written to it before. Raises ClientGone."""
         return
-
-    @property
-    def is_unread(self) -> bool:
-        """Whether more was written to the client than it has read, so that an answer should wait for `readable`."""
-        return False
 
     @abstractmethod
     def send_whole(self, response: Response, body: bytes) -> memoryview | None:
@@ -127,8 +127,8 @@ class Exchange(ABC):
 
     async def _answer(self, response: Response) -> None:
         body = response.body
-        if self.is_unread:
-            await self.readable()
+        if self.write_paused:
+            await self.drained()
         if response.upgrade is not None:
             await self.upgrade(response)
         elif isinstance(body, bytes):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from pilothouse.apiserver.head_fields import check_fields
 from pilothouse.apiserver.http import Headers, Response
-from pilothouse.apiserver.serving.exchange import NO_BODY_STATUS, ClientGone, Exchange
-from pilothouse.apiserver.serving.transport import CHUNK
+from pilothouse.apiserver.serving.exchange import NO_BODY_STATUS, ClientGone
+from pilothouse.apiserver.serving.transport import CHUNK, ConnectionExchange
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.serving.http1 import Http1Connection
 
 UNREAD: Final = 64 << 10
-"""What a client may send ahead of its handler's reading, or of its turn."""
+"""Bytes that a client may send ahead of its handler's reading, or of its turn."""
 _ONE_WRITE: Final = 64 << 10
 _FRAMING: Final = frozenset({b"content-length", b"transfer-encoding", b"connection", b"date"})
 
@@ -29,8 +29,10 @@ class _StatusLines(dict[int, bytes]):
 STATUS_LINES: Final = _StatusLines()
 
 
-class Http1Exchange(Exchange):
-    __slots__ = ("_chunked", "_connection", "_continue", "_left_to_send", "_version_1_0", "allowance", "keep_alive")
+class Http1Exchange(ConnectionExchange):
+    __slots__ = ("_chunked", "_continue", "_left_to_send", "_version_1_0", "allowance", "keep_alive")
+
+    _connection: Http1Connection
 
     def __init__(
         self, connection: Http1Connection, *, keep_alive: bool, version_1_0: bool, expects_continue: bool
@@ -43,13 +45,6 @@ class Http1Exchange(Exchange):
         self._version_1_0 = version_1_0
         self._chunked = False
         self._left_to_send: int | None = None  # of a stream with a declared length
-
-    @property
-    def is_unread(self) -> bool:
-        return self._connection.write_paused
-
-    async def readable(self) -> None:
-        await self._connection.drained()
 
     def send_whole(self, response: Response, body: bytes) -> memoryview | None:
         if self.gone:

@@ -40,13 +40,13 @@ class Framing:
     __slots__ = ("_left", "_tail", "_taken")
 
     def __init__(self, length: int | None = None) -> None:
-        """Of a body of this length; without one, of a head or of a chunked body."""
+        """Begin a body of this length; without one, a head or a chunked body."""
         self._left = length
         self._tail = b""  # the last bytes before what comes next: an end may be cut in two
         self._taken = 0  # of what ends with an empty line
 
     def next_end(self, data: bytes, at: int) -> int:
-        """Where the message may end, or where the data does. What stands before is taken."""
+        """Return the position where the message may end, or the end of the data. Bytes before it are taken."""
         left = self._left
         if left is None:
             end = self._empty_line(data, at)

@@ -11,8 +11,8 @@ from typing import Final
 
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.http2 import frames
-from pilothouse.apiserver.http2.control import wrong
-from pilothouse.apiserver.http2.dispatcher import Dispatcher
+from pilothouse.apiserver.http2.control import connection_error
+from pilothouse.apiserver.http2.dispatcher import FrameDispatcher
 from pilothouse.apiserver.http2.fields import Field, check_complete
 from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, Setting, StreamFailure
 from pilothouse.apiserver.http2.hpack.decoder import TABLE_SIZE
@@ -28,12 +28,12 @@ _RECEIVE_WINDOW: Final = 1 << 20
 _TOGETHER: Final = 64 << 10
 
 
-class Http2Connection(Dispatcher[Http2Stream], ClientConnection):
+class Http2Connection(FrameDispatcher[Http2Stream], ClientConnection):
     peer = "client"
 
     def __init__(self, state: ServingState, loop: asyncio.AbstractEventLoop) -> None:
         ClientConnection.__init__(self, state, loop)
-        Dispatcher.__init__(
+        FrameDispatcher.__init__(
             self,
             FrameReader(),
             header_bytes=state.limits.header_bytes,
@@ -90,7 +90,7 @@ class Http2Connection(Dispatcher[Http2Stream], ClientConnection):
 
     def on_head(self, stream_id: int, fields: list[Field] | None, *, end_stream: bool) -> None:
         if not stream_id & 1:
-            raise wrong("a client's stream has an even number")
+            raise connection_error("a client's stream has an even number")
         if self.leaving:
             self.spend()
             return
@@ -154,7 +154,7 @@ class Http2Connection(Dispatcher[Http2Stream], ClientConnection):
     # Ending
 
     def settle(self) -> None:
-        """With no stream open the connection is idle, or done."""
+        """Note that the connection is idle, or close it, when no stream is open."""
         if self.streams:
             return
         if self.leaving:

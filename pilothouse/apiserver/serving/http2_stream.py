@@ -9,9 +9,9 @@ from pilothouse.apiserver.http import Headers, Response
 from pilothouse.apiserver.http2 import frames
 from pilothouse.apiserver.http2.frames import StreamFailure
 from pilothouse.apiserver.http2.hpack.encoder import encode_response
-from pilothouse.apiserver.serving.exchange import NO_BODY_STATUS, ClientGone, Exchange
+from pilothouse.apiserver.serving.exchange import NO_BODY_STATUS, ClientGone
 from pilothouse.apiserver.serving.state import NEVER
-from pilothouse.apiserver.serving.transport import CHUNK
+from pilothouse.apiserver.serving.transport import CHUNK, ConnectionExchange
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.serving.http2_connection import Http2Connection
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 _OWN_FIELDS: Final = frozenset({b"content-length", b"connection", b"date"})
 
 
-class Http2Stream(Exchange):
+class Http2Stream(ConnectionExchange):
     __slots__ = (
-        "_connection",
         "_credit",
         "body_deadline",
         "closed",
@@ -32,6 +31,8 @@ class Http2Stream(Exchange):
         "receive_window",
         "send_window",
     )
+
+    _connection: Http2Connection
 
     def __init__(self, connection: Http2Connection, stream_id: int, send_window: int) -> None:
         super().__init__()
@@ -47,13 +48,6 @@ class Http2Stream(Exchange):
         self._credit: asyncio.Future[None] | None = None
 
     headed = True  # a request's head makes its stream
-
-    @property
-    def is_unread(self) -> bool:
-        return self._connection.write_paused
-
-    async def readable(self) -> None:
-        await self._connection.drained()
 
     def send_whole(self, response: Response, body: bytes) -> memoryview | None:
         if self.gone:

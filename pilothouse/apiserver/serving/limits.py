@@ -1,4 +1,4 @@
-"""What one client may cost. Sizes are in bytes; times are in seconds, kept to about a tick of the server's clock."""
+"""Limits on what one client may cost: bytes, and seconds that are kept to about a tick of the server's clock."""
 
 from __future__ import annotations
 

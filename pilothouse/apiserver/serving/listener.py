@@ -14,13 +14,23 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from prometheus_client import Counter
+
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.serving.http1 import Http1Connection
 from pilothouse.apiserver.serving.keep_alive import keep_alive
-from pilothouse.apiserver.serving.metrics import TLS_HANDSHAKE_ERRORS
 from pilothouse.apiserver.serving.state import ServingState
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.serving.http2_connection import Http2Connection
+
+
+TLS_HANDSHAKE_ERRORS = Counter(
+    "apiserver_tls_handshake_errors_total",
+    "Number of requests dropped with 'TLS handshake error from' error",
+    registry=REGISTRY,
+)
+
 
 log = logging.getLogger(__name__)
 

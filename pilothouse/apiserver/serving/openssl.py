@@ -39,14 +39,14 @@ _FUNCTIONS: Final[dict[str, tuple[Any, list[Any]]]] = {
 }
 
 
-class _Here(threading.local):
-    """What this thread is at: OpenSSL calls back in the thread that called it."""
+class _ThreadState(threading.local):
+    """The context and the handshake that this thread is at: OpenSSL calls back in the thread that called it."""
 
     made: int | None = None  # the SSL_CTX that was made last
     handshaking: LenientConnection | None = None
 
 
-_here = _Here()
+_here = _ThreadState()
 
 
 class LenientConnection(ssl.SSLObject):
@@ -61,17 +61,17 @@ class LenientConnection(ssl.SSLObject):
             _here.handshaking = None
 
 
-def server_context() -> tuple[ssl.SSLContext, Requests | None]:
+def server_context() -> tuple[ssl.SSLContext, CertificateRequests | None]:
     """A new context, and what can be asked of its clients beyond `ssl`, if anything."""
     library = _library()
     _here.made = None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     made, _here.made = _here.made, None
-    return context, None if library is None or made is None else Requests(library, context, made)
+    return context, None if library is None or made is None else CertificateRequests(library, context, made)
 
 
-class Requests:
-    """How clients are asked for their certificates. To be used only as long as the context lives."""
+class CertificateRequests:
+    """Sets how clients are asked for their certificates. To be used only as long as the context lives."""
 
     def __init__(self, library: _Library, context: ssl.SSLContext, pointer: int) -> None:
         self._functions, self._verify = library.functions, library.verify
@@ -127,7 +127,7 @@ def _on_new_context(context: int, *_: object) -> None:
 
 @cache
 def _library() -> _Library | None:
-    """Once and for ever: OpenSSL keeps the functions that it is given."""
+    """Return OpenSSL's functions, made once and for ever: OpenSSL keeps the callbacks that it is given."""
     try:
         return _Library()
     except (AttributeError, OSError, TypeError) as error:

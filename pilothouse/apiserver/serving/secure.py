@@ -10,7 +10,7 @@ import ssl
 import time
 
 from pilothouse.apiserver.serving.certificate_files import FileWatch
-from pilothouse.apiserver.serving.server import Endpoint
+from pilothouse.apiserver.serving.server import ListenEndpoint
 from pilothouse.apiserver.serving.tls_context import ServingContexts, TlsFiles
 from pilothouse.apiserver.serving.tls_options import PREFERRED_NAMES, tls_options
 from pilothouse.machinery.dataclass import dataclass
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class SecureServingOptions:
+class SecureServingInfo:
     """kube-apiserver's flags for secure serving, by their names."""
 
     files: TlsFiles
@@ -32,7 +32,7 @@ class SecureServingOptions:
 
 
 class SecureServing:
-    def __init__(self, options: SecureServingOptions, *, poll_seconds: float = 5.0) -> None:
+    def __init__(self, options: SecureServingInfo, *, poll_seconds: float = 5.0) -> None:
         """Raises OSError or ValueError where the options or files are not usable."""
         self._options = options
         self._poll_seconds = poll_seconds
@@ -45,8 +45,8 @@ class SecureServing:
                 log.warning("Use of insecure cipher '%s' detected.", suite)
 
     @property
-    def endpoint(self) -> Endpoint:
-        return Endpoint(
+    def endpoint(self) -> ListenEndpoint:
+        return ListenEndpoint(
             self._options.bind_address,
             self._options.secure_port,
             tls=self._context,

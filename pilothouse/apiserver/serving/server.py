@@ -20,7 +20,7 @@ _BACKLOG = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class ListenEndpoint:
     """Where to listen. Port 0 picks a free one."""
 
     host: str
@@ -33,7 +33,7 @@ class Server:
     def __init__(
         self,
         handler: Handler,
-        endpoints: Sequence[Endpoint],
+        endpoints: Sequence[ListenEndpoint],
         *,
         limits: Limits | None = None,
         tick_seconds: float = 1.0,
@@ -46,12 +46,12 @@ class Server:
 
     @property
     def addresses(self) -> list[tuple[str, int]]:
-        """What is listened on, with the real ports."""
+        """The addresses listened on, with the real ports."""
         return [listener.address for listener in self._listeners]
 
     @property
     def port(self) -> int:
-        """Of the first listener."""
+        """The port of the first listener."""
         return self._listeners[0].address[1]
 
     @property
@@ -104,7 +104,7 @@ class Server:
             listener.close()
 
 
-def bind(endpoint: Endpoint) -> socket.socket:
+def bind(endpoint: ListenEndpoint) -> socket.socket:
     """A listening socket. An unspecified address takes all interfaces of both families where it can."""
     everything = endpoint.host in ("", "0.0.0.0", "::")
     both = everything and socket.has_dualstack_ipv6()

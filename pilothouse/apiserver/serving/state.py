@@ -1,4 +1,4 @@
-"""What the connections of one server share: the handler, a coarse clock, the Date header, who is connected.
+"""The state that the connections of one server share: the handler, a coarse clock, the Date header, who is connected.
 
 The clock ticks about once a second. Connections note deadlines by it and are swept when it ticks,
 so that no request pays for timers.

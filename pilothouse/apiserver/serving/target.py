@@ -16,14 +16,14 @@ class BadTarget(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RequestTarget:
     path: str
     query_string: str
 
 
 # Clients ask for the same things again and again.
 @bounded_cache(entries=4096, key_bytes=512)
-def parse_target(target: bytes) -> Target:
+def parse_target(target: bytes) -> RequestTarget:
     path, _, query = target.partition(b"?")
     if not path.startswith(b"/"):
         path = _origin_form(path)
@@ -32,7 +32,7 @@ def parse_target(target: bytes) -> Target:
             path = unescape(path)
         except BadEscape as error:
             raise BadTarget(str(error)) from None
-    return Target(path.decode("utf-8", "replace"), query.decode("latin-1"))
+    return RequestTarget(path.decode("utf-8", "replace"), query.decode("latin-1"))
 
 
 def _origin_form(path: bytes) -> bytes:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pilothouse.apiserver.serving.certificate_files import KeyPair, SniCertificate, certificate_names
-from pilothouse.apiserver.serving.openssl import Requests, server_context
+from pilothouse.apiserver.serving.openssl import CertificateRequests, server_context
 from pilothouse.apiserver.serving.tls_options import TlsOptions
 from pilothouse.machinery.dataclass import dataclass
 
@@ -21,7 +21,7 @@ _NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """All that a server's TLS is made from."""
+    """The files that a server's TLS is made from."""
 
     serving: KeyPair
     sni: tuple[SniCertificate, ...] = ()
@@ -84,14 +84,14 @@ class ServingContexts:
             self._ask_for_certificates(context, requests)
         return context
 
-    def _never_resume(self, context: ssl.SSLContext, requests: Requests | None) -> None:
+    def _never_resume(self, context: ssl.SSLContext, requests: CertificateRequests | None) -> None:
         """A resumed session has no verified chain, and Go's clients keep no sessions."""
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
         if requests is not None:
             requests.keep_no_sessions()
 
-    def _ask_for_certificates(self, context: ssl.SSLContext, requests: Requests | None) -> None:
+    def _ask_for_certificates(self, context: ssl.SSLContext, requests: CertificateRequests | None) -> None:
         """Whether a certificate is in time, and whose it is, is asked at every request: see authn/x509.py."""
         for authority in self._files.client_cas:
             context.load_verify_locations(cafile=authority)

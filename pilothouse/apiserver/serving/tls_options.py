@@ -59,7 +59,7 @@ DEFAULT_CIPHERS: Final = ":".join(name for name in PREFERRED_SUITES.values() if 
 
 @dataclass(frozen=True, slots=True)
 class TlsOptions:
-    """What holds for every certificate. `ciphers` is OpenSSL's list for TLS 1.2; empty means TLS 1.3 only."""
+    """Options that hold for every certificate. `ciphers` is OpenSSL's list for TLS 1.2; empty means TLS 1.3 only."""
 
     min_version: ssl.TLSVersion
     ciphers: str

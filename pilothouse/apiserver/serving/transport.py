@@ -1,7 +1,7 @@
 """A client's connection, whatever it speaks: it reads in turns, waits for slow readers and gives up on stuck ones.
 
 One read may bring a quarter of a megabyte, and the smallest things that a client can say take nine bytes. So a protocol
-gets a PIECE of what came in one turn of the event loop, and everybody else has a turn before it gets the next.
+gets TURN_BYTES of what came in one turn of the event loop, and everybody else has a turn before it gets the next.
 """
 
 from __future__ import annotations
@@ -9,22 +9,21 @@ from __future__ import annotations
 import asyncio
 from typing import Final, cast
 
+from pilothouse.apiserver.beside_the_loop import TURN_BYTES
 from pilothouse.apiserver.serving.client_certificate import UNREAD, KnownCertificate
-from pilothouse.apiserver.serving.exchange import ClientGone
+from pilothouse.apiserver.serving.exchange import ClientGone, Exchange
 from pilothouse.apiserver.serving.state import NEVER, ServingState
 
 CHUNK: Final = 128 << 10
 """Large bodies are written in pieces of this size: TLS encrypts a piece at a time, and little is queued."""
 
-PIECE: Final = 16 << 10
-"""Of what was read. What costs most costs less than 1 µs a byte, so that a turn takes some 15 ms at most."""
 
 _HIGH_WATER: Final = 256 << 10
 _LOW_WATER: Final = 64 << 10
 
 
 class ClientConnection(asyncio.Protocol):
-    """What HTTP/1.1 and HTTP/2 connections have in common."""
+    """The base of HTTP/1.1 and HTTP/2 connections."""
 
     def __init__(self, state: ServingState, loop: asyncio.AbstractEventLoop) -> None:
         self.state = state
@@ -57,7 +56,7 @@ class ClientConnection(asyncio.Protocol):
     # Reading
 
     def data_received(self, data: bytes) -> None:
-        if len(data) <= PIECE and not self._unread:
+        if len(data) <= TURN_BYTES and not self._unread:
             self.receive(data)
             return
         begun = bool(self._unread)
@@ -71,7 +70,7 @@ class ClientConnection(asyncio.Protocol):
         raise NotImplementedError
 
     def _take_turn(self) -> None:
-        piece, self._unread = self._unread[:PIECE], self._unread[PIECE:]
+        piece, self._unread = self._unread[:TURN_BYTES], self._unread[TURN_BYTES:]
         if piece:
             self.receive(piece)
         if self.transport.is_closing():
@@ -141,3 +140,18 @@ class ClientConnection(asyncio.Protocol):
 
     def drain(self) -> None:
         raise NotImplementedError
+
+
+class ConnectionExchange(Exchange):
+    """An exchange on a client's connection, which it waits for while the client does not read."""
+
+    __slots__ = ("_connection",)
+
+    _connection: ClientConnection
+
+    @property
+    def write_paused(self) -> bool:
+        return self._connection.write_paused
+
+    async def drained(self) -> None:
+        await self._connection.drained()

@@ -1,4 +1,4 @@
-"""What a store can answer instead of a result."""
+"""The errors of stores."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class TransformFailed(StorageError):
 
 
 class Undecodable(StorageError):
-    """What is stored cannot be turned into what is to be shown, or the other way round. The text is for clients."""
+    """Stored data cannot be decoded, or an object not be encoded. The text is for clients."""
 
 
 class Unavailable(StorageError):

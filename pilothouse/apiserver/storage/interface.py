@@ -16,7 +16,7 @@ from typing import Final, Protocol, TypeAlias
 from pilothouse.machinery.dataclass import dataclass
 
 DEFAULT_ROOT: Final = "/registry"
-"""What every key in the store begins with, unless --etcd-prefix says otherwise."""
+"""The prefix of every key in the store, unless --etcd-prefix says otherwise."""
 
 Revision: TypeAlias = int
 

@@ -55,7 +55,7 @@ class RequestMetrics:
 
     @contextmanager
     def measured(self) -> Iterator[None]:
-        """What happens inside is one request. An answer that says no, such as a conflict, is no failure."""
+        """Measure the block as one request. An answer that says no, such as a conflict, is no failure."""
         start, failed = time.perf_counter(), False
         try:
             yield

@@ -41,7 +41,7 @@ class ObjectCodec:
     empty: Callable[[], Json] = dict
     on_read: Callable[[Json], None] | None = None
     type_prefix: bytes = field(init=False)
-    """What a stored object starts with, and what stands before the body on the wire."""
+    """The kind and version as JSON: the start of a stored object, and of its form on the wire."""
 
     def __post_init__(self) -> None:
         prefix = b'{"kind":%s,"apiVersion":%s,' % (orjson.dumps(self.kind), orjson.dumps(self.api_version))

@@ -15,7 +15,7 @@ class ResourceViews(ABC):
 
     @abstractmethod
     def provider_problems(self) -> list[str] | None:
-        """What is wrong with those whom it needs for that, by name; None where it needs nobody."""
+        """Return the problems of the key providers that it needs for that, by name; None where it needs none."""
 
 
 def store_of(store: Store, resource: GroupResource) -> Store:

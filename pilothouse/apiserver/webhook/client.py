@@ -16,7 +16,7 @@ import orjson
 from pilothouse.apiserver.http import Headers
 from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED
 from pilothouse.apiserver.webhook.credentials import FindCredentials, WebhookCredentials, anonymous
-from pilothouse.apiserver.webhook.endpoint import Endpoint, endpoint_of
+from pilothouse.apiserver.webhook.endpoint import WebhookEndpoint, endpoint_of
 from pilothouse.apiserver.webhook.failures import WebhookCallFailed, refused
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver
 from pilothouse.machinery.codec.decoder import BodyError, interpret
@@ -28,7 +28,7 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:
-    from pilothouse.apiserver.outbound.request import Answer
+    from pilothouse.apiserver.outbound.request import OutboundResponse
     from pilothouse.apiserver.webhook.connections import Call, EndpointConnections
 
 _MAX_ENDPOINTS = 200
@@ -66,7 +66,7 @@ class WebhookClients:
         self._resolver = resolver
         self._credentials = credentials
         self._max_answer = max_answer
-        self._pools: OrderedDict[Endpoint, _Pool] = OrderedDict()
+        self._pools: OrderedDict[WebhookEndpoint, _Pool] = OrderedDict()
         """Least recently used first."""
 
     async def post(self, config: Json, body: Json, *, timeout: float) -> Json:
@@ -94,13 +94,13 @@ class WebhookClients:
             pool.connections.close()
         self._pools.clear()
 
-    def _pool(self, endpoint: Endpoint) -> _Pool:
+    def _pool(self, endpoint: WebhookEndpoint) -> _Pool:
         if endpoint not in self._pools:
             self._pools[endpoint] = self._new_pool(endpoint)
         self._pools.move_to_end(endpoint)
         return self._pools[endpoint]
 
-    def _new_pool(self, endpoint: Endpoint) -> _Pool:
+    def _new_pool(self, endpoint: WebhookEndpoint) -> _Pool:
         from pilothouse.apiserver.webhook.connections import EndpointConnections
 
         credentials = self._credentials(endpoint.target)
@@ -118,7 +118,7 @@ class WebhookClients:
             self._pools.pop(oldest).connections.close()
 
 
-async def _send_patiently(connections: EndpointConnections, call: Call) -> Answer:
+async def _send_patiently(connections: EndpointConnections, call: Call) -> OutboundResponse:
     """A webhook may ask to be asked again later."""
     for _ in range(_MAX_RETRIES):
         answer = await connections.post(call)
@@ -129,7 +129,7 @@ async def _send_patiently(connections: EndpointConnections, call: Call) -> Answe
     return await connections.post(call)
 
 
-def _decoded(answer: Answer) -> Json:
+def _decoded(answer: OutboundResponse) -> Json:
     content_type = answer.header(b"content-type")
     if not 200 <= answer.status <= 206:
         raise refused(answer.status, content_type, answer.body)

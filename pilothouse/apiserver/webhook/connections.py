@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pilothouse.apiserver.http import Headers
-from pilothouse.apiserver.outbound.certificate_names import client_problem
 from pilothouse.apiserver.outbound.compression import inflated
 from pilothouse.apiserver.outbound.dialing import Locate
 from pilothouse.apiserver.outbound.exchange import BackendExchange, Head
-from pilothouse.apiserver.outbound.failures import BackendFailed, DialFailed
+from pilothouse.apiserver.outbound.failures import BackendFailed
 from pilothouse.apiserver.outbound.pool import ConnectionPool
-from pilothouse.apiserver.outbound.request import Answer, AnswerTooLarge, OutboundRequest, read_answer
+from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundRequest, OutboundResponse, read_answer
 from pilothouse.apiserver.outbound.targets import Target, target_of
-from pilothouse.apiserver.webhook.endpoint import Endpoint, ServiceReference, tls_context
+from pilothouse.apiserver.webhook.endpoint import ServiceReference, WebhookEndpoint, tls_context
 from pilothouse.apiserver.webhook.failures import WebhookCallFailed
 from pilothouse.apiserver.webhook.service_resolver import ServiceResolver, ServiceUnresolved
 from pilothouse.machinery.dataclass import dataclass
@@ -32,7 +31,7 @@ class Call:
 
 class EndpointConnections:
     def __init__(
-        self, endpoint: Endpoint, services: ServiceResolver, client_certificate: bytes = b"", *, max_answer: int
+        self, endpoint: WebhookEndpoint, services: ServiceResolver, client_certificate: bytes = b"", *, max_answer: int
     ) -> None:
         """Raises WebhookCallFailed."""
         tls = tls_context(endpoint.authorities, client_certificate)
@@ -42,18 +41,15 @@ class EndpointConnections:
         locate = None if endpoint.service is None else _locate(services, endpoint.service)
         self._pool = ConnectionPool(tls, locate=locate, idle_seconds=_IDLE)
 
-    async def post(self, call: Call) -> Answer:
+    async def post(self, call: Call) -> OutboundResponse:
         """Raises WebhookCallFailed."""
         request = OutboundRequest("POST", replace(self._target, query=call.query), call.headers, call.body)
         try:
             return await self._exchange(request)
-        except DialFailed as error:
-            problem = await client_problem(error)
         except (BackendFailed, ServiceUnresolved) as error:
-            problem = str(error)
-        raise WebhookCallFailed(f"Post {quote(f'{self._url}?{call.query}')}: {problem}")
+            raise WebhookCallFailed(f"Post {quote(f'{self._url}?{call.query}')}: {error}") from None
 
-    async def _exchange(self, request: OutboundRequest, *, fresh: bool = False) -> Answer:
+    async def _exchange(self, request: OutboundRequest, *, fresh: bool = False) -> OutboundResponse:
         """Once more when a kept connection turns out to be closed by the other side."""
         exchange = await self._pool.take(request.target, fresh=fresh)
         try:
@@ -66,7 +62,7 @@ class EndpointConnections:
             self._pool.give_back(request.target, exchange)
         return await self._exchange(request, fresh=True)
 
-    async def _read(self, exchange: BackendExchange, head: Head) -> Answer:
+    async def _read(self, exchange: BackendExchange, head: Head) -> OutboundResponse:
         try:
             return await inflated(await read_answer(exchange, head, limit=self._max_answer), limit=self._max_answer)
         except AnswerTooLarge as error:

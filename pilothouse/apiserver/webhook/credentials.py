@@ -1,4 +1,4 @@
-"""Who this server is to the webhooks that it calls."""
+"""The credentials of this server for the webhooks that it calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class WebhookCredentials(Protocol):
         """PEM, with its key; empty where there is none."""
 
     async def headers(self) -> Mapping[str, str]:
-        """Those that say who sends a request, as they are at this moment."""
+        """Return the headers that authenticate a request, as they are at this moment."""
 
 
 FindCredentials: TypeAlias = Callable[[str], WebhookCredentials | None]

@@ -1,4 +1,4 @@
-"""Where a WebhookClientConfig points to."""
+"""The endpoint that a WebhookClientConfig points to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ServiceReference:
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class WebhookEndpoint:
     """Two configurations with the same one share connections. The name in `base` is the one that the certificate
     must have; a service is asked for only when a connection is made."""
 
@@ -45,7 +45,7 @@ class Endpoint:
         return parts.netloc if parts.port else f"{parts.netloc}:{_PORT}"
 
 
-def endpoint_of(config: Json) -> Endpoint:
+def endpoint_of(config: Json) -> WebhookEndpoint:
     """Raises WebhookCallFailed for a configuration that points nowhere."""
     authorities = base64.b64decode(config.get("caBundle") or "").strip()
     if config.get("service"):
@@ -55,17 +55,17 @@ def endpoint_of(config: Json) -> Endpoint:
     url = urlsplit(config["url"])
     if url.scheme != "https" or not url.netloc:
         raise WebhookCallFailed("'https' is the only allowed URL scheme; desired format: https://host[/path]")
-    return Endpoint(f"https://{url.netloc}", _path(url.path), authorities)
+    return WebhookEndpoint(f"https://{url.netloc}", _path(url.path), authorities)
 
 
-def _service_endpoint(service: Json, authorities: bytes) -> Endpoint:
+def _service_endpoint(service: Json, authorities: bytes) -> WebhookEndpoint:
     reference = ServiceReference(service["namespace"], service["name"], service.get("port") or _PORT)
     base = f"https://{reference.name}.{reference.namespace}.svc:{reference.port}"
-    return Endpoint(base, _path(service.get("path") or ""), authorities, reference)
+    return WebhookEndpoint(base, _path(service.get("path") or ""), authorities, reference)
 
 
-def _path(said: str) -> str:
-    return posixpath.normpath("/" + said.lstrip("/"))
+def _path(path: str) -> str:
+    return posixpath.normpath("/" + path.lstrip("/"))
 
 
 def tls_context(authorities: bytes, client_certificate: bytes = b"") -> ssl.SSLContext:

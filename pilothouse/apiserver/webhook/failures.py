@@ -1,4 +1,4 @@
-"""What a webhook that answers without success says, in the words of client-go, which is what people search for."""
+"""The errors of webhooks that answer without success, in the words of client-go: people search for them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class WebhookCallFailed(Exception):
 
 def refused(code: int, content_type: str, body: bytes) -> WebhookCallFailed:
     """For an answer that is no success: the Status in it, or one made from the HTTP code."""
-    said = _status_in(body)
-    error = from_status(said, http_code=code) if said is not None else _generic(code, content_type, body)
+    status = _status_in(body)
+    error = from_status(status, http_code=code) if status is not None else _generic(code, content_type, body)
     return WebhookCallFailed(error.message, status=error)
 
 
 def _generic(code: int, content_type: str, body: bytes) -> StatusError:
     is_text = not content_type or content_type.startswith("text/")
     text = body[:_MAX_TEXT].decode("utf-8", "replace").strip() if is_text else "unknown"
-    meant = generic_response(code, text, method="POST")
+    response = generic_response(code, text, method="POST")
     details = {"causes": [{"reason": _UNEXPECTED, "message": text}]}
-    return from_status({"reason": meant.reason, "message": meant.message, "code": code, "details": details})
+    return from_status({"reason": response.reason, "message": response.message, "code": code, "details": details})
 
 
 def _status_in(body: bytes) -> Json | None:

@@ -13,7 +13,7 @@ class ReviewFailed(Exception):
     def __init__(self, text: str, *, code: int = 0, timed_out: bool = False) -> None:
         super().__init__(text)
         self.code = code
-        """Of the last HTTP answer; 0 where there was none."""
+        """The status of the last HTTP answer; 0 where there was none."""
         self.timed_out = timed_out
 
 

@@ -18,7 +18,7 @@ from pilothouse.apiserver.registry.options import GetOptions, ListOptions
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.stored_resource import keys_of
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.apiserver.storage.views import store_of
@@ -68,7 +68,7 @@ class MirroredRegistry(RegistryStore):
             await self._refresh(ctx)
         return await super().list(ctx, options)
 
-    async def watch(self, ctx: RequestContext, options: ListOptions, *, deadline: float) -> Watcher:
+    async def watch(self, ctx: RequestContext, options: ListOptions, *, deadline: float) -> CacheWatcher:
         if options.resource_version in _NEWEST_OR_ANY and options.send_initial_events is not False:
             await self._refresh(ctx)
         return await super().watch(ctx, options, deadline=deadline)

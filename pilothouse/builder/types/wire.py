@@ -7,7 +7,7 @@ from typing import Any
 from pilothouse.builder.types.forms import form_of
 from pilothouse.builder.types.hints import Names
 from pilothouse.builder.types.writing import to_wire as to_wire
-from pilothouse.extensions.schema.correlation import same
+from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.objects import Json
 
 _ABSENT = object()
@@ -31,7 +31,7 @@ def apply_changes(obj: Json, before: Json, after: Json) -> None:
     """
     for key in {**before, **after}:
         old, new = before.get(key, _ABSENT), after.get(key, _ABSENT)
-        if same(old, new):
+        if deep_equal(old, new):
             continue
         if new is _ABSENT:
             obj.pop(key, None)

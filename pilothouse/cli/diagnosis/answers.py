@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from pilothouse.apiserver.outbound.request import Answer
+from pilothouse.apiserver.outbound.request import OutboundResponse
 from pilothouse.cli.diagnosis.delegation import refused_by_the_cluster
 from pilothouse.cli.diagnosis.findings import Finding, failed, note, ok
 from pilothouse.machinery.dataclass import dataclass
@@ -35,7 +35,7 @@ class Asked:
     """The one who asked has shown who it is."""
 
 
-def judge(answer: Answer, asked: Asked, others: Sequence[str] = ()) -> Finding:
+def judge(answer: OutboundResponse, asked: Asked, others: Sequence[str] = ()) -> Finding:
     """`others`: what the server serves, where it does not serve what it was asked for."""
     text = f"{asked.url} answers {answer.status} ({asked.seconds * 1000:.1f} ms)"
     if 200 <= answer.status < 300:
@@ -70,7 +70,7 @@ def timed(step: str, text: str, seconds: float) -> Finding:
     return note(step, f"slow: {text}", _SPEED_UP) if seconds > SLOW else ok(step, text)
 
 
-def served_groups(answer: Answer) -> list[str]:
+def served_groups(answer: OutboundResponse) -> list[str]:
     """The group versions in a server's answer about /apis."""
     groups = _document(answer.body).get("groups")
     versions = [version for group in _dicts(groups) for version in _dicts(group.get("versions"))]

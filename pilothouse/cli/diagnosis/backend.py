@@ -10,7 +10,7 @@ from dataclasses import replace
 from pilothouse.aggregator.availability.discovery_check import TIMEOUT, send_probe
 from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
 from pilothouse.apiserver.outbound.failures import BackendFailed, DialFailed, dial_problem
-from pilothouse.apiserver.outbound.request import Answer, AnswerTooLarge, read_answer
+from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundResponse, read_answer
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.outbound.tls import unverified_context
 from pilothouse.cli.diagnosis.answers import Asked, judge, served_groups, too_slow
@@ -102,7 +102,7 @@ class Backend:
     def _groups(self) -> Target:
         return replace(self.target, path="/apis")
 
-    async def _ask(self, target: Target) -> Answer:
+    async def _ask(self, target: Target) -> OutboundResponse:
         """Raises BackendFailed, AnswerTooLarge."""
         connection = await (await self.transport.pool()).take(target)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pilothouse.apiserver.authn.jwt.settings import IssuerSettings, Mapping, Rule
+from pilothouse.apiserver.authn.jwt.settings import ClaimOrExpression, IssuerSettings, TokenValidationRule
 from pilothouse.controlplane.authentication.settings import AnonymousSettings, AuthenticationSettings
 from pilothouse.controlplane.authentication.validation import validate_authentication_configuration
 from pilothouse.controlplane.strict_decoding import Shape, decode
@@ -70,9 +70,9 @@ def _issuer(jwt: Json) -> IssuerSettings:
     )
 
 
-def _mapping(said: Json) -> Mapping:
-    return Mapping(said.get("claim") or "", said.get("prefix") or "", said.get("expression") or "")
+def _mapping(said: Json) -> ClaimOrExpression:
+    return ClaimOrExpression(said.get("claim") or "", said.get("prefix") or "", said.get("expression") or "")
 
 
-def _rule(said: Json) -> Rule:
-    return Rule(said["expression"], said.get("message") or "")
+def _rule(said: Json) -> TokenValidationRule:
+    return TokenValidationRule(said["expression"], said.get("message") or "")

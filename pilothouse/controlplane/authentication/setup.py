@@ -72,8 +72,8 @@ def _settings(options: CompletedOptions, service_accounts: ServiceAccountConfig,
 
 
 def issuer_of_flags(options: OIDCOptions) -> IssuerSettings:
+    from pilothouse.apiserver.authn.jwt.settings import ClaimOrExpression as ClaimMapping
     from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
-    from pilothouse.apiserver.authn.jwt.settings import Mapping as ClaimMapping
 
     prefix = options.username_prefix
     if not prefix and options.username_claim != "email":

@@ -18,10 +18,10 @@ class Definitions(RegistryInformer):
         """By name. May be asked in another thread."""
         return [definition for _, definition in sorted(self._by_group.get(group, {}).items())]
 
-    def _tell(self, objects: list[Json]) -> None:
+    def _notify(self, objects: list[Json]) -> None:
         for definition in objects:
             self._index(name_of(definition), definition["spec"]["group"])
-        super()._tell(objects)
+        super()._notify(objects)
 
     def _index(self, name: str, group: str) -> None:
         current, of_group = self.get(name), self._by_group.setdefault(group, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pilothouse.apiserver.endpoints.fieldmanager.manager import FieldManager
-from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
+from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.apiserver.endpoints.groups import APIVersion
 from pilothouse.apiserver.endpoints.install import field_manager
 from pilothouse.apiserver.registry.own_access import OwnAccess
@@ -33,7 +33,7 @@ class StatusWriter:
             found = uid_of(current) == uid_of(definition)
             if not found:
                 return
-            before = fresh(current)
+            before = copy_of(current)
             change(current)
             self._fields.update(before, current, _MANAGER)
 

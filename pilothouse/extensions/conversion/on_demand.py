@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import orjson
 
-from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
+from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.extensions.conversion.converter import WebhookConverter
 from pilothouse.machinery.errors import StatusError
@@ -48,7 +48,7 @@ def waiting(convert: Callable[[Json], Json], converter: WebhookConverter) -> Cal
 
     async def conversion(obj: Json) -> Json:
         async def once() -> Json:
-            return convert(fresh(obj))
+            return convert(copy_of(obj))
 
         return await to_completion(once, converter)
 

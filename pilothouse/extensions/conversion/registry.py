@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
+from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Updated, UpdateRequest
 from pilothouse.apiserver.registry.resource import Resource
@@ -23,7 +23,7 @@ class ConvertingRegistry(RegistryStore):
     async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
         async def make(existing: Json | None) -> Json:
             async def once() -> Json:
-                return await update.make(None if existing is None else fresh(existing))
+                return await update.make(None if existing is None else copy_of(existing))
 
             return await to_completion(once, self._converter)
 

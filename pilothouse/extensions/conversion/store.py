@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pilothouse.apiserver.storage.delegating import DelegatingStore, DelegatingWatch
 from pilothouse.apiserver.storage.interface import Batch, Entry, Page, Revision, Store, Watch
-from pilothouse.apiserver.storage.passing import PassingStore, PassingWatch
 from pilothouse.extensions.conversion.forms import Forms
 from pilothouse.extensions.conversion.kept import KeptValues, Shown
 
 
-class ConvertingStore(PassingStore):
+class ConvertingStore(DelegatingStore):
     """Raises Undecodable, beside what every store raises, where the webhook does not convert."""
 
     def __init__(self, store: Store, forms: Forms, kept: KeptValues) -> None:
@@ -72,12 +72,12 @@ def _shown(entry: Entry, shown: Shown) -> Entry:
     return replace(entry, value=shown.value, stale=entry.stale or shown.stale)
 
 
-class _ConvertingWatch(PassingWatch):
+class _ConvertingWatch(DelegatingWatch):
     def __init__(self, watch: Watch, store: ConvertingStore) -> None:
         super().__init__(watch)
         self._store = store
 
-    async def _shown(self, batch: Batch) -> Batch:
+    async def _transformed(self, batch: Batch) -> Batch:
         shown = iter(await self._store.shown([event.entry for event in batch.events if event.entry is not None]))
         events = (event if event.entry is None else replace(event, entry=next(shown)) for event in batch.events)
         return replace(batch, events=tuple(events))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
+from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.extensions.customresources.model import CustomResource, Version
@@ -79,7 +79,7 @@ class CustomResourceStrategy(Strategy):
         """A stored object as this version knows it. The object itself is left alone."""
         if self.version.storage:
             return stored
-        obj = fresh(stored)
+        obj = copy_of(stored)
         self.schema.prune(obj, drop_invalid=True)
         return obj
 
@@ -103,7 +103,7 @@ class CustomResourceStatusStrategy(CustomResourceStrategy):
         status, has_status = obj.get("status"), "status" in obj
         entries = metadata(obj).get("managedFields")
         obj.clear()
-        obj.update(fresh(self.in_version(old)))
+        obj.update(copy_of(self.in_version(old)))
         metadata(obj).pop("managedFields", None)
         if entries is not None:
             metadata(obj)["managedFields"] = entries

@@ -21,8 +21,8 @@ from pilothouse.machinery.apply.merge import merge
 from pilothouse.machinery.apply.pruning import prune
 from pilothouse.machinery.apply.reconcile import reconcile
 from pilothouse.machinery.apply.typed import Converter, Typed
-from pilothouse.machinery.apply.whole import same
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.equality import json_equal
 
 Managers: TypeAlias = Mapping[ManagerId, VersionedSet]
 
@@ -63,7 +63,7 @@ class Updater:
         merged = live.with_value(merge(live.atom, live.value, config.value))
         new = prune(self.converter, merged, after.values(), last=before.get(manager), now=now)
         taken = self._take(live, new, after, manager, force=force)
-        return Applied(taken.managers, new.value, changed=not same(live.value, new.value))
+        return Applied(taken.managers, new.value, changed=not json_equal(live.value, new.value))
 
     def _owned(self, fields: FieldSet) -> FieldSet:
         return fieldset.recursive_difference(fields, self.ignored) if self.ignored else fields

@@ -11,12 +11,12 @@ from admission_requests import writing
 
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.matching.matcher import Matcher
-from pilothouse.apiserver.admission.policy.hooks import Binding, Hook, Policy
+from pilothouse.apiserver.admission.policy.hooks import AdmissionPolicy, Hook, PolicyBinding
 from pilothouse.apiserver.admission.policy.invocations import Invocations
 from pilothouse.apiserver.admission.policy.params import ParamResource
 from pilothouse.apiserver.admission.policy.validating import validator
-from pilothouse.apiserver.admission.policy.validating.dispatcher import Dispatcher
-from pilothouse.apiserver.admission.policy.validating.validator import Validator
+from pilothouse.apiserver.admission.policy.validating.dispatcher import ValidatingDispatcher
+from pilothouse.apiserver.admission.policy.validating.validator import PolicyValidator
 from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.names import GroupVersionKind
@@ -60,8 +60,11 @@ async def dispatch(attributes: Attributes, spec: Json, *bindings: Json, params: 
         return {"metadata": {"name": name}}
 
     everywhere: Json = {"namespaceSelector": {}, "objectSelector": {}}
-    hook = Hook(Policy(policy("p", constraints=everywhere, **spec), Validator), [Binding.of(each) for each in bindings])
-    dispatcher = Dispatcher(Invocations(Matcher(namespace), params or Limits()), AlwaysAllow())
+    hook = Hook(
+        AdmissionPolicy(policy("p", constraints=everywhere, **spec), PolicyValidator),
+        [PolicyBinding.of(each) for each in bindings],
+    )
+    dispatcher = ValidatingDispatcher(Invocations(Matcher(namespace), params or Limits()), AlwaysAllow())
     try:
         await dispatcher.dispatch([hook], attributes)
     except StatusError as error:

@@ -9,13 +9,13 @@ import pytest
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.matching.matcher import Matcher
-from pilothouse.apiserver.admission.webhook.hooks import Webhook, webhooks_of
+from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook, webhooks_of
 from pilothouse.apiserver.admission.webhook.mutating import MutatingAdmissionWebhook
 from pilothouse.apiserver.admission.webhook.validating import ValidatingAdmissionWebhook
 from pilothouse.apiserver.audit.annotations import METADATA, REQUEST, Annotations
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.always import AlwaysAllow
-from pilothouse.apiserver.storage.cacher.errors import NotReady
+from pilothouse.apiserver.storage.cacher.errors import CacheNotReady
 from pilothouse.apiserver.webhook.failures import WebhookCallFailed
 from pilothouse.machinery.errors import BadRequest, Forbidden, InternalError
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
@@ -24,7 +24,7 @@ from pilothouse.machinery.objects import Json
 RULE = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
 
 
-def hooks(*names: str, **fields: Any) -> tuple[Webhook, ...]:
+def hooks(*names: str, **fields: Any) -> tuple[AdmissionWebhook, ...]:
     each = {"clientConfig": {}, "rules": [RULE], "namespaceSelector": {}, "objectSelector": {}, "sideEffects": "None"}
     webhooks = [{**each, "name": name, "admissionReviewVersions": ["v1"], **fields} for name in names]
     return webhooks_of({"metadata": {"name": "c"}, "webhooks": webhooks})
@@ -45,8 +45,8 @@ class Client:
         return {"kind": body["kind"], "apiVersion": body["apiVersion"], "response": {"uid": uid, **self._response}}
 
 
-def parts(client: Client, *webhooks: Webhook) -> Any:
-    async def get_webhooks() -> Sequence[Webhook]:
+def parts(client: Client, *webhooks: AdmissionWebhook) -> Any:
+    async def get_webhooks() -> Sequence[AdmissionWebhook]:
         return webhooks
 
     async def no_namespace(name: str) -> Json | None:
@@ -76,8 +76,8 @@ async def test_a_webhook_with_side_effects_is_not_asked_in_a_dry_run(policy: str
 
 
 async def test_nothing_is_admitted_while_nobody_knows_which_webhooks_there_are() -> None:
-    async def not_ready() -> Sequence[Webhook]:
-        raise NotReady(None, retry_after=1)
+    async def not_ready() -> Sequence[AdmissionWebhook]:
+        raise CacheNotReady(None, retry_after=1)
 
     _, *others = parts(Client({}))
     with pytest.raises(Forbidden, match='anys "x" is forbidden: not yet ready to handle request'):

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from pilothouse.apiserver.audit.policy import AuditPolicy, Decision, Level, read_policy
+from pilothouse.apiserver.audit.policy import AuditPolicy, Level, RequestAuditConfig, read_policy
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes
 
@@ -66,7 +66,7 @@ def test_the_first_rule_that_matches_decides():
         }
     )
     assert policy.decide(asking("watch")).level is Level.NONE
-    assert policy.decide(asking()) == Decision(Level.REQUEST, frozenset(("RequestReceived", "Panic")))
+    assert policy.decide(asking()) == RequestAuditConfig(Level.REQUEST, frozenset(("RequestReceived", "Panic")))
 
 
 @pytest.mark.parametrize(

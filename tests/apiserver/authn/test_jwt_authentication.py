@@ -23,12 +23,12 @@ from oidc_issuer import Issuer, ec_key, jwk, oidc_issuer, rsa_key
 
 from pilothouse.apiserver.authn.interface import InvalidToken
 from pilothouse.apiserver.authn.jwt.authenticator import JWTAuthenticator, JWTAuthenticators
-from pilothouse.apiserver.authn.jwt.key_set import KeysUnavailable, Pace
-from pilothouse.apiserver.authn.jwt.settings import IssuerSettings, Mapping, Rule
+from pilothouse.apiserver.authn.jwt.key_set import KeySetPace, KeysUnavailable
+from pilothouse.apiserver.authn.jwt.settings import ClaimOrExpression, IssuerSettings, TokenValidationRule
 from pilothouse.apiserver.authn.user import User
 
-QUICK = Pace(again_after_failure=0.01, at_most_every=0.0, wait_for_keys=5.0)
-SUB = Mapping(claim="sub", prefix="oidc:")
+QUICK = KeySetPace(again_after_failure=0.01, at_most_every=0.0, wait_for_keys=5.0)
+SUB = ClaimOrExpression(claim="sub", prefix="oidc:")
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ async def issuer() -> AsyncIterator[Issuer]:
         yield running
 
 
-async def authenticator(issuer: Issuer, pace: Pace = QUICK, **changed: Any) -> JWTAuthenticator:
+async def authenticator(issuer: Issuer, pace: KeySetPace = QUICK, **changed: Any) -> JWTAuthenticator:
     configured = IssuerSettings(issuer.url, ("me",), username=SUB, certificate_authority=issuer.ca)
     found = JWTAuthenticator(replace(configured, **changed), pace=pace)
     await found.keys.initialize()
@@ -51,8 +51,8 @@ async def refusal(of: JWTAuthenticator, token: str) -> str:
 
 
 async def test_a_signed_token_is_its_user(issuer: Issuer) -> None:
-    groups = Mapping(claim="groups", prefix="g:")
-    jane = await authenticator(issuer, groups=groups, uid=Mapping(claim="oid"))
+    groups = ClaimOrExpression(claim="groups", prefix="g:")
+    jane = await authenticator(issuer, groups=groups, uid=ClaimOrExpression(claim="oid"))
     user = await jane.authenticate(issuer.token(groups=["a", "b"], oid="7", jti="one"))
     assert user == User(
         "oidc:jane",
@@ -165,7 +165,7 @@ async def test_claims_of_any_shape_make_a_user_or_are_refused(changed: dict[str,
     async with AsyncExitStack() as stack:
         if "shapes" not in _SHARED:
             issuer = await stack.enter_async_context(oidc_issuer())
-            mapped = {"groups": Mapping(claim="groups"), "uid": Mapping(claim="oid")}
+            mapped = {"groups": ClaimOrExpression(claim="groups"), "uid": ClaimOrExpression(claim="oid")}
             _SHARED["shapes"] = issuer, await authenticator(issuer, **mapped)
         issuer, known = _SHARED["shapes"]
         payload = orjson.dumps(issuer.claims(oid="7") | changed, default=str, option=orjson.OPT_NON_STR_KEYS)
@@ -312,7 +312,7 @@ async def test_the_configuration_may_be_elsewhere(issuer: Issuer) -> None:
 
 
 async def test_an_address_must_not_be_known_to_be_unverified(issuer: Issuer) -> None:
-    by_mail = await authenticator(issuer, username=Mapping(claim="email"))
+    by_mail = await authenticator(issuer, username=ClaimOrExpression(claim="email"))
     assert (await by_mail.authenticate(issuer.token(email="j@x"))).name == "j@x"
     assert (await by_mail.authenticate(issuer.token(email="j@x", email_verified=True))).name == "j@x"
     assert await refusal(by_mail, issuer.token(email="j@x", email_verified=False)) == "oidc: email not verified"
@@ -330,12 +330,12 @@ async def test_a_required_claim_must_have_its_value(issuer: Issuer) -> None:
 async def test_expressions_make_the_user(issuer: Issuer) -> None:
     mapped = await authenticator(
         issuer,
-        username=Mapping(expression="claims.sub + ':x'"),
-        groups=Mapping(expression="claims.roles.split(',')"),
-        uid=Mapping(expression="string(claims.number)"),
+        username=ClaimOrExpression(expression="claims.sub + ':x'"),
+        groups=ClaimOrExpression(expression="claims.roles.split(',')"),
+        uid=ClaimOrExpression(expression="string(claims.number)"),
         extra=(("example.com/tenant", "claims.tenant"), ("example.com/none", "claims.?none.orValue('')")),
-        claim_rules=(Rule("claims.exp - claims.iat <= 3600", "lives too long"),),
-        user_rules=(Rule("!user.username.startsWith('system:')", "reserved"),),
+        claim_rules=(TokenValidationRule("claims.exp - claims.iat <= 3600", "lives too long"),),
+        user_rules=(TokenValidationRule("!user.username.startsWith('system:')", "reserved"),),
     )
     token = issuer.token(roles="a,,b", number=7, tenant=["t", "u"])
     user = await mapped.authenticate(token)
@@ -360,7 +360,7 @@ def distributed(issuer: Issuer, *, path: str = "/groups", access: str = "let-me-
 
 
 async def test_groups_that_are_kept_elsewhere_are_fetched_and_verified(issuer: Issuer) -> None:
-    known = await authenticator(issuer, groups=Mapping(claim="groups", prefix="g:"))
+    known = await authenticator(issuer, groups=ClaimOrExpression(claim="groups", prefix="g:"))
     token = distributed(issuer)
     assert "404" in await refusal(known, token)
     issuer.pages["/groups"] = issuer.token(groups=["a"])
@@ -383,7 +383,7 @@ async def test_groups_that_are_kept_elsewhere_are_fetched_and_verified(issuer: I
 
 
 async def test_a_claim_that_is_there_is_not_looked_for_elsewhere(issuer: Issuer) -> None:
-    known = await authenticator(issuer, groups=Mapping(claim="groups"))
+    known = await authenticator(issuer, groups=ClaimOrExpression(claim="groups"))
     token = issuer.token(groups=["here"], _claim_names={"groups": "src"}, _claim_sources={})
     assert (await known.authenticate(token)).groups[0] == "here"
     lost = issuer.token(_claim_names={"groups": "src"}, _claim_sources={})

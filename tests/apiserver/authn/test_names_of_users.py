@@ -10,7 +10,7 @@ import pytest
 from pilothouse.apiserver.authn.identity import InvalidIdentity, identity
 from pilothouse.apiserver.authn.interface import InvalidToken
 from pilothouse.apiserver.authn.jwt.claims import ClaimMapper
-from pilothouse.apiserver.authn.jwt.settings import IssuerSettings, Mapping
+from pilothouse.apiserver.authn.jwt.settings import ClaimOrExpression, IssuerSettings
 from pilothouse.apiserver.authn.request_header import STANDARD
 from pilothouse.apiserver.authn.tokens import read_token_file
 from pilothouse.apiserver.authn.webhook_tokens import WebhookTokens
@@ -63,7 +63,9 @@ async def test_a_webhook_cannot_name_such_a_user() -> None:
 
 
 async def test_the_claims_of_an_issuer_cannot_name_such_a_user() -> None:
-    mapper = ClaimMapper(IssuerSettings("https://issuer", ("us",), username=Mapping("sub"), groups=Mapping("groups")))
+    mapper = ClaimMapper(
+        IssuerSettings("https://issuer", ("us",), username=ClaimOrExpression("sub"), groups=ClaimOrExpression("groups"))
+    )
     assert (await mapper.user_of({"sub": "bob"})).name == "bob"
     for claims in ({"sub": EVIL}, {"sub": "bob", "groups": [EVIL]}):
         with pytest.raises(InvalidToken, match="contains control characters"):

@@ -10,7 +10,7 @@ import pytest
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.apiserver.cel.authorization import Authorizations
-from pilothouse.apiserver.cel.evaluation import Activation, Evaluator, OutOfBudget
+from pilothouse.apiserver.cel.evaluation import Activation, ExpressionEvaluator, OutOfBudget
 from pilothouse.apiserver.cel.expression import compiled
 from pilothouse.apiserver.cel.match_conditions import MatchConditions, MatchFailed
 from pilothouse.machinery.cel.admission import AdmissionCompiler, Declarations
@@ -130,7 +130,7 @@ async def test_variables_are_evaluated_once_and_only_when_asked_for() -> None:
     }
     for name in declared:
         compiler.declare_variable(name, declared[name].source, Declarations())
-    evaluator = Evaluator(Activation(variables(), declared), None, 100)
+    evaluator = ExpressionEvaluator(Activation(variables(), declared), None, 100)
     sum_of_two = compiled(compiler, "variables.good + variables.good", Declarations())
     assert (await evaluator.evaluate(sum_of_two)).value == 4
     cost_of_first = 100 - evaluator.budget
@@ -145,7 +145,7 @@ async def test_variables_are_evaluated_once_and_only_when_asked_for() -> None:
 
 async def test_a_budget_ends() -> None:
     expression = compiled(AdmissionCompiler(), "object.a == 1", Declarations())
-    evaluator = Evaluator(Activation(variables(), {}), None, 5)
+    evaluator = ExpressionEvaluator(Activation(variables(), {}), None, 5)
     await evaluator.evaluate(expression)
     with pytest.raises(OutOfBudget):
         await evaluator.evaluate(expression)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.apiserver.flowcontrol.allocation import Claim, allocate
 from pilothouse.apiserver.flowcontrol.demand import DemandStats, SeatDemand
+from pilothouse.apiserver.flowcontrol.levels import SeatClaim, allocate
 from pilothouse.apiserver.flowcontrol.queue_set import QueueSet, Queuing, Rejected, Ticket
 from pilothouse.apiserver.flowcontrol.shuffle_sharding import deal, flow_hash
 
@@ -284,14 +284,14 @@ async def test_seats_are_never_given_twice_and_nobody_is_forgotten(seed: int, li
 @given(
     st.lists(
         st.tuples(st.integers(0, 20), st.integers(0, 50), st.integers(0, 80)).map(
-            lambda made: Claim(lower=made[0], upper=made[0] + made[1], target=max(made[0], made[2]))
+            lambda made: SeatClaim(lower=made[0], upper=made[0] + made[1], target=max(made[0], made[2]))
         ),
         min_size=1,
         max_size=8,
     ),
     st.integers(min_value=0, max_value=300),
 )
-def test_seats_are_divided_within_bounds_and_alike(claims: list[Claim], total: int):
+def test_seats_are_divided_within_bounds_and_alike(claims: list[SeatClaim], total: int):
     given_out = allocate(total, claims)
     least, most = sum(claim.lower for claim in claims), sum(claim.upper for claim in claims)
     assert sum(given_out.seats) == pytest.approx(min(max(total, least), most), abs=0.01)

@@ -8,7 +8,7 @@ import pytest
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.flowcontrol.controller import FlowController
-from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, ResourceStats, Work, estimate
+from pilothouse.apiserver.flowcontrol.estimate import ONE_SEAT, ResourceStats, WorkEstimate, estimate
 from pilothouse.apiserver.flowcontrol.queue_set import Queuing, Ticket
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.request_info import request_info
@@ -24,7 +24,7 @@ async def _no_body(limit: int) -> bytes:
     return b""
 
 
-def work_of(target: str, method: str = "GET", *, objects: int = 0, watchers: int = 0) -> Work:
+def work_of(target: str, method: str = "GET", *, objects: int = 0, watchers: int = 0) -> WorkEstimate:
     path, _, query = target.partition("?")
     request = Request(method, path, query, [], _no_body)
     request.info = request_info(request)
@@ -55,14 +55,22 @@ def work_of(target: str, method: str = "GET", *, objects: int = 0, watchers: int
     ],
 )
 def test_a_list_takes_seats_by_how_much_it_reads(target: str, objects: int, seats: int) -> None:
-    assert work_of(target, objects=objects) == Work(seats)
+    assert work_of(target, objects=objects) == WorkEstimate(seats)
 
 
 @pytest.mark.parametrize(
     ("watchers", "work"),
-    [(0, ONE_SEAT), (9, ONE_SEAT), (10, Work(1, 0.005)), (11, Work(2, 0.005)), (1000, Work(10, 0.05))],
+    [
+        (0, ONE_SEAT),
+        (9, ONE_SEAT),
+        (10, WorkEstimate(1, 0.005)),
+        (11, WorkEstimate(2, 0.005)),
+        (1000, WorkEstimate(10, 0.05)),
+    ],
 )
-def test_a_write_takes_seats_by_how_many_watch_and_keeps_them_while_they_are_told(watchers: int, work: Work) -> None:
+def test_a_write_takes_seats_by_how_many_watch_and_keeps_them_while_they_are_told(
+    watchers: int, work: WorkEstimate
+) -> None:
     for method, target in (("POST", PODS), ("PUT", f"{PODS}/a"), ("PATCH", f"{PODS}/a"), ("DELETE", f"{PODS}/a")):
         assert work_of(target, method, watchers=watchers) == work
     assert work_of(f"{PODS}/a", watchers=watchers) == ONE_SEAT

@@ -39,11 +39,15 @@ def tls_error(reason: str) -> ssl.SSLError:
         (OSError(errno.EHOSTUNREACH, "Connect call failed"), "dial tcp 192.0.2.7:8443: connect: no route to host"),
         (ConnectionResetError(), "EOF"),
         (ssl.SSLEOFError(), "EOF"),
-        (tls_error("WRONG_VERSION_NUMBER"), "tls: first record does not look like a TLS handshake"),
+        (tls_error("WRONG_VERSION_NUMBER"), "http: server gave HTTP response to HTTPS client"),
         (tls_error("HANDSHAKE_FAILURE"), "remote error: tls: HANDSHAKE_FAILURE"),
         (unverified(10), "tls: failed to verify certificate: x509: certificate has expired or is not yet valid"),
         (unverified(19), "tls: failed to verify certificate: x509: certificate signed by unknown authority"),
-        (unverified(62), "tls: failed to verify certificate: x509: certificate is not valid for web.example"),
+        (
+            unverified(62),
+            "tls: failed to verify certificate: x509: "
+            "certificate is not valid for any names, but wanted to match web.example",
+        ),
         (unverified(99, "odd"), "tls: failed to verify certificate: x509: odd"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from pilothouse.apiserver.registry.compiled import CompiledObjects
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.storage.cacher.errors import NotReady
+from pilothouse.apiserver.storage.cacher.errors import CacheNotReady
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.kube.core.configmaps import CONFIG_MAPS
 from pilothouse.machinery.objects import Json, name_of
@@ -59,7 +59,7 @@ async def test_nobody_knows_the_objects_of_a_cache_that_has_stopped(registry: Re
     objects = CompiledObjects(registry, name_of)
     await objects.all()
     await registry.stop()
-    with pytest.raises(NotReady):
+    with pytest.raises(CacheNotReady):
         await objects.all()
 
 

@@ -19,7 +19,7 @@ import h2.settings
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.apiserver.serving.limits import Limits
-from pilothouse.apiserver.serving.secure import SecureServing, SecureServingOptions
+from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.controlplane.certificates.paths import CertificatePaths
@@ -35,15 +35,15 @@ class Answer:
     body: bytes
 
 
-def secure_options(pki: CertificatePaths, **changes: Any) -> SecureServingOptions:
+def secure_options(pki: CertificatePaths, **changes: Any) -> SecureServingInfo:
     files = TlsFiles(KeyPair(pki.serving_cert, pki.serving_key), client_cas=(pki.ca_cert,))
-    options = SecureServingOptions(files=files, bind_address="127.0.0.1", secure_port=0)
+    options = SecureServingInfo(files=files, bind_address="127.0.0.1", secure_port=0)
     return replace(options, **changes)
 
 
 @asynccontextmanager
 async def serving(
-    handler: Handler, options: SecureServingOptions, *, limits: Limits | None = None, tick: float = 0.01
+    handler: Handler, options: SecureServingInfo, *, limits: Limits | None = None, tick: float = 0.01
 ) -> AsyncIterator[Server]:
     limits = replace(limits or Limits(), linger=0.05)
     server = Server(handler, [SecureServing(options).endpoint], limits=limits, tick_seconds=tick)

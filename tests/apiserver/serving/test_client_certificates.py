@@ -30,8 +30,8 @@ from pilothouse.apiserver.filters.status_errors import with_status_errors
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.serving import tls_context
 from pilothouse.apiserver.serving.certificate_files import KeyPair, SniCertificate
-from pilothouse.apiserver.serving.metrics import TLS_HANDSHAKE_ERRORS
-from pilothouse.apiserver.serving.secure import SecureServing, SecureServingOptions
+from pilothouse.apiserver.serving.listener import TLS_HANDSHAKE_ERRORS
+from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.controlplane.certificates.issue import Authority, certificate_pem, key_pem, new_authority, new_key
 from pilothouse.controlplane.certificates.keep import keep_authority
@@ -104,7 +104,7 @@ def clients(pki: CertificatePaths, tmp_path: Path) -> Clients:
     return Clients(pki, tmp_path)
 
 
-def options(pki: CertificatePaths) -> SecureServingOptions:
+def options(pki: CertificatePaths) -> SecureServingInfo:
     found = secure_options(pki)
     return replace(found, files=replace(found.files, client_cas=(pki.ca_cert, pki.front_proxy_ca_cert)))
 

@@ -16,7 +16,7 @@ from pilothouse.apiserver.authn.authorities import AuthorityFiles
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.certificate_files import KeyPair, SniCertificate, parse_sni_certificate
 from pilothouse.apiserver.serving.client_certificate import client_certificate
-from pilothouse.apiserver.serving.secure import SecureServing, SecureServingOptions
+from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.apiserver.serving.tls_options import DEFAULT_CIPHERS, tls_options
@@ -197,7 +197,7 @@ async def test_new_connections_get_a_new_certificate_and_old_ones_live_on(
     pki: CertificatePaths, authority: Authority, tmp_path: Path
 ) -> None:
     files = pair(tmp_path, "serving", authority, "one.example")
-    secure = SecureServing(SecureServingOptions(TlsFiles(files), "127.0.0.1", 0))
+    secure = SecureServing(SecureServingInfo(TlsFiles(files), "127.0.0.1", 0))
     server = Server(answering(b"hi"), [secure.endpoint])
     await server.start()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -224,7 +224,7 @@ async def test_new_connections_get_a_new_certificate_and_old_ones_live_on(
 
 async def test_certificates_are_refreshed_by_themselves(authority: Authority, tmp_path: Path) -> None:
     files = pair(tmp_path, "serving", authority, "one.example")
-    secure = SecureServing(SecureServingOptions(TlsFiles(files), "127.0.0.1", 0), poll_seconds=0.01)
+    secure = SecureServing(SecureServingInfo(TlsFiles(files), "127.0.0.1", 0), poll_seconds=0.01)
     server = Server(answering(b"hi"), [secure.endpoint])
     await server.start()
     renewed = pair(tmp_path, "renewed", authority, "two.example")
@@ -239,7 +239,7 @@ async def test_certificates_are_refreshed_by_themselves(authority: Authority, tm
 def test_files_that_do_not_load_are_an_error_at_the_start(pki: CertificatePaths, tmp_path: Path) -> None:
     missing = KeyPair(tmp_path / "a", tmp_path / "b")
     with pytest.raises(OSError):
-        SecureServing(SecureServingOptions(TlsFiles(missing)))
+        SecureServing(SecureServingInfo(TlsFiles(missing)))
     mixed = KeyPair(pki.serving_cert, pki.admin_key)
     with pytest.raises(OSError):
-        SecureServing(SecureServingOptions(TlsFiles(mixed)))
+        SecureServing(SecureServingInfo(TlsFiles(mixed)))

@@ -11,7 +11,7 @@ from serving_harness import Http1Client, Http2Client, answering, client_context,
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.insecure import insecure_endpoint
 from pilothouse.apiserver.serving.secure import SecureServing
-from pilothouse.apiserver.serving.server import Endpoint, Server
+from pilothouse.apiserver.serving.server import ListenEndpoint, Server
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 
 
@@ -28,7 +28,7 @@ async def test_port_zero_picks_a_port_and_several_listeners_share_a_server(pki: 
 
 async def test_an_address_that_is_taken_is_an_error(pki: CertificatePaths) -> None:
     async with serving(answering(b""), secure_options(pki)) as server:
-        other = Server(answering(b""), [insecure_endpoint("127.0.0.1", 0), Endpoint("127.0.0.1", server.port)])
+        other = Server(answering(b""), [insecure_endpoint("127.0.0.1", 0), ListenEndpoint("127.0.0.1", server.port)])
         with pytest.raises(OSError, match="in use"):
             await other.start()
 
@@ -36,7 +36,7 @@ async def test_an_address_that_is_taken_is_an_error(pki: CertificatePaths) -> No
 async def test_an_unspecified_address_serves_both_families() -> None:
     if not socket.has_dualstack_ipv6():
         pytest.skip("this machine has no IPv6")
-    server = Server(answering(b"hi"), [Endpoint("0.0.0.0", 0)])
+    server = Server(answering(b"hi"), [ListenEndpoint("0.0.0.0", 0)])
     await server.start()
     for host in ("127.0.0.1", "::1"):
         client = Http1Client(*await asyncio.open_connection(host, server.port))

@@ -19,7 +19,7 @@ from serving_harness import (
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.http2 import frames
 from pilothouse.apiserver.serving.limits import Limits
-from pilothouse.apiserver.serving.metrics import TLS_HANDSHAKE_ERRORS
+from pilothouse.apiserver.serving.listener import TLS_HANDSHAKE_ERRORS
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.serving.transport import ClientConnection
 from pilothouse.controlplane.certificates.paths import CertificatePaths

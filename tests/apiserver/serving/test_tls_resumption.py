@@ -51,7 +51,7 @@ async def test_who_wants_to_resume_a_session_has_to_begin_anew(pki: CertificateP
 async def test_where_openssl_keeps_sessions_who_resumes_one_is_refused_once(
     pki: CertificatePaths, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openssl.Requests, "keep_no_sessions", lambda _: None)
+    monkeypatch.setattr(openssl.CertificateRequests, "keep_no_sessions", lambda _: None)
     context = client_context(pki, alpn="http/1.1", cert=pki.admin_cert, key=pki.admin_key)
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     async with serving(who, secure_options(pki)) as server:

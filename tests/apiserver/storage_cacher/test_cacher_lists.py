@@ -7,7 +7,7 @@ from cacher_harness import PREFIX, ManualClock, key, labelled, put, remove, runn
 from cacher_memory_store import MemoryStore
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
-from pilothouse.apiserver.storage.cacher.errors import NotReady, TooLargeRevision
+from pilothouse.apiserver.storage.cacher.errors import CacheNotReady, TooLargeRevision
 from pilothouse.apiserver.storage.cacher.pages import CachedPage
 from pilothouse.apiserver.storage.cacher.window import WindowLimits
 from pilothouse.apiserver.storage.errors import Compacted
@@ -171,7 +171,7 @@ async def test_a_list_is_refused_while_the_cache_can_not_be_filled(
     await clock.advance(0.9)
     assert not listing.done()
     await clock.advance(0.2)
-    with pytest.raises(NotReady, match=r"storage is \(re\)initializing: the store is down") as refused:
+    with pytest.raises(CacheNotReady, match=r"storage is \(re\)initializing: the store is down") as refused:
         await listing
     assert refused.value.retry_after == 1
 

@@ -16,8 +16,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.errors import TooLargeRevision, TooOld
 from pilothouse.apiserver.storage.cacher.events import WatchEvent, bookmark
-from pilothouse.apiserver.storage.cacher.pages import KeyRange
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.pages import CacheKeyRange
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.cacher.window import WindowLimits
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Entry, Revision
@@ -35,14 +35,14 @@ PREDICATES = st.sampled_from([None, labelled("in", "yes")])
 class Client:
     """A watcher, the world it was shown at its start, and what it has been told since."""
 
-    watcher: Watcher
+    watcher: CacheWatcher
     scope: str
     predicate: Callable[[StoredObject], bool] | None
     start: Revision
     told: list[Seen] = field(default_factory=list)
 
     def meant(self, entry: Entry | None) -> bool:
-        if entry is None or entry.key not in KeyRange.of(self.scope):
+        if entry is None or entry.key not in CacheKeyRange.of(self.scope):
             return False
         return self.predicate is None or self.predicate(StoredObject(entry, CODEC))
 
@@ -173,7 +173,7 @@ class CacheMachine(RuleBasedStateMachine):
 
     def list_newest(self, scope: str, limit: int) -> None:
         page = self.run(self.patiently(self.cacher.list(scope, limit=limit)))
-        expected = [e for k, e in sorted(self.store.entries.items()) if k in KeyRange.of(scope)]
+        expected = [e for k, e in sorted(self.store.entries.items()) if k in CacheKeyRange.of(scope)]
         shown = expected[:limit] if limit else expected
         assert [obj.revision for obj in page.objects] == [entry.modified for entry in shown]
         assert page.remaining == len(expected) - len(shown)
@@ -187,7 +187,7 @@ class CacheMachine(RuleBasedStateMachine):
         except TooLargeRevision:
             assert at > self.cacher.revision
         else:
-            expected = [e for k, e in sorted(self.state(at).items()) if k in KeyRange.of(scope)]
+            expected = [e for k, e in sorted(self.state(at).items()) if k in CacheKeyRange.of(scope)]
             assert [obj.wire for obj in page.objects] == [wire(entry, entry.modified) for entry in expected]
             assert page.revision == at
 

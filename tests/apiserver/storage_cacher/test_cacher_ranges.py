@@ -10,8 +10,8 @@ from cacher_memory_store import MemoryStore
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pilothouse.apiserver.storage.cacher.direct import DirectReader
-from pilothouse.apiserver.storage.cacher.pages import Selection
+from pilothouse.apiserver.storage.cacher.direct_reader import DirectReader
+from pilothouse.apiserver.storage.cacher.pages import ListSelection
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.apiserver.storage.object import StoredObject
 
@@ -69,7 +69,7 @@ async def test_a_list_shows_its_range_and_nothing_else(
             meant = await expected(store, at, prefix, after, limit, matches)
             cached = await cacher.list(prefix, at=at, after=after, limit=limit, matches=matches)
             assert [obj.key for obj in cached.objects] == meant
-            passed = await direct.list(Selection(prefix, after, limit, matches), at=at)
+            passed = await direct.list(ListSelection(prefix, after, limit, matches), at=at)
             assert [obj.key for obj in passed.objects] == meant
 
 

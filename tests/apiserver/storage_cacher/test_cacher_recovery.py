@@ -8,7 +8,7 @@ from cacher_harness import CODEC, CONFIG_MAPS, PREFIX, ManualClock, key, put, re
 from cacher_memory_store import MemoryStore
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
-from pilothouse.apiserver.storage.cacher.errors import NotReady, TooOld
+from pilothouse.apiserver.storage.cacher.errors import CacheNotReady, TooOld
 
 
 async def test_a_broken_watch_ends_all_watchers_and_heals(
@@ -101,12 +101,12 @@ async def test_watches_are_refused_while_the_cache_can_not_be_filled(
     await clock.advance(0.1)
     starting = asyncio.create_task(cacher.watch(PREFIX, after=1))
     await clock.advance(1.1)
-    with pytest.raises(NotReady):
+    with pytest.raises(CacheNotReady):
         await starting
     await clock.advance(60)
     later = asyncio.create_task(cacher.watch(PREFIX, after=1))
     await clock.advance(1.1)
-    with pytest.raises(NotReady) as refused:
+    with pytest.raises(CacheNotReady) as refused:
         await later
     assert refused.value.retry_after == 30
 
@@ -139,7 +139,7 @@ async def test_large_resources_are_listed_page_by_page_at_one_revision(store: Me
 async def test_a_stopped_cache_refuses_lists(store: MemoryStore, clock: ManualClock) -> None:
     async with running(store, clock=clock) as cacher:
         pass
-    with pytest.raises(NotReady, match="stopped"):
+    with pytest.raises(CacheNotReady, match="stopped"):
         await cacher.list(PREFIX, not_older_than=0)
 
 
@@ -152,5 +152,5 @@ async def test_whoever_waits_for_the_first_fill_learns_that_it_is_stopped(
     waiting = asyncio.create_task(cacher.wait_ready())
     await settle()
     await cacher.stop()
-    with pytest.raises(NotReady):
+    with pytest.raises(CacheNotReady):
         await waiting

@@ -4,21 +4,21 @@ import pytest
 
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.cacher.errors import TooOld
-from pilothouse.apiserver.storage.cacher.events import Change
+from pilothouse.apiserver.storage.cacher.events import CacheChange
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
-from pilothouse.apiserver.storage.cacher.window import Window, WindowLimits
+from pilothouse.apiserver.storage.cacher.window import ChangeWindow, WindowLimits
 from pilothouse.machinery.names import GroupResource
 
 LABELS = {"group": "g", "resource": "windows"}
 
 
-def window(**limits: float) -> Window:
-    return Window(WindowLimits(**limits), CacheMetrics(GroupResource("g", "windows")))  # type: ignore[arg-type]
+def window(**limits: float) -> ChangeWindow:
+    return ChangeWindow(WindowLimits(**limits), CacheMetrics(GroupResource("g", "windows")))  # type: ignore[arg-type]
 
 
-def fill(window: Window, revisions: range, *, every: float) -> None:
+def fill(window: ChangeWindow, revisions: range, *, every: float) -> None:
     for revision in revisions:
-        window.add(Change(revision, f"/{revision}", None, None, revision * every))
+        window.add(CacheChange(revision, f"/{revision}", None, None, revision * every))
 
 
 def test_old_changes_are_kept_up_to_the_least_number() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.storage.encryption.local import AesGcm, Identity
-from pilothouse.apiserver.storage.encryption.prefixed import Prefixed, PrefixTransformers
 from pilothouse.apiserver.storage.encryption.store import EncryptedStore
+from pilothouse.apiserver.storage.encryption.transformer import Prefixed, PrefixTransformers
 from pilothouse.apiserver.storage.errors import TransformFailed
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from pilothouse.apiserver.storage.encryption.kms.envelope import ExtendedNonceGcm
 from pilothouse.apiserver.storage.encryption.local import AesCbc, AesGcm, Identity, Secretbox
-from pilothouse.apiserver.storage.encryption.prefixed import Prefixed, PrefixTransformers
-from pilothouse.apiserver.storage.encryption.transformer import Plain, Transformer
+from pilothouse.apiserver.storage.encryption.transformer import Plain, Prefixed, PrefixTransformers, Transformer
 from pilothouse.apiserver.storage.errors import TransformFailed
 
 KEY = b"/registry/secrets/default/a"

@@ -18,7 +18,7 @@ from pilothouse.machinery.apply.merge import merge
 from pilothouse.machinery.apply.reconcile import reconcile
 from pilothouse.machinery.apply.typed import Typed
 from pilothouse.machinery.apply.updater import Updater
-from pilothouse.machinery.apply.whole import same
+from pilothouse.machinery.equality import json_equal
 
 V1, V2 = "example.com/v1", "example.com/v2"
 ALPHA, BETA = manager_id("alpha", APPLY, V1), manager_id("beta", APPLY, V1)
@@ -79,7 +79,7 @@ def test_applying_twice_changes_nothing(value: dict[str, Any], config: dict[str,
     thing = Thing().update(value).apply(config, force=True)
     before, managers = thing.value, thing.managers
     thing.apply(config)
-    assert same(thing.value, before)
+    assert json_equal(thing.value, before)
     assert thing.managers == managers
 
 

@@ -1,8 +1,8 @@
-"""What a request must be like for a webhook or a policy to be about it, compiled once per configuration."""
+"""The criteria that a request must meet for a webhook or a policy to be about it, compiled once per configuration."""
 
 from __future__ import annotations
 
-from pilothouse.apiserver.admission.matching.rules import Rule, rules_of
+from pilothouse.apiserver.admission.matching.rules import RuleWithOperations, rules_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors.label_selector import from_label_selector
@@ -11,9 +11,9 @@ from pilothouse.machinery.selectors.labels import EVERYTHING, Selector
 
 @dataclass(frozen=True, slots=True)
 class MatchCriteria:
-    rules: tuple[Rule, ...]
+    rules: tuple[RuleWithOperations, ...]
     """None of them match nothing, unless `without_rules`."""
-    excluded: tuple[Rule, ...] = ()
+    excluded: tuple[RuleWithOperations, ...] = ()
     namespace_selector: Selector = EVERYTHING
     object_selector: Selector = EVERYTHING
     equivalent: bool = False
@@ -33,7 +33,7 @@ class MatchCriteria:
 
     @classmethod
     def of_match_resources(cls, resources: Json) -> MatchCriteria:
-        """Of a policy's matchConstraints or a binding's matchResources. Raises InvalidSelector."""
+        """Compile a policy's matchConstraints or a binding's matchResources. Raises InvalidSelector."""
         rules = rules_of(resources.get("resourceRules"))
         return cls(
             rules=rules,

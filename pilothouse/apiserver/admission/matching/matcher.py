@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.matching.criteria import MatchCriteria
-from pilothouse.apiserver.admission.matching.rules import Rule
+from pilothouse.apiserver.admission.matching.rules import RuleWithOperations
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource, GroupVersionKind, GroupVersionResource
@@ -55,7 +55,10 @@ class Matcher:
         return match if await self._selects_namespace(attributes, criteria.namespace_selector) else None
 
     async def _selects_namespace(self, attributes: Attributes, selector: Selector) -> bool:
-        """What is of the cluster is selected always, except for namespaces, which have labels of their own."""
+        """Whether the selector matches the object's namespace, or the object itself where it is a namespace.
+
+        Other cluster-scoped objects always match.
+        """
         if selector.empty or (not attributes.namespace and attributes.resource.resource != "namespaces"):
             return True
         return selector.matches(labels_of(await self._namespace(attributes)))
@@ -82,8 +85,8 @@ def _match_rules(attributes: Attributes, criteria: MatchCriteria) -> Match | Non
     return _match_any(attributes, criteria.rules, equivalent=criteria.equivalent)
 
 
-def _match_any(attributes: Attributes, rules: tuple[Rule, ...], *, equivalent: bool) -> Match | None:
-    """What the request itself names comes before what is equivalent, and then earlier rules come first."""
+def _match_any(attributes: Attributes, rules: tuple[RuleWithOperations, ...], *, equivalent: bool) -> Match | None:
+    """Return the first match: of the request's own resource before any equivalent one, then of earlier rules."""
     if any(rule.matches(attributes, attributes.resource) for rule in rules):
         return Match(attributes.resource, attributes.kind)
     if not equivalent:

@@ -14,7 +14,7 @@ _NAMESPACES = GroupVersionResource("", "v1", "namespaces")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RuleWithOperations:
     operations: frozenset[str]
     groups: frozenset[str]
     versions: frozenset[str]
@@ -25,7 +25,7 @@ class Rule:
     """Empty for objects of any name."""
 
     @classmethod
-    def of(cls, rule: Json) -> Rule:
+    def of(cls, rule: Json) -> RuleWithOperations:
         parts = (resource.partition("/") for resource in rule.get("resources") or ())
         return cls(
             operations=frozenset(rule.get("operations") or ()),
@@ -39,9 +39,9 @@ class Rule:
     def matches(self, attributes: Attributes, resource: GroupVersionResource) -> bool:
         """`resource` stands for the one that the request names: itself, or one that is equivalent."""
         return (
-            _has(self.operations, attributes.operation.value)
-            and _has(self.groups, resource.group)
-            and _has(self.versions, resource.version)
+            _includes(self.operations, attributes.operation.value)
+            and _includes(self.groups, resource.group)
+            and _includes(self.versions, resource.version)
             and self._names_resource(resource.resource, attributes.subresource)
             and self._in_scope(attributes, resource)
             and (not self.names or attributes.name in self.names)
@@ -61,9 +61,9 @@ class Rule:
         return self.scope == ("Namespaced" if namespaced else "Cluster")
 
 
-def rules_of(rules: Iterable[Json] | None) -> tuple[Rule, ...]:
-    return tuple(Rule.of(rule) for rule in rules or ())
+def rules_of(rules: Iterable[Json] | None) -> tuple[RuleWithOperations, ...]:
+    return tuple(RuleWithOperations.of(rule) for rule in rules or ())
 
 
-def _has(items: frozenset[str], wanted: str) -> bool:
+def _includes(items: frozenset[str], wanted: str) -> bool:
     return wanted in items or _ANY in items

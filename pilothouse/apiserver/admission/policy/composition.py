@@ -1,4 +1,4 @@
-"""What validating and mutating policies compile alike: their variables and their match conditions."""
+"""Compiles the parts that validating and mutating policies have in common: variables and match conditions."""
 
 from __future__ import annotations
 

@@ -16,21 +16,21 @@ E = TypeVar("E")
 
 
 @dataclass(frozen=True, slots=True)
-class Criteria:
+class PolicyCriteria:
     """Which requests; or what is wrong with the selection."""
 
     match: MatchCriteria | None = None
     problem: str = ""
 
     @classmethod
-    def of(cls, resources: Json) -> Criteria:
+    def of(cls, resources: Json) -> PolicyCriteria:
         try:
             return cls(MatchCriteria.of_match_resources(resources))
         except InvalidSelector as error:
             return cls(problem=str(error))
 
 
-class Policy(Generic[E]):
+class AdmissionPolicy(Generic[E]):
     """`compile` makes of the policy what it does to a request."""
 
     def __init__(self, obj: Json, compile: Callable[[Json], E]) -> None:
@@ -39,7 +39,7 @@ class Policy(Generic[E]):
         self._compile = compile
         spec = obj.get("spec") or {}
         self.fails_open = spec.get("failurePolicy") == "Ignore"
-        self.criteria = Criteria.of(spec.get("matchConstraints") or {})
+        self.criteria = PolicyCriteria.of(spec.get("matchConstraints") or {})
         self.param_kind = _param_kind(spec.get("paramKind"))
 
     @cached_property
@@ -48,22 +48,22 @@ class Policy(Generic[E]):
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class PolicyBinding:
     name: str
     policy_name: str
-    criteria: Criteria | None
+    criteria: PolicyCriteria | None
     """None: whatever the policy is about."""
     param_ref: Json | None = None
     actions: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, obj: Json) -> Binding:
+    def of(cls, obj: Json) -> PolicyBinding:
         spec = obj.get("spec") or {}
         resources = spec.get("matchResources")
         return cls(
             name_of(obj),
             spec.get("policyName") or "",
-            None if resources is None else Criteria.of(resources),
+            None if resources is None else PolicyCriteria.of(resources),
             spec.get("paramRef"),
             tuple(spec.get("validationActions") or ()),
         )
@@ -73,8 +73,8 @@ class Binding:
 class Hook(Generic[E]):
     """A policy that somebody bound."""
 
-    policy: Policy[E]
-    bindings: Sequence[Binding]
+    policy: AdmissionPolicy[E]
+    bindings: Sequence[PolicyBinding]
 
 
 def _param_kind(kind: Json | None) -> GroupVersionKind | None:

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.matching.matcher import Match, Matcher
-from pilothouse.apiserver.admission.policy.hooks import Binding, Criteria, Hook, Policy
+from pilothouse.apiserver.admission.policy.hooks import AdmissionPolicy, Hook, PolicyBinding, PolicyCriteria
 from pilothouse.apiserver.admission.policy.params import (
     ConfigurationError,
     ParamReader,
@@ -22,18 +22,18 @@ E = TypeVar("E")
 
 @dataclass(frozen=True, slots=True)
 class Invocation(Generic[E]):
-    policy: Policy[E]
-    binding: Binding
+    policy: AdmissionPolicy[E]
+    binding: PolicyBinding
     match: Match
     param: Json | None
 
 
 @dataclass(frozen=True, slots=True)
 class Misconfigured(Generic[E]):
-    """What the failure policy decides about."""
+    """A policy that can not be evaluated for a binding; its failure policy decides what follows."""
 
-    policy: Policy[E]
-    binding: Binding | None
+    policy: AdmissionPolicy[E]
+    binding: PolicyBinding | None
     message: str
 
 
@@ -61,12 +61,12 @@ class Invocations(Generic[E]):
                 found += [Invocation(hook.policy, binding, match, param) for param in params]
         return found
 
-    async def _match(self, attributes: Attributes, criteria: Criteria) -> Match | None:
+    async def _match(self, attributes: Attributes, criteria: PolicyCriteria) -> Match | None:
         if criteria.match is None:
             raise ConfigurationError(criteria.problem)
         return await self.matcher.matches(attributes, criteria.match)
 
-    async def _param_resource(self, policy: Policy[E]) -> ParamResource | None:
+    async def _param_resource(self, policy: AdmissionPolicy[E]) -> ParamResource | None:
         if policy.param_kind is None:
             return None
         resource = await self._params.resource(policy.param_kind)
@@ -75,7 +75,7 @@ class Invocations(Generic[E]):
         return resource
 
     async def _params_of(
-        self, binding: Binding, resource: ParamResource | None, attributes: Attributes
+        self, binding: PolicyBinding, resource: ParamResource | None, attributes: Attributes
     ) -> list[Json | None]:
         if binding.criteria is not None and await self._match(attributes, binding.criteria) is None:
             return []

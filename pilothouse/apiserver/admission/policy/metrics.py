@@ -7,7 +7,7 @@ from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 
 
 class PolicyMetrics:
-    """Those of one kind of policies; `labels` come after what every kind has."""
+    """The metrics of one kind of policy; `labels` come after policy, binding and error type, which every kind has."""
 
     def __init__(self, kind: str, labels: tuple[str, ...] = (), *, checks: str, seconds: str) -> None:
         prefix = f"apiserver_{kind}_admission_policy_check"
@@ -19,3 +19,18 @@ class PolicyMetrics:
     def observe(self, labels: tuple[str, ...], seconds: float) -> None:
         self._checks.inc(labels)
         self._seconds.observe(labels, seconds)
+
+
+VALIDATING = PolicyMetrics(
+    "validating",
+    ("enforcement_action",),
+    checks="Checks of validating admission policies by policy, binding, what went wrong and what was done.",
+    seconds="How long single expressions of validating admission policies take, with the labels of the checks.",
+)
+"""The enforcement action is allow, deny, audit or warn."""
+
+MUTATING = PolicyMetrics(
+    "mutating",
+    checks="Mutations by mutating admission policies, by policy, binding and what went wrong.",
+    seconds="How long single mutations by mutating admission policies take, with the labels of the checks.",
+)

@@ -1,6 +1,6 @@
-"""What the plugins of validating and of mutating policies share: whoever binds a policy has a say in what is written.
+"""The base of the plugins of validating and of mutating policies.
 
-What evaluates expressions is loaded with the first policy.
+The evaluation of expressions is imported with the first policy.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.matching.matcher import Matcher
-from pilothouse.apiserver.admission.policy.hooks import Binding, Hook, Policy
+from pilothouse.apiserver.admission.policy.hooks import AdmissionPolicy, Hook, PolicyBinding
 from pilothouse.apiserver.admission.policy.params import ParamReader
 from pilothouse.apiserver.admission.policy.source import PolicySource
 from pilothouse.apiserver.authz.interface import Authorizer
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 E = TypeVar("E")
 
 
-class Dispatcher(Protocol[E]):
+class PolicyDispatcher(Protocol[E]):
     async def dispatch(self, hooks: Sequence[Hook[E]], attributes: Attributes) -> None:
         """Raises what the policies refuse with."""
 
@@ -43,16 +43,17 @@ class PolicyPlugin(ABC, Generic[E]):
         authorizer: Authorizer,
     ) -> None:
         self._source: PolicySource[E] = PolicySource(
-            CompiledObjects(policies, lambda obj: Policy(obj, self._compile)), CompiledObjects(bindings, Binding.of)
+            CompiledObjects(policies, lambda obj: AdmissionPolicy(obj, self._compile)),
+            CompiledObjects(bindings, PolicyBinding.of),
         )
         self._matcher, self._params, self._authorizer = matcher, params, authorizer
-        self._dispatcher: Dispatcher[E] | None = None
+        self._dispatcher: PolicyDispatcher[E] | None = None
 
     @abstractmethod
     def _compile(self, policy: Json) -> E: ...
 
     @abstractmethod
-    def _new_dispatcher(self, invocations: Invocations[E], authorizer: Authorizer) -> Dispatcher[E]: ...
+    def _new_dispatcher(self, invocations: Invocations[E], authorizer: Authorizer) -> PolicyDispatcher[E]: ...
 
     async def _dispatch(self, attributes: Attributes) -> None:
         hooks = await self._source.hooks(attributes)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from pilothouse.apiserver.admission.interface import Attributes
-from pilothouse.apiserver.admission.policy.hooks import Binding, Hook, Policy
+from pilothouse.apiserver.admission.policy.hooks import AdmissionPolicy, Hook, PolicyBinding
 from pilothouse.apiserver.admission.refusals import refused
-from pilothouse.apiserver.storage.cacher.errors import NotReady
+from pilothouse.apiserver.storage.cacher.errors import CacheNotReady
 
 E = TypeVar("E")
 T_co = TypeVar("T_co", covariant=True)
@@ -33,18 +33,18 @@ _EXCLUDED = _POLICY_RESOURCES | _REVIEWS
 """No policy has a say in what policies are, so that a wrong one can be taken back; nor in who may do what."""
 
 
-class Objects(Protocol[T_co]):
+class ObjectSource(Protocol[T_co]):
     """Everything that is stored of one resource; the same sequence as long as nothing changes."""
 
     async def all(self) -> Sequence[T_co]:
-        """Raises NotReady."""
+        """Raises CacheNotReady."""
 
 
 class PolicySource(Generic[E]):
-    _policies: Sequence[Policy[E]]  # what the hooks were made from
-    _bindings: Sequence[Binding]
+    _policies: Sequence[AdmissionPolicy[E]]  # what the hooks were made from
+    _bindings: Sequence[PolicyBinding]
 
-    def __init__(self, policies: Objects[Policy[E]], bindings: Objects[Binding]) -> None:
+    def __init__(self, policies: ObjectSource[AdmissionPolicy[E]], bindings: ObjectSource[PolicyBinding]) -> None:
         self._stored_policies, self._stored_bindings = policies, bindings
         self._policies, self._bindings = (), ()
         self._hooks: Sequence[Hook[E]] = ()
@@ -57,7 +57,7 @@ class PolicySource(Generic[E]):
             return ()
         try:
             policies, bindings = await self._stored_policies.all(), await self._stored_bindings.all()
-        except NotReady:
+        except CacheNotReady:
             raise refused(attributes, "not yet ready to handle request") from None
         if policies is not self._policies or bindings is not self._bindings:
             self._hooks = _hooks(policies, bindings)
@@ -65,8 +65,8 @@ class PolicySource(Generic[E]):
         return self._hooks
 
 
-def _hooks(policies: Sequence[Policy[E]], bindings: Sequence[Binding]) -> Sequence[Hook[E]]:
-    bound: dict[str, list[Binding]] = defaultdict(list)
+def _hooks(policies: Sequence[AdmissionPolicy[E]], bindings: Sequence[PolicyBinding]) -> Sequence[Hook[E]]:
+    bound: dict[str, list[PolicyBinding]] = defaultdict(list)
     for binding in bindings:
         bound[binding.policy_name].append(binding)
     return [Hook(policy, bound[policy.name]) for policy in policies if policy.name in bound]

@@ -10,10 +10,10 @@ from pilothouse.apiserver.admission.webhook.errors import (
     WebhookRejection,
     dry_run_unsupported,
 )
-from pilothouse.apiserver.admission.webhook.hooks import Webhook
+from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
 from pilothouse.apiserver.admission.webhook.response import (
     AdmissionResponse,
-    InvalidResponse,
+    InvalidWebhookResponse,
     UndecodableResponse,
     read_response,
 )
@@ -29,7 +29,9 @@ class WebhookClient(Protocol):
         """Raises WebhookCallFailed."""
 
 
-async def call(client: WebhookClient, hook: Webhook, seen: VersionedAttributes, *, mutating: bool) -> AdmissionResponse:
+async def call(
+    client: WebhookClient, hook: AdmissionWebhook, seen: VersionedAttributes, *, mutating: bool
+) -> AdmissionResponse:
     """The answer of a webhook that lets the write go on.
 
     What it says for the audit log and the client is passed on in any case. Raises CallingWebhookFailed,
@@ -51,7 +53,9 @@ async def call(client: WebhookClient, hook: Webhook, seen: VersionedAttributes, 
     return response
 
 
-async def _ask(client: WebhookClient, hook: Webhook, review: AdmissionReview, *, mutating: bool) -> AdmissionResponse:
+async def _ask(
+    client: WebhookClient, hook: AdmissionWebhook, review: AdmissionReview, *, mutating: bool
+) -> AdmissionResponse:
     try:
         answer = await client.post(hook.client_config, review.body, timeout=hook.timeout)
         return read_response(review, answer, mutating=mutating)
@@ -60,5 +64,5 @@ async def _ask(client: WebhookClient, hook: Webhook, review: AdmissionReview, *,
         raise CallingWebhookFailed(hook.name, f"failed to call webhook: {error}", code=code) from None
     except UndecodableResponse as error:
         raise CallingWebhookFailed(hook.name, f"failed to call webhook: {error}") from None
-    except InvalidResponse as error:
+    except InvalidWebhookResponse as error:
         raise CallingWebhookFailed(hook.name, f"received invalid webhook response: {error}") from None

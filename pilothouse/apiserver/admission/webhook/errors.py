@@ -1,4 +1,4 @@
-"""How the call of a webhook ends when it does not let a write go on."""
+"""The errors of webhook calls that keep a write from going on."""
 
 from __future__ import annotations
 

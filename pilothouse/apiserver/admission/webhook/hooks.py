@@ -17,7 +17,7 @@ _TIMEOUT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Webhook:
+class AdmissionWebhook:
     uid: str
     """Tells webhooks apart that have the same name in one configuration, or in several."""
     name: str
@@ -31,12 +31,12 @@ class Webhook:
     can_dry_run: bool
     timeout: float
     review_versions: tuple[str, ...]
-    """Those of AdmissionReview that it understands, the one that it likes best first."""
+    """The versions of AdmissionReview that it understands, in order of preference."""
     reinvocable: bool
 
 
-def webhooks_of(configuration: Json) -> tuple[Webhook, ...]:
-    """In the order in which the configuration has them."""
+def webhooks_of(configuration: Json) -> tuple[AdmissionWebhook, ...]:
+    """Return the webhooks of a configuration in its order."""
     seen: Counter[str] = Counter()
     found = []
     for webhook in configuration.get("webhooks") or ():
@@ -47,8 +47,8 @@ def webhooks_of(configuration: Json) -> tuple[Webhook, ...]:
     return tuple(found)
 
 
-def _webhook(uid: str, configuration: str, webhook: Json) -> Webhook:
-    return Webhook(
+def _webhook(uid: str, configuration: str, webhook: Json) -> AdmissionWebhook:
+    return AdmissionWebhook(
         uid=uid,
         name=webhook["name"],
         configuration=configuration,

@@ -15,7 +15,7 @@ from pilothouse.apiserver.admission.previously_invoked import PreviouslyInvoked
 from pilothouse.apiserver.admission.versioned import versioned
 from pilothouse.apiserver.admission.webhook.calling import call
 from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed, WebhookRejection
-from pilothouse.apiserver.admission.webhook.hooks import Webhook
+from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
 from pilothouse.apiserver.admission.webhook.observing import observed
 from pilothouse.apiserver.admission.webhook.plugin import WebhookPlugin
 from pilothouse.apiserver.audit.annotations import REQUEST
@@ -53,7 +53,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
                 state.called(hook.uid)
         state.leave(attributes.obj)
 
-    async def _call(self, hook: Webhook, attributes: Attributes, match: Match, index: int) -> bool:
+    async def _call(self, hook: AdmissionWebhook, attributes: Attributes, match: Match, index: int) -> bool:
         """Whether the object changed. Raises StatusError."""
         turn = f"round_{int(attributes.reinvocation.is_reinvoke)}_index_{index}"
         patched = None
@@ -72,7 +72,7 @@ class MutatingAdmissionWebhook(WebhookPlugin):
             _annotate(attributes, hook, turn, patched)
         return patched is not None and patched.changed
 
-    async def _patched(self, hook: Webhook, attributes: Attributes, match: Match) -> Patched | None:
+    async def _patched(self, hook: AdmissionWebhook, attributes: Attributes, match: Match) -> Patched | None:
         seen = await versioned(attributes, match)
         response = await call(self.client, hook, seen, mutating=True)
         if not response.patch:
@@ -82,11 +82,11 @@ class MutatingAdmissionWebhook(WebhookPlugin):
         return await apply_patch(hook, seen, response)
 
 
-def _annotate(attributes: Attributes, hook: Webhook, turn: str, patched: Patched | None) -> None:
+def _annotate(attributes: Attributes, hook: AdmissionWebhook, turn: str, patched: Patched | None) -> None:
     """The patch itself is for logs that also have the request's body."""
-    said = {"configuration": hook.configuration, "webhook": hook.name}
-    mutated = {**said, "mutated": patched is not None and patched.changed}
+    source = {"configuration": hook.configuration, "webhook": hook.name}
+    mutated = {**source, "mutated": patched is not None and patched.changed}
     attributes.annotate(f"{_ANNOTATION}{turn}", orjson.dumps(mutated).decode())
     if patched is not None:
-        patch = {**said, "patch": patched.patch, "patchType": "JSONPatch"}
+        patch = {**source, "patch": patched.patch, "patchType": "JSONPatch"}
         attributes.annotate(f"{_PATCH_ANNOTATION}{turn}", orjson.dumps(patch).decode(), REQUEST)

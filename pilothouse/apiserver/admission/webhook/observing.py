@@ -1,4 +1,4 @@
-"""What the metrics say about the calls of webhooks."""
+"""Observes the calls of webhooks for the metrics."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.metrics import WEBHOOK, WEBHOOK_REJECTIONS, WEBHOOK_REQUESTS
 from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed, WebhookRejection
-from pilothouse.apiserver.admission.webhook.hooks import Webhook
+from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
 
 _MOST = 600
 """Greater codes are counted as this one, since webhooks may make them up."""
 
 
 @contextmanager
-def observed(hook: Webhook, type: str, attributes: Attributes) -> Iterator[None]:
+def observed(hook: AdmissionWebhook, type: str, attributes: Attributes) -> Iterator[None]:
     """Around one call. What it raises goes on."""
     start = time.perf_counter()
     code, error_type, rejected = 0, "", True
@@ -33,8 +33,8 @@ def observed(hook: Webhook, type: str, attributes: Attributes) -> Iterator[None]
         error_type = "apiserver_internal_error"
         raise
     finally:
-        operation, shown, said = attributes.operation.value, str(min(code, _MOST)), str(rejected).lower()
+        operation, shown, refused = attributes.operation.value, str(min(code, _MOST)), str(rejected).lower()
         if rejected and error_type:
             WEBHOOK_REJECTIONS.inc((hook.name, type, operation, error_type, shown))
-        WEBHOOK_REQUESTS.inc((hook.name, type, operation, shown, said))
-        WEBHOOK.observe((hook.name, type, operation, said), time.perf_counter() - start)
+        WEBHOOK_REQUESTS.inc((hook.name, type, operation, shown, refused))
+        WEBHOOK.observe((hook.name, type, operation, refused), time.perf_counter() - start)

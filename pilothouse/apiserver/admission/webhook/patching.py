@@ -8,7 +8,7 @@ import orjson
 
 from pilothouse.apiserver.admission.versioned import VersionedAttributes, admit_change
 from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed
-from pilothouse.apiserver.admission.webhook.hooks import Webhook
+from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
 from pilothouse.apiserver.admission.webhook.response import AdmissionResponse
 from pilothouse.machinery.codec.json import JsonError, parse_untyped
 from pilothouse.machinery.dataclass import dataclass
@@ -28,7 +28,7 @@ class Patched:
     """As the webhook sent it."""
 
 
-async def apply_patch(hook: Webhook, seen: VersionedAttributes, response: AdmissionResponse) -> Patched | None:
+async def apply_patch(hook: AdmissionWebhook, seen: VersionedAttributes, response: AdmissionResponse) -> Patched | None:
     """None for a patch that says nothing. Raises CallingWebhookFailed for one that is none, and InternalError for one
     that does not fit the object."""
     try:

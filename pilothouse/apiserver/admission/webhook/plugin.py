@@ -1,4 +1,4 @@
-"""What both webhook plugins share: which webhooks there are, and which of them a request concerns."""
+"""The base of both webhook plugins: which webhooks there are, and which of them a request concerns."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pilothouse.apiserver.admission.matching.matcher import Match, Matcher, is_e
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.admission.versioned import versioned
 from pilothouse.apiserver.admission.webhook.calling import WebhookClient
-from pilothouse.apiserver.admission.webhook.hooks import Webhook
+from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
 from pilothouse.apiserver.authz.interface import Authorizer
-from pilothouse.apiserver.storage.cacher.errors import NotReady
+from pilothouse.apiserver.storage.cacher.errors import CacheNotReady
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden
 
-GetWebhooks: TypeAlias = Callable[[], Awaitable[Sequence[Webhook]]]
-"""All webhooks of one type: by the names of their configurations, and in each in its order. Raises NotReady."""
+GetWebhooks: TypeAlias = Callable[[], Awaitable[Sequence[AdmissionWebhook]]]
+"""All webhooks of one type: by the names of their configurations, and in each in its order. Raises CacheNotReady."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,15 @@ class WebhookPlugin:
     def handles(self, operation: Operation) -> bool:
         return True
 
-    async def webhooks(self, attributes: Attributes) -> Sequence[Webhook]:
+    async def webhooks(self, attributes: Attributes) -> Sequence[AdmissionWebhook]:
         """Raises Forbidden while nobody knows which there are."""
         try:
             hooks = await self.get_webhooks()
-        except NotReady:
+        except CacheNotReady:
             raise refused(attributes, "not yet ready to handle request") from None
         return () if hooks and is_exempt(attributes) else hooks
 
-    async def match(self, hook: Webhook, attributes: Attributes, type: str) -> Match | None:
+    async def match(self, hook: AdmissionWebhook, attributes: Attributes, type: str) -> Match | None:
         """None where the webhook is not to be called. Raises Forbidden where that cannot be found out."""
         match = await self.matcher.matches(attributes, hook.criteria)
         if match is None or hook.conditions is None:

@@ -36,7 +36,7 @@ class UndecodableResponse(ValueError):
     """The answer is no AdmissionReview; the text is Go's."""
 
 
-class InvalidResponse(ValueError):
+class InvalidWebhookResponse(ValueError):
     """The answer is an AdmissionReview that breaks the contract."""
 
 
@@ -51,12 +51,12 @@ class AdmissionResponse:
 
 
 def read_response(asked: AdmissionReview, answer: Json, *, mutating: bool) -> AdmissionResponse:
-    """Raises UndecodableResponse, InvalidResponse."""
+    """Raises UndecodableResponse, InvalidWebhookResponse."""
     kind = _kind_of(answer)
     _check_kind(kind, asked.version)
     response = answer.get("response")
     if response is None:
-        raise InvalidResponse("webhook response was absent")
+        raise InvalidWebhookResponse("webhook response was absent")
     _check_types(response, asked.version)
     patch = _patch(response)
     if asked.version == "v1":
@@ -81,7 +81,7 @@ def _kind_of(answer: Json) -> GroupVersionKind:
 
 
 def _check_kind(kind: GroupVersionKind, version: str) -> None:
-    """What is left out is taken for what was expected; the newer version's contract then complains."""
+    """Raise UndecodableResponse for another kind. Parts that are left out pass; the checks of v1 miss them later."""
     group, found, name = kind.group or GROUP, kind.version or version, kind.kind or KIND
     if (group, name) != (GROUP, KIND) or found not in VERSIONS:
         raise UndecodableResponse(f"no kind {quote(name)} is registered for version {quote(f'{group}/{found}')}")
@@ -92,22 +92,24 @@ def _check_kind(kind: GroupVersionKind, version: str) -> None:
 
 def _verify(asked: AdmissionReview, kind: GroupVersionKind, response: Json, patch: bytes, *, mutating: bool) -> None:
     if (response.get("uid") or "") != asked.uid:
-        raise InvalidResponse(f"expected response.uid={quote(asked.uid)}, got {quote(response.get('uid') or '')}")
+        raise InvalidWebhookResponse(
+            f"expected response.uid={quote(asked.uid)}, got {quote(response.get('uid') or '')}"
+        )
     expected = GroupVersionKind(GROUP, asked.version, KIND)
     if kind != expected:
-        raise InvalidResponse(f"expected webhook response of {expected}, got {_shown(kind)}")
+        raise InvalidWebhookResponse(f"expected webhook response of {expected}, got {_shown(kind)}")
     patch_type = response.get("patchType")
     if not mutating:
         if patch:
-            raise InvalidResponse("validating webhook may not return response.patch")
+            raise InvalidWebhookResponse("validating webhook may not return response.patch")
         if patch_type is not None:
-            raise InvalidResponse("validating webhook may not return response.patchType")
+            raise InvalidWebhookResponse("validating webhook may not return response.patchType")
     elif patch and patch_type is None:
-        raise InvalidResponse("webhook returned response.patch but not response.patchType")
+        raise InvalidWebhookResponse("webhook returned response.patch but not response.patchType")
     elif not patch and patch_type is not None:
-        raise InvalidResponse("webhook returned response.patchType but not response.patch")
+        raise InvalidWebhookResponse("webhook returned response.patchType but not response.patch")
     elif patch_type == "":
-        raise InvalidResponse('webhook returned invalid response.patchType of ""')
+        raise InvalidWebhookResponse('webhook returned invalid response.patchType of ""')
 
 
 def _shown(kind: GroupVersionKind) -> str:

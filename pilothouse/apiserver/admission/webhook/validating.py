@@ -10,7 +10,7 @@ from pilothouse.apiserver.admission.metrics import WEBHOOK_FAIL_OPEN
 from pilothouse.apiserver.admission.versioned import VersionedAttributes, versioned
 from pilothouse.apiserver.admission.webhook.calling import call
 from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed, WebhookRejection
-from pilothouse.apiserver.admission.webhook.hooks import Webhook
+from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
 from pilothouse.apiserver.admission.webhook.observing import observed
 from pilothouse.apiserver.admission.webhook.plugin import WebhookPlugin
 from pilothouse.machinery.errors import InternalError, StatusError
@@ -39,7 +39,7 @@ class ValidatingAdmissionWebhook(WebhookPlugin):
             if refusal is not None:
                 raise refusal
 
-    async def _refusal(self, hook: Webhook, seen: VersionedAttributes, index: int) -> StatusError | None:
+    async def _refusal(self, hook: AdmissionWebhook, seen: VersionedAttributes, index: int) -> StatusError | None:
         try:
             with observed(hook, _TYPE, seen.attributes):
                 await call(self.client, hook, seen, mutating=False)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenIdentity, accepted_audiences
 from pilothouse.apiserver.authn.jwt.claims import ClaimMapper
 from pilothouse.apiserver.authn.jwt.distributed_claims import DistributedClaims
-from pilothouse.apiserver.authn.jwt.key_set import DEFAULT_PACE, Pace, RemoteKeySet
+from pilothouse.apiserver.authn.jwt.key_set import DEFAULT_PACE, KeySetPace, RemoteKeySet
 from pilothouse.apiserver.authn.jwt.metrics import LATENCY
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
 from pilothouse.apiserver.authn.jwt.verification import Verifier, unverified_issuer
@@ -20,7 +20,7 @@ class JWTAuthenticator:
     """Knows tokens of its issuer only."""
 
     def __init__(
-        self, settings: IssuerSettings, *, pace: Pace = DEFAULT_PACE, now: Callable[[], float] = time.time
+        self, settings: IssuerSettings, *, pace: KeySetPace = DEFAULT_PACE, now: Callable[[], float] = time.time
     ) -> None:
         """Raises ValueError."""
         self.issuer = settings.url

@@ -12,7 +12,7 @@ from pilothouse.apiserver.authn.jwt.expressions import (
     compiled_on_user,
     user_fulfils,
 )
-from pilothouse.apiserver.authn.jwt.settings import IssuerSettings, Mapping
+from pilothouse.apiserver.authn.jwt.settings import ClaimOrExpression, IssuerSettings
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED, User
 from pilothouse.apiserver.cel.expression import Expression
 from pilothouse.machinery.gofmt import quote
@@ -115,7 +115,7 @@ class ClaimMapper:
                 raise InvalidToken(f"oidc: error evaluating user info validation rule: {failed}")
 
 
-def _compiled(mapping: Mapping) -> Expression | None:
+def _compiled(mapping: ClaimOrExpression) -> Expression | None:
     return compiled_on_claims(mapping.expression) if mapping.expression else None
 
 

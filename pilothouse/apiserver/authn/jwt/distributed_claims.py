@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from pilothouse.apiserver.authn.interface import InvalidToken
 from pilothouse.apiserver.authn.jwt.fetching import FetchFailed, fetch, tls_context
-from pilothouse.apiserver.authn.jwt.key_set import Pace, RemoteKeySet
+from pilothouse.apiserver.authn.jwt.key_set import KeySetPace, RemoteKeySet
 from pilothouse.apiserver.authn.jwt.settings import IssuerSettings
 from pilothouse.apiserver.authn.jwt.verification import Verifier, unverified_issuer
 from pilothouse.machinery.dataclass import dataclass
@@ -29,7 +29,7 @@ class _Source:
 
 
 class DistributedClaims:
-    def __init__(self, settings: IssuerSettings, pace: Pace, now: Callable[[], float]) -> None:
+    def __init__(self, settings: IssuerSettings, pace: KeySetPace, now: Callable[[], float]) -> None:
         self._settings = settings
         self._claim = settings.groups.claim
         self._pace = pace
@@ -38,7 +38,7 @@ class DistributedClaims:
         self._sources: dict[str, _Source] = {}
 
     async def expand(self, claims: Json) -> Json:
-        """With the claim, if it is kept elsewhere. Raises InvalidToken."""
+        """Return the claims with the groups claim, if that is kept elsewhere. Raises InvalidToken."""
         names = claims.get("_claim_names")
         if not self._claim or self._claim in claims or not isinstance(names, dict) or self._claim not in names:
             return claims

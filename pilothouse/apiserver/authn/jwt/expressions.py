@@ -7,7 +7,7 @@ from typing import Any
 
 from pilothouse.apiserver.authn.interface import InvalidToken
 from pilothouse.apiserver.authn.user import User
-from pilothouse.apiserver.cel.evaluation import BUDGET, Activation, Evaluator, OutOfBudget
+from pilothouse.apiserver.cel.evaluation import BUDGET, Activation, ExpressionEvaluator, OutOfBudget
 from pilothouse.apiserver.cel.expression import Expression, compiled_in
 from pilothouse.machinery.cel.environment import Environment
 from pilothouse.machinery.cel.syntax import SyntaxTree, kind_of
@@ -50,7 +50,7 @@ async def user_fulfils(expression: Expression, user: User) -> bool:
 
 async def _evaluated(expression: Expression, variables: Json) -> Any:
     try:
-        found = await Evaluator(Activation(variables, {}), None, BUDGET).evaluate(expression)
+        found = await ExpressionEvaluator(Activation(variables, {}), None, BUDGET).evaluate(expression)
     except OutOfBudget as error:
         raise InvalidToken(str(error)) from None
     if found.error:

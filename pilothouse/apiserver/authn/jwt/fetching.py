@@ -6,7 +6,7 @@ import asyncio
 import ssl
 from http.client import responses
 
-from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, BackendFailed, DialFailed
+from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, BackendFailed
 from pilothouse.apiserver.outbound.targets import target_of
 from pilothouse.apiserver.outbound.tls import verifying_context
 
@@ -29,7 +29,7 @@ async def fetch(url: str, tls: ssl.SSLContext, *, token: str = "", timeout: floa
 
 async def _fetch(url: str, tls: ssl.SSLContext, token: str) -> bytes:
     # All that speaks to other servers waits for its first use.
-    from pilothouse.apiserver.outbound.certificate_names import client_problem
+
     from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundRequest, ask
 
     headers = [(b"user-agent", b"pilothouse"), (b"accept", b"*/*")]
@@ -37,8 +37,7 @@ async def _fetch(url: str, tls: ssl.SSLContext, token: str) -> bytes:
         headers.append((b"authorization", f"Bearer {token}".encode()))
     try:
         answer = await ask(OutboundRequest("GET", target_of(url, tls=tls), headers), limit=_MAX_ANSWER)
-    except DialFailed as error:
-        raise FetchFailed(f"Get {url}: {await client_problem(error)}") from None
+
     except (BackendFailed, AnswerTooLarge, ValueError) as error:
         raise FetchFailed(f"Get {url}: {error}") from None
     if answer.status != 200:

@@ -34,11 +34,11 @@ class PublishedKey:
     key: Any
     """As the verifying library wants it."""
     algorithms: tuple[str, ...]
-    """Those that a key of this type can have been used with."""
+    """The algorithms that a key of this type can have been used with."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class KeySetPace:
     again_after_failure: float = 10.0
     at_most_every: float = 1.0
     refresh_every: float = 300.0
@@ -46,11 +46,11 @@ class Pace:
     """How long a request waits for keys that it needs."""
 
 
-DEFAULT_PACE = Pace()
+DEFAULT_PACE = KeySetPace()
 
 
 class RemoteKeySet:
-    def __init__(self, settings: IssuerSettings, *, pace: Pace = DEFAULT_PACE) -> None:
+    def __init__(self, settings: IssuerSettings, *, pace: KeySetPace = DEFAULT_PACE) -> None:
         """Raises ValueError for CAs that make no sense."""
         self._settings = settings
         self._pace = pace
@@ -110,9 +110,9 @@ class RemoteKeySet:
 
     async def _initialize(self) -> None:
         document = await self._get(self._settings.configuration_url)
-        if document.get("issuer") != self._settings.url:
-            said = document.get("issuer")
-            raise KeysUnavailable(f"oidc: issuer URL provided to client ({self._settings.url}) did not match {said!r}")
+        issuer, expected = document.get("issuer"), self._settings.url
+        if issuer != expected:
+            raise KeysUnavailable(f"oidc: issuer URL provided to client ({expected}) did not match {issuer!r}")
         url = document.get("jwks_uri")
         if not isinstance(url, str) or not url.startswith("https://"):
             raise KeysUnavailable("provider did not return JWKS URL")

@@ -1,4 +1,4 @@
-"""What becomes of tokens of other issuers, under upstream's names."""
+"""Metrics of the authentication of tokens from other issuers, under upstream's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is configured of one issuer of tokens."""
+"""The settings of one issuer of tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ALL_ALGORITHMS = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256",
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class ClaimOrExpression:
     """Where something about a user comes from: a claim with a prefix, or an expression. Nowhere if both are empty."""
 
     claim: str = ""
@@ -19,7 +19,7 @@ class Mapping:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TokenValidationRule:
     """An expression that must be true, and what is said if it is not."""
 
     expression: str
@@ -31,14 +31,14 @@ class IssuerSettings:
     url: str
     audiences: tuple[str, ...]
     """A token must be meant for one of them."""
-    username: Mapping
-    groups: Mapping = Mapping()
-    uid: Mapping = Mapping()
+    username: ClaimOrExpression
+    groups: ClaimOrExpression = ClaimOrExpression()
+    uid: ClaimOrExpression = ClaimOrExpression()
     extra: tuple[tuple[str, str], ...] = ()
     """Keys, with the expressions for their values."""
     required_claims: tuple[tuple[str, str], ...] = ()
-    claim_rules: tuple[Rule, ...] = ()
-    user_rules: tuple[Rule, ...] = ()
+    claim_rules: tuple[TokenValidationRule, ...] = ()
+    user_rules: tuple[TokenValidationRule, ...] = ()
     discovery_url: str = ""
     """Where the issuer's configuration is, if not at its well-known place."""
     certificate_authority: str = field(default="", repr=False)

@@ -32,32 +32,32 @@ class Verifier:
         claims = claims_in(token)
         header = _header_of(token)
         if claims is None or header is None:
-            raise _wrong("oidc: malformed jwt")
+            raise _invalid_token("oidc: malformed jwt")
         self._check(claims)
         algorithm = header.get("alg")
         if algorithm not in self._settings.algorithms:
             allowed = f"[{' '.join(map(quote, self._settings.algorithms))}]"
-            raise _wrong(
+            raise _invalid_token(
                 f"oidc: id token signed with unsupported algorithm, expected {allowed} got {quote(str(algorithm))}"
             )
         if header.get("crit") is not None or not await self._is_signed(token, header, algorithm):
-            raise _wrong("failed to verify signature: failed to verify id token signature")
+            raise _invalid_token("failed to verify signature: failed to verify id token signature")
         return claims
 
     def _check(self, claims: Json) -> None:
-        """What can be told without the signature, so that wrong tokens cost little."""
+        """Check audience and times, which need no signature, so that wrong tokens cost little. Raises InvalidToken."""
         meant_for = _audiences(claims.get("aud"))
         if not set(meant_for) & set(self._settings.audiences):
             got = f"got [{' '.join(map(quote, meant_for))}]"
             if len(self._settings.audiences) == 1:
-                raise _wrong(f"oidc: expected audience {quote(self._settings.audiences[0])} {got}")
+                raise _invalid_token(f"oidc: expected audience {quote(self._settings.audiences[0])} {got}")
             wanted = f"[{' '.join(map(quote, sorted(self._settings.audiences)))}]"
-            raise _wrong(f"oidc: expected audience in {wanted} {got}")
-        expiry, not_before = _moment(claims, "exp"), _moment(claims, "nbf")
+            raise _invalid_token(f"oidc: expected audience in {wanted} {got}")
+        expiry, not_before = _numeric_date(claims, "exp"), _numeric_date(claims, "nbf")
         if expiry is None or self._now() > expiry:
-            raise _wrong(f"oidc: token is expired (Token Expiry: {expiry or 'none'})")
+            raise _invalid_token(f"oidc: token is expired (Token Expiry: {expiry or 'none'})")
         if not_before is not None and self._now() + _NOT_BEFORE_LEEWAY < not_before:
-            raise _wrong("oidc: current time before the nbf (not before) time")
+            raise _invalid_token("oidc: current time before the nbf (not before) time")
 
     async def _is_signed(self, token: str, header: Json, algorithm: str) -> bool:
         if _signed_by(token, self._candidates(header), algorithm):
@@ -85,12 +85,12 @@ def _signed_by(token: str, keys: Sequence[PublishedKey], algorithm: str) -> bool
     return False
 
 
-def _wrong(why: str) -> InvalidToken:
+def _invalid_token(why: str) -> InvalidToken:
     return InvalidToken(f"oidc: verify token: {why}")
 
 
 def unverified_issuer(token: str) -> str | None:
-    """Whose token this claims to be; None for what is no token."""
+    """Return the issuer that the token claims to have; None for text that is no token."""
     claims = claims_in(token)
     issuer = claims.get("iss") if claims is not None else None
     if not isinstance(issuer, str):
@@ -99,7 +99,7 @@ def unverified_issuer(token: str) -> str | None:
 
 
 def claims_in(token: str) -> Json | None:
-    """Not verified."""
+    """Return the claims in the token, unverified; None for text that is no token."""
     parts = token.split(".") if len(token) <= LONGEST_TOKEN else ()
     return _part(parts[1]) if len(parts) == 3 else None
 
@@ -118,12 +118,12 @@ def _part(encoded: str) -> Json | None:
     return found if isinstance(found, dict) else None
 
 
-def _audiences(said: Any) -> list[str]:
-    if isinstance(said, str):
-        return [said]
-    return [each for each in said if isinstance(each, str)] if isinstance(said, list) else []
+def _audiences(claim: Any) -> list[str]:
+    if isinstance(claim, str):
+        return [claim]
+    return [each for each in claim if isinstance(each, str)] if isinstance(claim, list) else []
 
 
-def _moment(claims: Json, name: str) -> float | None:
-    said = claims.get(name)
-    return float(said) if isinstance(said, int | float) and not isinstance(said, bool) else None
+def _numeric_date(claims: Json, name: str) -> float | None:
+    date = claims.get(name)
+    return float(date) if isinstance(date, int | float) and not isinstance(date, bool) else None

@@ -1,4 +1,7 @@
-"""Asks a webhook, and remembers its answers for a while. What it does when there is no answer is configured."""
+"""The webhook authorizer: asks a webhook, remembers its answers for a while, and counts both under upstream's names.
+
+The configuration says what is decided when there is no answer.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,51 @@ import orjson
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.apiserver.authz.rules import Rules
-from pilothouse.apiserver.authz.webhook.metrics import DURATION, EVALUATIONS, EXCLUSIONS, FAIL_OPEN, MATCH_FAILURES
 from pilothouse.apiserver.authz.webhook.review import review_spec
 from pilothouse.apiserver.cel.match_conditions import MatchFailed
+from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.tallies import CounterTally, HistogramTally
 from pilothouse.apiserver.webhook.reviews import ReviewFailed, ReviewWebhook
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
+EVALUATIONS = CounterTally(
+    "apiserver_authorization_webhook_evaluations",
+    "Calls to authorization webhooks, by result: success, timeout, error or canceled.",
+    ("name", "result"),
+    registry=REGISTRY,
+)
+DURATION = HistogramTally(
+    "apiserver_authorization_webhook_duration_seconds",
+    "Seconds that calls to authorization webhooks took.",
+    ("name", "result"),
+    bounds=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0),
+    registry=REGISTRY,
+)
+FAIL_OPEN = CounterTally(
+    "apiserver_authorization_webhook_evaluations_fail_open",
+    "Calls to authorization webhooks that failed, after which the others decided.",
+    ("name", "result"),
+    registry=REGISTRY,
+)
+EXCLUSIONS = CounterTally(
+    "apiserver_authorization_match_condition_exclusions",
+    "Requests that a match condition kept from an authorizer.",
+    ("type", "name"),
+    registry=REGISTRY,
+)
+MATCH_FAILURES = CounterTally(
+    "apiserver_authorization_match_condition_evaluation_errors",
+    "Requests of which a match condition could not be evaluated.",
+    ("type", "name"),
+    registry=REGISTRY,
+)
+
+
 _REMEMBERED, _REMEMBERED_BYTES = 8192, 16 << 20
 _LONGEST_REMEMBERED = 10_000
-"""What clients choose of a question: longer ones would let them fill the memory."""
+"""Bytes that clients choose of a question: longer ones are not remembered, as they would fill the memory."""
 _NO_OPINION = Answer(Decision.NO_OPINION)
 _BOTH = "webhook subject access review returned both allow and deny response"
 
@@ -31,7 +68,7 @@ class Conditions(Protocol):
         """Whether the webhook is to be asked. Raises MatchFailed."""
 
 
-class Always:
+class NoConditions:
     async def match(self, spec: Json) -> bool:
         return True
 
@@ -44,7 +81,7 @@ class WebhookConfig:
     authorized_ttl: float = 300.0
     unauthorized_ttl: float = 30.0
     on_error: Decision = Decision.NO_OPINION
-    conditions: Conditions = field(default_factory=Always)
+    conditions: Conditions = field(default_factory=NoConditions)
 
 
 class WebhookAuthorizer:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilothouse.apiserver.cel.evaluation import MATCH_CONDITIONS_BUDGET, Activation, Evaluator, OutOfBudget
+from pilothouse.apiserver.cel.evaluation import MATCH_CONDITIONS_BUDGET, Activation, ExpressionEvaluator, OutOfBudget
 from pilothouse.apiserver.cel.expression import Expression, compiled_in
 from pilothouse.apiserver.cel.match_conditions import MatchFailed
 from pilothouse.machinery.cel.environment import Environment
@@ -30,7 +30,9 @@ class ReviewConditions:
         """Raises MatchFailed."""
         if not self._expressions:
             return True
-        evaluator = Evaluator(Activation({"request": _seen(spec)}, {}), None, MATCH_CONDITIONS_BUDGET)
+        evaluator = ExpressionEvaluator(
+            Activation({"request": _with_zero_values(spec)}, {}), None, MATCH_CONDITIONS_BUDGET
+        )
         errors = []
         try:
             for expression in self._expressions:
@@ -46,8 +48,8 @@ class ReviewConditions:
         return True
 
 
-def _seen(spec: Json) -> Json:
-    """Expressions need not ask whether there is a name; only whether the request is about a resource."""
+def _with_zero_values(spec: Json) -> Json:
+    """Return the spec with empty values for fields it lacks, so that expressions need not ask for them."""
     seen: Json = {"user": "", "groups": [], "uid": "", "extra": {}} | spec
     if "resourceAttributes" in spec:
         seen["resourceAttributes"] = dict.fromkeys(_ATTRIBUTES, "") | spec["resourceAttributes"]

@@ -20,7 +20,7 @@ _OPERATORS = {
 
 
 def review_spec(asked: Attributes) -> Json:
-    """What there is nothing to say of is left out."""
+    """Return the spec of a SubjectAccessReview, without empty fields."""
     spec: Json = {}
     if asked.is_resource:
         spec["resourceAttributes"] = _resource(asked)

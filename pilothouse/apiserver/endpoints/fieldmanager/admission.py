@@ -22,10 +22,10 @@ async def admit(chain: AdmissionChain, attributes: Attributes) -> None:
     assert obj is not None, "only writes of objects are admitted here"
     before = metadata(obj).get("managedFields")
     await chain.admit(attributes)
-    await attributes.weight.carry(_tidy, attributes, obj, before)
+    await attributes.weight.carry(_repair_metadata, attributes, obj, before)
 
 
-def _tidy(attributes: Attributes, obj: Json, before: Any) -> None:
+def _repair_metadata(attributes: Attributes, obj: Json, before: Any) -> None:
     after = metadata(obj).get("managedFields")
     if after is not before:
         try:

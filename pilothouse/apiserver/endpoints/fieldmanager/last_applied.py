@@ -26,7 +26,7 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def remaining_conflicts(conflicts: Conflicts, atom: Atom, live: Json, api_version: str) -> Conflicts | None:
-    """Without those that the annotation allows; None when it allows all."""
+    """Return the conflicts that the last-applied annotation does not resolve; None when it resolves all."""
     allowed = _allowed(atom, live, api_version)
     left = [conflict for conflict in conflicts.conflicts if not fieldset.has(allowed, conflict.path)]
     return Conflicts(left) if left else None
@@ -49,7 +49,7 @@ def _allowed(atom: Atom, live: Json, api_version: str) -> FieldSet:
 
 
 def keep_up_to_date(obj: Json, patch: Json) -> None:
-    """Where the object has the annotation, it tells the patch from now on; one that gets too large is dropped."""
+    """Set the last-applied annotation, where the object has one, to the patch; drop it where that is too large."""
     if not annotations_of(obj).get(LAST_APPLIED):
         return
     annotations = metadata(obj)["annotations"]

@@ -2,6 +2,8 @@
 
 update   managedFields of the request or the stored object → who owns what now → managedFields of the new object
 apply    the same, and the new object is made of the stored one and the applied configuration
+
+A write that changes nothing leaves the times of its manager as they are.
 """
 
 from __future__ import annotations
@@ -10,22 +12,20 @@ from typing import Any
 
 from pilothouse.apiserver.endpoints.fieldmanager.cap_managers import cap_managers
 from pilothouse.apiserver.endpoints.fieldmanager.last_applied import KUBECTL, keep_up_to_date, remaining_conflicts
-from pilothouse.apiserver.endpoints.fieldmanager.managed_fields_updater import (
-    CURRENT_OPERATION,
-    after_apply,
-    after_update,
-)
 from pilothouse.apiserver.endpoints.fieldmanager.strip_meta import strip_meta
 from pilothouse.apiserver.endpoints.fieldmanager.structured_merge import StructuredMerge
-from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
+from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.machinery.apply.atoms import Unkeyed
 from pilothouse.machinery.apply.conflicts import Conflicts
 from pilothouse.machinery.apply.elements import InvalidElement
+from pilothouse.machinery.apply.fieldset import union
 from pilothouse.machinery.apply.managed import (
     APPLY,
     UPDATE,
     InvalidManagedFields,
     Managed,
+    ManagerId,
+    VersionedSet,
     decode_entries,
     encode_entries,
     manager_id,
@@ -35,9 +35,12 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict, StatusError
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata, uid_of
+from pilothouse.machinery.times import now
 
 _BEFORE_FIRST_APPLY = "before-first-apply"
 _UNKNOWN = "unknown"
+_CURRENT_OPERATION = ManagerId("current-operation", "", "")
+"""An update is made under this name, so that what it took shows; then it becomes part of its manager's entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ class FieldManager:
     def apply(self, live: Json | None, patch: Json, manager: str, *, force: bool) -> Json:
         """The new object in the version of the request, not yet with defaults. Raises StatusError."""
         self._check_kind(patch)
-        live = fresh(self._empty() if live is None else self.merge.form.served(live))
+        live = copy_of(self._empty() if live is None else self.merge.form.served(live))
         entries = metadata(live).pop("managedFields", None)
         try:
             managed = decode_entries(entries, stored=True)
@@ -103,10 +106,10 @@ class FieldManager:
             applied = self.merge.apply(live, patch, managed.sets, applier, force=force)
         except (Unkeyed, InvalidElement) as error:
             why = self.merge.misfit(live)
-            shown = f"failed to create typed live object ({self.merge.shown(live)}): {why}"
+            shown = f"failed to create typed live object ({self.merge.describe(live)}): {why}"
             raise StatusError(shown if why else str(error)) from None
         sets = strip_meta(applied.managers, applier)
-        managed = after_apply(managed, sets, applier, changed=applied.changed)
+        managed = _after_apply(managed, sets, applier, changed=applied.changed)
         return _Merged(applied.value if applied.changed else None, managed)
 
     def _before_first_apply(self, live: Json, managed: Managed) -> Managed:
@@ -114,16 +117,16 @@ class FieldManager:
         try:
             return self._track(self._empty(), live, managed, _BEFORE_FIRST_APPLY)
         except (Unkeyed, InvalidElement) as error:
-            why = f"({self.merge.shown(live)}) to smd typed: {self.merge.misfit(live) or error}"
+            why = f"({self.merge.describe(live)}) to smd typed: {self.merge.misfit(live) or error}"
             raise StatusError(
                 f"failed to create manager for existing fields: failed to convert new object {why}"
             ) from None
 
     def _track(self, live: Json, new: Json, managed: Managed, manager: str) -> Managed:
         """Raises Unkeyed, InvalidElement."""
-        sets = strip_meta(self.merge.update(live, new, managed.sets, CURRENT_OPERATION), CURRENT_OPERATION)
+        sets = strip_meta(self.merge.update(live, new, managed.sets, _CURRENT_OPERATION), _CURRENT_OPERATION)
         updater = manager_id(manager or _UNKNOWN, UPDATE, self._api_version, self.subresource)
-        return cap_managers(after_update(managed, sets, updater))
+        return cap_managers(_after_update(managed, sets, updater))
 
     def _live_or_new(self, live: Json, new: Json) -> Managed:
         """The request may change managedFields, but not through a subresource, nor by not knowing them."""
@@ -142,9 +145,9 @@ class FieldManager:
 
     def _converted(self, obj: Json, patch: Json) -> Json:
         try:
-            return self.merge.form.decoder.convert(fresh(obj)).obj
+            return self.merge.form.decoder.convert(copy_of(obj)).obj
         except ValueError as error:
-            why = f"failed to convert new object ({self.merge.shown(patch)}) to proper version: {error}"
+            why = f"failed to convert new object ({self.merge.describe(patch)}) to proper version: {error}"
             raise StatusError(why) from None
 
     def _empty(self) -> Json:
@@ -156,7 +159,7 @@ class FieldManager:
 
 
 def _decoded(entries: Any, *, stored: bool = False) -> Managed:
-    """What cannot be read counts as nothing."""
+    """Return the decoded entries, or none where they cannot be read."""
     try:
         return decode_entries(entries, stored=stored)
     except InvalidManagedFields:
@@ -170,3 +173,18 @@ def _kind_of(patch: Json) -> GroupVersionKind:
     except ValueError:
         return GroupVersionKind("", "", "")
     return group_version.kind(kind if isinstance(kind, str) else "")
+
+
+def _after_update(managed: Managed, sets: dict[ManagerId, VersionedSet], manager: ManagerId) -> Managed:
+    taken = sets.pop(_CURRENT_OPERATION, None)
+    if taken is None:
+        return Managed(sets, managed.times)
+    previous = sets.get(manager)
+    sets[manager] = taken if previous is None else taken.with_fields(union(taken.fields, previous.fields))
+    return Managed(sets, managed.times | {manager: now()})
+
+
+def _after_apply(
+    managed: Managed, sets: dict[ManagerId, VersionedSet], manager: ManagerId, *, changed: bool
+) -> Managed:
+    return Managed(sets, managed.times | {manager: now()} if changed else managed.times)

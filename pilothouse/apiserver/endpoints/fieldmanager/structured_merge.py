@@ -44,7 +44,7 @@ class StructuredMerge:
         try:
             check(self.form.decoder.atom, patch)
         except TypedError as error:
-            raise StatusError(f"failed to create typed patch object ({self.shown(patch)}): {error}") from None
+            raise StatusError(f"failed to create typed patch object ({self.describe(patch)}): {error}") from None
         return self.updater.apply(self.form.typed(live), self.form.typed(patch), managers, manager, force=force)
 
     def misfit(self, stored: Json) -> str:
@@ -55,14 +55,14 @@ class StructuredMerge:
             return str(error)
         return ""
 
-    def shown(self, obj: Json) -> str:
-        """As upstream names an object in messages: namespace, name and kind."""
+    def describe(self, obj: Json) -> str:
+        """Return the object's namespace, name and kind as upstream's messages have them."""
         meta = _metadata(obj)
         namespace, name = (value if isinstance(value := meta.get(key), str) else "" for key in ("namespace", "name"))
         return f"{namespace}/{name}; {self.kind}"
 
 
 def _metadata(obj: Json) -> dict[str, Any]:
-    """What a client sent may have anything there."""
+    """Return the metadata, or {} where the client sent no object in its place."""
     meta = obj.get("metadata")
     return meta if isinstance(meta, dict) else {}

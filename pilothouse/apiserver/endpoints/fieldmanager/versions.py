@@ -22,17 +22,17 @@ class VersionForm:
     from_stored: Callable[[Json], Json] | None = None
 
     def typed(self, obj: Json) -> Typed:
-        """Of an object in this version."""
+        """Return an object of this version with its schema."""
         return Typed(self.decoder.atom, obj, self.api_version)
 
     def stored(self, obj: Json) -> Json:
-        return obj if self.to_stored is None else self.to_stored(fresh(obj))
+        return obj if self.to_stored is None else self.to_stored(copy_of(obj))
 
     def served(self, obj: Json) -> Json:
-        return obj if self.from_stored is None else self.from_stored(fresh(obj))
+        return obj if self.from_stored is None else self.from_stored(copy_of(obj))
 
 
-def fresh(obj: Json) -> Json:
+def copy_of(obj: Json) -> Json:
     """A copy, for whoever may use it up."""
     copy: Json = orjson.loads(orjson.dumps(obj))
     return copy

@@ -1,4 +1,4 @@
-"""What a media type must be able to do.
+"""The contract of a media type's serializer.
 
 A stored object's bytes are made once per media type and version (`piece`) and kept with it; an answer, a list and
 a watch event only wrap such pieces.
@@ -40,7 +40,7 @@ class View:
 
     @property
     def go_type(self) -> str:
-        """What upstream's messages call an object of this resource."""
+        """The Go type by which upstream's messages name an object of this resource."""
         return "unstructured.Unstructured" if self.typed_items else internal_name(self.kind)
 
     def object(self, stored: StoredObject) -> Json:
@@ -56,7 +56,7 @@ class ListFrame:
     fields: Json
     """Ends with the field for the items, which is empty."""
     item_prefix: bytes = b""
-    """What the pieces of stored objects lack in JSON: a brace, and where items are typed, their type."""
+    """The bytes that pieces of stored objects lack in JSON: a brace, and where items are typed, their type."""
 
     @property
     def items(self) -> str:
@@ -70,7 +70,7 @@ class ListWriter(Protocol):
     needs_sizes: bool
     """Whether the head says how long the list is, so that all pieces must be there before it is written."""
 
-    def fresh(self, objects: Sequence[StoredObject], view: View) -> int:
+    def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
         """How many stored bytes have to be encoded before the pieces of these objects are there; 0 for copies."""
 
     def piece(self, stored: StoredObject, view: View) -> bytes: ...
@@ -92,11 +92,12 @@ class Serializer(Protocol):
     """The content type of a watch in this media type; empty where there is none."""
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
-        """Any object that says its kind and apiVersion."""
+        """Return the bytes of an object that says its kind and apiVersion."""
 
     def piece(self, stored: StoredObject, view: View) -> bytes: ...
 
-    def whole(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes: ...
+    def wrap(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
+        """Return the object of which this is the piece, as an answer has it."""
 
     def lists(self, *, pretty: bool = False) -> ListWriter: ...
 

@@ -27,7 +27,7 @@ class JsonSerializer:
     def piece(self, stored: StoredObject, view: View) -> bytes:
         return json_piece(stored, view)
 
-    def whole(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
+    def wrap(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
         text = b"".join((view.json_prefix, piece, b"\n"))
         return self.encode(orjson.loads(text), pretty=True) if pretty else text
 

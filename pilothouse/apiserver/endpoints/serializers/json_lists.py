@@ -28,7 +28,7 @@ def _body(obj: Json) -> bytes:
 class JsonListWriter:
     needs_sizes = False
 
-    def fresh(self, objects: Sequence[StoredObject], view: View) -> int:
+    def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
         if view.convert is not None:
             form = (MEDIA_TYPE, view.kind)
             return sum(stored.size for stored in objects if not stored.has_encoded(form))
@@ -60,7 +60,7 @@ class JsonListWriter:
 class PrettyJsonListWriter(JsonListWriter):
     """The same text as that of the whole list, indented. No line break stands inside a JSON string."""
 
-    def fresh(self, objects: Sequence[StoredObject], view: View) -> int:
+    def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
         return sum(stored.size for stored in objects)
 
     def piece(self, stored: StoredObject, view: View) -> bytes:

@@ -25,7 +25,7 @@ class ProtobufSerializer:
     def piece(self, stored: StoredObject, view: View) -> bytes:
         return protobuf_piece(stored, view)
 
-    def whole(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
+    def wrap(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
         from pilothouse.machinery.protobuf.envelope import envelope
 
         return envelope(view.kind, piece)

@@ -27,7 +27,7 @@ def protobuf_piece(stored: StoredObject, view: View) -> bytes:
 class ProtobufListWriter:
     needs_sizes = True
 
-    def fresh(self, objects: Sequence[StoredObject], view: View) -> int:
+    def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
         form = (MEDIA_TYPE, view.kind)
         return sum(stored.size for stored in objects if not stored.has_encoded(form))
 

@@ -26,7 +26,7 @@ class UnstructuredProtobufSerializer(ProtobufSerializer):
     def piece(self, stored: StoredObject, view: View) -> bytes:
         return b""
 
-    def whole(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
+    def wrap(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
         raise not_marshalable("Unstructured")
 
     def lists(self, *, pretty: bool = False) -> ListWriter:
@@ -34,7 +34,7 @@ class UnstructuredProtobufSerializer(ProtobufSerializer):
 
 
 class UnstructuredProtobufListWriter(ProtobufListWriter):
-    def fresh(self, objects: Sequence[StoredObject], view: View) -> int:
+    def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
         return 0
 
     def piece(self, stored: StoredObject, view: View) -> bytes:

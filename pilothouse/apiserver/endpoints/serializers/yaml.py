@@ -1,15 +1,49 @@
-"""application/yaml: for people. Nothing is kept, since people ask seldom."""
+"""application/yaml: objects and lists for people. Nothing is kept, since people ask seldom."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 import orjson
 
-from pilothouse.apiserver.endpoints.serializers.interface import ListWriter, View
+from pilothouse.apiserver.endpoints.serializers.interface import ListFrame, ListWriter, View
 from pilothouse.apiserver.endpoints.serializers.json import JsonSerializer
-from pilothouse.apiserver.endpoints.serializers.yaml_lists import YamlListWriter
+from pilothouse.apiserver.endpoints.serializers.json_lists import json_piece
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.codec.yaml_emit import emit_yaml
 from pilothouse.machinery.objects import Json
+
+
+class YamlListWriter:
+    """Writes the keys that sort before the items, the items one at a time, and the keys that sort after them.
+
+    Items are not indented under their key, so an item looks as it does in a list of its own.
+    """
+
+    needs_sizes = False
+
+    def bytes_to_encode(self, objects: Sequence[StoredObject], view: View) -> int:
+        return sum(stored.size for stored in objects)
+
+    def piece(self, stored: StoredObject, view: View) -> bytes:
+        return self.made_piece(orjson.loads(view.item_prefix + json_piece(stored, view)))
+
+    def made_piece(self, obj: Json) -> bytes:
+        return emit_yaml([obj])
+
+    def head(self, frame: ListFrame, sizes: Iterable[int]) -> bytes:
+        before = {key: value for key, value in frame.fields.items() if key < frame.items}
+        return emit_yaml(before) + b"%b:" % frame.items.encode()
+
+    def items(self, frame: ListFrame, pieces: Sequence[bytes], *, first: bool) -> Iterator[bytes]:
+        if first:
+            yield b"\n"
+        yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def tail(self, frame: ListFrame, *, empty: bool) -> bytes:
+        after = {key: value for key, value in frame.fields.items() if key > frame.items}
+        return (b" []\n" if empty else b"") + (emit_yaml(after) if after else b"")
+
 
 _JSON = JsonSerializer()
 _LISTS = YamlListWriter()
@@ -25,8 +59,8 @@ class YamlSerializer:
     def piece(self, stored: StoredObject, view: View) -> bytes:
         return _JSON.piece(stored, view)
 
-    def whole(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
-        return emit_yaml(orjson.loads(_JSON.whole(piece, view)))
+    def wrap(self, piece: bytes, view: View, *, pretty: bool = False) -> bytes:
+        return emit_yaml(orjson.loads(_JSON.wrap(piece, view)))
 
     def lists(self, *, pretty: bool = False) -> ListWriter:
         return _LISTS

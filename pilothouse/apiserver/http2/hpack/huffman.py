@@ -69,12 +69,12 @@ def _tree() -> _Tree:
     for length, symbol in sorted((length, symbol) for symbol, length in enumerate(CODE_LENGTHS)):
         code <<= length - previous
         previous = length
-        _plant(tree, code, length, symbol)
+        _insert(tree, code, length, symbol)
         code += 1
     return tree
 
 
-def _plant(tree: _Tree, code: int, length: int, symbol: int) -> None:
+def _insert(tree: _Tree, code: int, length: int, symbol: int) -> None:
     node = 0
     for shift in range(length - 1, 0, -1):
         bit = code >> shift & 1

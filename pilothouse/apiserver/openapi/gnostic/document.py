@@ -1,14 +1,22 @@
-"""Encodes a v2 document. What gnostic's messages have no field for is left out."""
+"""Encodes a v2 document as gnostic's message; keys for which that has no field are left out.
+
+Free values and vendor extensions travel as YAML text, and JSON is YAML.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from pilothouse.apiserver.openapi.gnostic.fields import FIELDS, Field
-from pilothouse.apiserver.openapi.gnostic.values import SCALARS, any_value, named, nested
-from pilothouse.machinery.objects import Json
+import orjson
 
+from pilothouse.apiserver.openapi.gnostic.fields import FIELDS, MessageField
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.protobuf.wire import BYTES, FIXED64, VARINT, delimited, tag, varint
+
+_YAML = 2
+"""The field of Any that has its text."""
 _NON_BODY = {"query": (3, "QueryParameter"), "path": (4, "PathParameter")}
 """The field of NonBodyParameter for each location, and the message in it."""
 
@@ -21,7 +29,7 @@ def _message(name: str, value: Json) -> bytes:
     return b"".join(_fields(FIELDS[name], value))
 
 
-def _fields(fields: dict[str, Field], value: Json) -> Iterator[bytes]:
+def _fields(fields: dict[str, MessageField], value: Json) -> Iterator[bytes]:
     for key, item in value.items():
         if key in fields:
             yield _field(fields[key], item)
@@ -29,7 +37,7 @@ def _fields(fields: dict[str, Field], value: Json) -> Iterator[bytes]:
             yield nested(fields["x"].number, named(key, any_value(item)))
 
 
-def _field(field: Field, value: Any) -> bytes:
+def _field(field: MessageField, value: Any) -> bytes:
     if field.mapped:
         return nested(field.number, _entries(1, field.form, value))
     if field.repeated:
@@ -37,7 +45,7 @@ def _field(field: Field, value: Any) -> bytes:
     return _single(field, value)
 
 
-def _single(field: Field, value: Any) -> bytes:
+def _single(field: MessageField, value: Any) -> bytes:
     scalar = SCALARS.get(field.form)
     return scalar(field.number, value) if scalar else nested(field.number, _form(field.form, value))
 
@@ -90,3 +98,42 @@ def _parameter(value: Json) -> bytes:
 
 def _strings(values: list[str]) -> bytes:
     return b"".join(SCALARS["string"](1, value) for value in values)
+
+
+def nested(number: int, content: bytes) -> bytes:
+    return delimited(tag(number, BYTES), content)
+
+
+def named(name: str, content: bytes) -> bytes:
+    """The content of an entry of a map."""
+    return string(1, name) + nested(2, content)
+
+
+def any_value(value: Any) -> bytes:
+    """The content of an Any."""
+    return nested(_YAML, orjson.dumps(value))
+
+
+def string(number: int, value: str) -> bytes:
+    return nested(number, value.encode())
+
+
+def boolean(number: int, value: bool) -> bytes:
+    return tag(number, VARINT) + varint(value)
+
+
+def integer(number: int, value: int) -> bytes:
+    return tag(number, VARINT) + varint(value)
+
+
+def double(number: int, value: float) -> bytes:
+    return tag(number, FIXED64) + struct.pack("<d", value)
+
+
+SCALARS: dict[str, Callable[[int, Any], bytes]] = {
+    "string": string,
+    "bool": boolean,
+    "int": integer,
+    "double": double,
+}
+"""By form; each writes a whole field."""

@@ -39,16 +39,16 @@ ApiKey: type=1 name=2 in=3 description=4 x=5
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class MessageField:
     number: int
     form: str = "string"
     repeated: bool = False
     mapped: bool = False
 
 
-def _parse(table: str) -> dict[str, dict[str, Field]]:
-    messages: dict[str, dict[str, Field]] = {}
-    fields: dict[str, Field] = {}
+def _parse(table: str) -> dict[str, dict[str, MessageField]]:
+    messages: dict[str, dict[str, MessageField]] = {}
+    fields: dict[str, MessageField] = {}
     for token in table.split():
         key, equals, rest = token.partition("=")
         if equals:
@@ -58,10 +58,10 @@ def _parse(table: str) -> dict[str, dict[str, Field]]:
     return messages
 
 
-def _field(text: str) -> Field:
+def _field(text: str) -> MessageField:
     number, _, form = text.partition(":")
     repeated, mapped = form.startswith("[]"), form.startswith("{}")
-    return Field(int(number), form.removeprefix("[]").removeprefix("{}") or "string", repeated, mapped)
+    return MessageField(int(number), form.removeprefix("[]").removeprefix("{}") or "string", repeated, mapped)
 
 
 FIELDS = _parse(_TABLE)

@@ -10,20 +10,20 @@ Guarantees, on one event loop and without locks:
 from __future__ import annotations
 
 from pilothouse.apiserver.storage.cacher.bookmarks import BookmarkSchedule
-from pilothouse.apiserver.storage.cacher.clock import Clock, LoopClock
-from pilothouse.apiserver.storage.cacher.direct import DirectReader
-from pilothouse.apiserver.storage.cacher.dispatch import Watchers
-from pilothouse.apiserver.storage.cacher.errors import NotReady, TooLargeRevision
+from pilothouse.apiserver.storage.cacher.clock import CacheClock, LoopClock
+from pilothouse.apiserver.storage.cacher.direct_reader import DirectReader
+from pilothouse.apiserver.storage.cacher.dispatch import CacheWatchers
+from pilothouse.apiserver.storage.cacher.errors import CacheNotReady, TooLargeRevision
 from pilothouse.apiserver.storage.cacher.events import Predicate, WatchEvent, bookmark
-from pilothouse.apiserver.storage.cacher.feed import Feed
+from pilothouse.apiserver.storage.cacher.feed import CacheFeed
 from pilothouse.apiserver.storage.cacher.freshness import Freshness
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
-from pilothouse.apiserver.storage.cacher.pages import CachedPage, KeyRange, Selection
+from pilothouse.apiserver.storage.cacher.pages import CachedPage, CacheKeyRange, ListSelection
 from pilothouse.apiserver.storage.cacher.readiness import Readiness
-from pilothouse.apiserver.storage.cacher.reflector import Reflector
-from pilothouse.apiserver.storage.cacher.state import State
-from pilothouse.apiserver.storage.cacher.watcher import Start, Watcher, WatchOptions
-from pilothouse.apiserver.storage.cacher.window import Window, WindowLimits
+from pilothouse.apiserver.storage.cacher.reflector import StoreReflector
+from pilothouse.apiserver.storage.cacher.state import CacheState
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher, WatchOptions, WatchStart
+from pilothouse.apiserver.storage.cacher.window import ChangeWindow, WindowLimits
 from pilothouse.apiserver.storage.errors import Unavailable, Undecodable
 from pilothouse.apiserver.storage.interface import Revision, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
@@ -48,7 +48,7 @@ class Cacher:
         *,
         resource: GroupResource,
         trigger: str = "",
-        clock: Clock | None = None,
+        clock: CacheClock | None = None,
         window: WindowLimits | None = None,
         watch_buffer: int = WATCH_BUFFER,
     ) -> None:
@@ -58,19 +58,19 @@ class Cacher:
         self._watch_buffer = watch_buffer
         self._metrics = CacheMetrics(resource)
         self._direct = DirectReader(store, codec)
-        self._state = State(codec)
+        self._state = CacheState(codec)
         self._metrics.count_objects(self._state)
-        self._window = Window(window or WindowLimits(), self._metrics)
-        self._watchers = Watchers(prefix, trigger=trigger, metrics=self._metrics)
+        self._window = ChangeWindow(window or WindowLimits(), self._metrics)
+        self._watchers = CacheWatchers(prefix, trigger=trigger, metrics=self._metrics)
         self._readiness = Readiness(clock)
         self._freshness = Freshness(clock, request_progress=self._request_progress, metrics=self._metrics)
         self._bookmarks = BookmarkSchedule(
             clock, request_progress=self._request_progress, make=lambda: bookmark(codec, self.revision)
         )
-        self._feed = Feed(
+        self._feed = CacheFeed(
             self._state, self._window, self._watchers, self._freshness, self._readiness, clock, self._metrics
         )
-        self._reflector = Reflector(store, prefix, sink=self._feed, clock=clock)
+        self._reflector = StoreReflector(store, prefix, sink=self._feed, clock=clock)
 
     @property
     def ready(self) -> bool:
@@ -91,7 +91,7 @@ class Cacher:
         self._reflector.start()
 
     async def wait_ready(self) -> None:
-        """Returns when the cache is filled. Raises NotReady when it is stopped before."""
+        """Returns when the cache is filled. Raises CacheNotReady when it is stopped before."""
         await self._readiness.wait(patience=None)
 
     async def stop(self) -> None:
@@ -103,7 +103,7 @@ class Cacher:
 
     @property
     def objects(self) -> int:
-        """How many there are."""
+        """The number of objects."""
         return len(self._state)
 
     @property
@@ -129,8 +129,8 @@ class Cacher:
         matches: Predicate | None = None,
     ) -> CachedPage:
         """The objects under `prefix` (or the one with that key), at a revision not older than the given one, as in
-        `get`, or exactly at `at`. Raises NotReady, TooLargeRevision, Compacted, Unavailable."""
-        selection = Selection(prefix, after, limit, matches)
+        `get`, or exactly at `at`. Raises CacheNotReady, TooLargeRevision, Compacted, Unavailable."""
+        selection = ListSelection(prefix, after, limit, matches)
         if at is not None:
             return await self._list_at(selection, at)
         if not_older_than is not None:
@@ -153,12 +153,12 @@ class Cacher:
         bookmarks: bool = False,
         deadline: float | None = None,
         trigger: str | None = None,
-    ) -> Watcher:
+    ) -> CacheWatcher:
         """Changes under `prefix`, or to the one object with that key.
 
         Starts with the state when `send_initial_events` asks for it, or when it is None and `after` is 0 or None;
         otherwise with the changes after `after`. `deadline` is in the time of the clock. `trigger` is the value of
-        the trigger field that the predicate demands. Raises NotReady, TooOld, TooLargeRevision, Unavailable.
+        the trigger field that the predicate demands. Raises CacheNotReady, TooOld, TooLargeRevision, Unavailable.
         """
         scope = self._watchers.scope(prefix, trigger)
         if send_initial_events or (send_initial_events is None and not after):
@@ -167,7 +167,7 @@ class Cacher:
             start = await self._start_after(after)
         # Nothing may be awaited from here to `add`: a change in between would be missed.
         options = WatchOptions(prefix, scope, predicate=predicate, bookmarks=bookmarks, deadline=deadline)
-        watcher = Watcher(options, start, limit=self._watch_buffer, forget=self._watchers.remove)
+        watcher = CacheWatcher(options, start, limit=self._watch_buffer, forget=self._watchers.remove)
         self._watchers.add(watcher)
         if bookmarks:
             self._bookmarks.add(watcher)
@@ -183,7 +183,7 @@ class Cacher:
             return await self._direct.get(key, not_older_than=None)
         return self._state.get(key)
 
-    async def _list_at(self, selection: Selection, revision: Revision) -> CachedPage:
+    async def _list_at(self, selection: ListSelection, revision: Revision) -> CachedPage:
         """The window says what changed since, so the past is the present with those changes undone."""
         await self._require(revision)
         if revision < self._window.floor:
@@ -191,29 +191,30 @@ class Cacher:
         changes = self._window.after(revision)
         return self._counted(await self._state.page_before(changes, selection, revision), selection)
 
-    async def _start_with_state(self, prefix: str, not_older_than: Revision | None, *, mark_end: bool) -> Start:
+    async def _start_with_state(self, prefix: str, not_older_than: Revision | None, *, mark_end: bool) -> WatchStart:
         if not_older_than is not None:
             await self._require(not_older_than)
         elif not await self._is_current():
             return await self._start_with_store(prefix, mark_end=mark_end)
-        objects = self._state.objects(KeyRange.of(prefix))
-        return Start(self.revision, objects, end=self._end(self.revision, mark_end))
+        objects = self._state.objects(CacheKeyRange.of(prefix))
+        return WatchStart(self.revision, objects, end=self._end(self.revision, mark_end))
 
-    async def _start_with_store(self, prefix: str, *, mark_end: bool) -> Start:
-        page = await self._direct.list(Selection(prefix))
+    async def _start_with_store(self, prefix: str, *, mark_end: bool) -> WatchStart:
+        page = await self._direct.list(ListSelection(prefix))
         await self._readiness.wait(patience=READY_PATIENCE)
         if page.revision < self._window.floor:
-            raise NotReady  # the cache was filled again meanwhile; what happened since the page is not in the window
+            # The cache was filled again meanwhile; what happened since the page is not in the window.
+            raise CacheNotReady
         changes = self._window.after(page.revision)
-        return Start(page.revision, page.objects, end=self._end(page.revision, mark_end), changes=changes)
+        return WatchStart(page.revision, page.objects, end=self._end(page.revision, mark_end), changes=changes)
 
-    async def _start_after(self, revision: Revision | None) -> Start:
+    async def _start_after(self, revision: Revision | None) -> WatchStart:
         """A revision that the cache has not reached is no reason to wait: the watch skips events up to it."""
         if revision is None:
             revision = await self._store.current_revision()
         await self._readiness.wait(patience=READY_PATIENCE)
         revision = revision or self.revision
-        return Start(revision, changes=self._window.after(revision))
+        return WatchStart(revision, changes=self._window.after(revision))
 
     def _end(self, revision: Revision, wanted: bool) -> WatchEvent | None:
         return bookmark(self._codec, revision, ends_initial_events=True) if wanted else None
@@ -233,14 +234,14 @@ class Cacher:
             return False
 
     async def _require(self, revision: Revision) -> None:
-        """Returns when the cache is ready and has reached the revision. Raises NotReady, TooLargeRevision."""
+        """Returns when the cache is ready and has reached the revision. Raises CacheNotReady, TooLargeRevision."""
         await self._readiness.wait(patience=READY_PATIENCE)
         if not await self._freshness.reached(revision, patience=REVISION_PATIENCE):
             await self._readiness.wait(patience=READY_PATIENCE)  # it may have been lost, and filled again, meanwhile
             if self.revision < revision:
                 raise TooLargeRevision(revision, self.revision)
 
-    def _counted(self, page: CachedPage, selection: Selection) -> CachedPage:
+    def _counted(self, page: CachedPage, selection: ListSelection) -> CachedPage:
         self._metrics.listed(fetched=self._state.count(selection.keys), returned=len(page.objects))
         return page
 

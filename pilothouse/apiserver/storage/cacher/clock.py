@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 
-class Timer(Protocol):
+class CacheTimer(Protocol):
     def cancel(self) -> None: ...
 
 
-class Clock(Protocol):
+class CacheClock(Protocol):
     def time(self) -> float: ...
 
-    def call_later(self, delay: float, callback: Callable[[], object], /) -> Timer: ...
+    def call_later(self, delay: float, callback: Callable[[], object], /) -> CacheTimer: ...
 
 
 class LoopClock:
@@ -23,7 +23,7 @@ class LoopClock:
     def time(self) -> float:
         return asyncio.get_running_loop().time()
 
-    def call_later(self, delay: float, callback: Callable[[], object], /) -> Timer:
+    def call_later(self, delay: float, callback: Callable[[], object], /) -> CacheTimer:
         return asyncio.get_running_loop().call_later(delay, callback)
 
 
@@ -32,7 +32,7 @@ def resolve(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-async def wait_for(future: asyncio.Future[None], *, seconds: float | None, clock: Clock) -> None:
+async def wait_for(future: asyncio.Future[None], *, seconds: float | None, clock: CacheClock) -> None:
     """Returns when the future is resolved or the time is up, whichever comes first. None: there is no limit."""
     timer = clock.call_later(seconds, lambda: resolve(future)) if seconds is not None else None
     try:
@@ -42,5 +42,5 @@ async def wait_for(future: asyncio.Future[None], *, seconds: float | None, clock
             timer.cancel()
 
 
-async def sleep(seconds: float, clock: Clock) -> None:
+async def sleep(seconds: float, clock: CacheClock) -> None:
     await wait_for(asyncio.get_running_loop().create_future(), seconds=seconds, clock=clock)

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from pilothouse.apiserver.storage.cacher.events import Change, Views
+from pilothouse.apiserver.storage.cacher.events import CacheChange, ChangeEvents
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 
 
-class Watchers:
-    _by_scope: dict[str, dict[Watcher, None]]  # no scope is empty
+class CacheWatchers:
+    _by_scope: dict[str, dict[CacheWatcher, None]]  # no scope is empty
 
     def __init__(self, prefix: str, *, trigger: str, metrics: CacheMetrics) -> None:
         self._prefix = prefix
@@ -42,11 +42,11 @@ class Watchers:
             raise ValueError(f"{self._prefix} has no trigger field")
         return f"{prefix}\0{value}"
 
-    def add(self, watcher: Watcher) -> None:
+    def add(self, watcher: CacheWatcher) -> None:
         self._by_scope.setdefault(watcher.options.scope, {})[watcher] = None
         self._triggered += "\0" in watcher.options.scope
 
-    def remove(self, watcher: Watcher) -> None:
+    def remove(self, watcher: CacheWatcher) -> None:
         scope = watcher.options.scope
         watchers = self._by_scope.get(scope, {})
         if watcher not in watchers:
@@ -56,8 +56,8 @@ class Watchers:
             del self._by_scope[scope]
         self._triggered -= "\0" in scope
 
-    def dispatch(self, change: Change) -> None:
-        views = Views(change)
+    def dispatch(self, change: CacheChange) -> None:
+        views = ChangeEvents(change)
         for scope in self._scopes(change):
             # A copy, because watchers that are full leave while it is gone through.
             for watcher in tuple(self._by_scope.get(scope, ())):
@@ -69,7 +69,7 @@ class Watchers:
             for watcher in tuple(watchers):
                 watcher.close(error)
 
-    def _scopes(self, change: Change) -> Iterator[str]:
+    def _scopes(self, change: CacheChange) -> Iterator[str]:
         namespace = change.key[: change.key.rindex("/") + 1]
         yield change.key
         for prefix in {namespace, self._prefix}:
@@ -77,7 +77,7 @@ class Watchers:
             if self._triggered:
                 yield from {f"{prefix}\0{value}" for value in self._trigger_values(change)}
 
-    def _trigger_values(self, change: Change) -> Iterator[str]:
+    def _trigger_values(self, change: CacheChange) -> Iterator[str]:
         """Two when the value changed: the watchers of the old one have to see the object leave."""
         for obj in (change.current, change.previous):
             # An object that can not be read has no value; whoever must look at it is ended in `offer`.

@@ -1,11 +1,11 @@
-"""What the watch cache can answer instead of a result. The texts are those that upstream's clients know."""
+"""The errors of the watch cache. The texts are those that upstream's clients know."""
 
 from __future__ import annotations
 
 from pilothouse.apiserver.storage.errors import StorageError
 
 
-class NotReady(StorageError):
+class CacheNotReady(StorageError):
     """The cache is being filled, or filled again, and can not answer for the moment."""
 
     def __init__(self, cause: Exception | None = None, *, retry_after: int = 1) -> None:

@@ -64,7 +64,7 @@ class WatchEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CacheChange:
     """One change to the state. `previous` is None for a create, `current` is None for a delete; never both."""
 
     revision: Revision
@@ -74,24 +74,24 @@ class Change:
     recorded: float
 
 
-class Views:
-    """The events that one change is seen as, each made once.
+class ChangeEvents:
+    """The watch events of one change, each made once.
 
     They live as long as a watcher still has to send them, not as long as the change stays in the window:
     otherwise the window would keep every object a second time, encoded.
     """
 
-    def __init__(self, change: Change) -> None:
+    def __init__(self, change: CacheChange) -> None:
         self.change = change
         self._made: dict[EventType, WatchEvent] = {}
 
     @cached_property
     def plain(self) -> WatchEvent | None:
-        """What watchers without a selector see: nearly all of them."""
+        """The event for watchers without a selector, nearly all of them."""
         return self.through(None)
 
     def through(self, predicate: Predicate | None) -> WatchEvent | None:
-        """What a watcher with this predicate sees of the change."""
+        """Return the event that a watcher with this predicate sees, None when the change does not concern it."""
         current, previous = self.change.current, self.change.previous
         now = current is not None and (predicate is None or predicate(current))
         before = previous is not None and (predicate is None or predicate(previous))

@@ -1,38 +1,38 @@
-"""What arrives from the store becomes state, window and events in one step, which no reader can see half of."""
+"""Turns what arrives from the store into state, window and events, in one step that no reader can see half of."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilothouse.apiserver.storage.cacher.clock import Clock
-from pilothouse.apiserver.storage.cacher.dispatch import Watchers
+from pilothouse.apiserver.storage.cacher.clock import CacheClock
+from pilothouse.apiserver.storage.cacher.dispatch import CacheWatchers
 from pilothouse.apiserver.storage.cacher.freshness import Freshness
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.cacher.readiness import Readiness
-from pilothouse.apiserver.storage.cacher.state import State
-from pilothouse.apiserver.storage.cacher.window import Window
+from pilothouse.apiserver.storage.cacher.state import CacheState
+from pilothouse.apiserver.storage.cacher.window import ChangeWindow
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.storage.interface import Entry, Event, Revision
 from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
-    """Where the reflector puts what it reads."""
+class CacheFeed:
+    """The sink of the reflector."""
 
-    state: State
-    window: Window
-    watchers: Watchers
+    state: CacheState
+    window: ChangeWindow
+    watchers: CacheWatchers
     freshness: Freshness
     readiness: Readiness
-    clock: Clock
+    clock: CacheClock
     metrics: CacheMetrics
 
     def replace(self, entries: Sequence[Entry], revision: Revision) -> None:
         self.state.replace(entries)
         self.window.restart(revision)
         self.freshness.restart(revision)
-        self.readiness.gain()
+        self.readiness.set_ready()
         self.metrics.initializations.inc()
         self.metrics.reached(revision)
 
@@ -55,6 +55,6 @@ class Feed:
     def lost(self, error: Exception) -> None:
         """Watchers end, and their clients come back with the revision they have seen: nothing is skipped. They are
         told of objects that cannot be read."""
-        self.readiness.lose(error)
-        self.freshness.lose()
+        self.readiness.set_not_ready(error)
+        self.freshness.invalidate()
         self.watchers.end_all(error if isinstance(error, Undecodable) else None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from pilothouse.apiserver.storage.cacher.clock import Clock, resolve, wait_for
+from pilothouse.apiserver.storage.cacher.clock import CacheClock, resolve, wait_for
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.interface import Revision
 
@@ -24,7 +24,7 @@ class Freshness:
     _answers: bool  # whether the store answered the last questions; not every etcd does
     _epoch: int  # counts the times that the cache was lost; nobody waits across one
 
-    def __init__(self, clock: Clock, *, request_progress: Callable[[], None], metrics: CacheMetrics) -> None:
+    def __init__(self, clock: CacheClock, *, request_progress: Callable[[], None], metrics: CacheMetrics) -> None:
         self.revision = 0
         self._clock = clock
         self._request_progress = request_progress
@@ -43,7 +43,7 @@ class Freshness:
         self._answers = True
         self.advance(revision)
 
-    def lose(self) -> None:
+    def invalidate(self) -> None:
         """Nothing is fresh any more until the next `restart`."""
         self._epoch += 1
         for future in self._waiting:

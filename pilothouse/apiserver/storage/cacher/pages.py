@@ -14,7 +14,7 @@ _TURN = 500  # objects looked at before others may run: some milliseconds when l
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRange:
+class CacheKeyRange:
     """The keys from `first` up to, and without, `end`. Keys sort by code point, which is how their UTF-8 bytes sort.
 
     A prefix ends with a slash and covers what is under it; anything else is one key.
@@ -27,7 +27,7 @@ class KeyRange:
     end: str
 
     @classmethod
-    def of(cls, prefix: str, after: str = "") -> KeyRange:
+    def of(cls, prefix: str, after: str = "") -> CacheKeyRange:
         end = prefix[:-1] + "0" if prefix.endswith("/") else prefix + "\0"
         return cls(max(prefix, after + "\0") if after else prefix, end)
 
@@ -36,9 +36,8 @@ class KeyRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
-    """What a listing asks for: keys greater than `after`, and of those that match the first `limit`, or all where that
-    is not greater than 0."""
+class ListSelection:
+    """The keys greater than `after`, and of those that match the first `limit`, or all where that is not positive."""
 
     prefix: str
     after: str = ""
@@ -46,8 +45,8 @@ class Selection:
     matches: Predicate | None = None
 
     @property
-    def keys(self) -> KeyRange:
-        return KeyRange.of(self.prefix, self.after)
+    def keys(self) -> CacheKeyRange:
+        return CacheKeyRange.of(self.prefix, self.after)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from math import exp
 
-from pilothouse.apiserver.storage.cacher.clock import Clock, resolve, wait_for
-from pilothouse.apiserver.storage.cacher.errors import NotReady
+from pilothouse.apiserver.storage.cacher.clock import CacheClock, resolve, wait_for
+from pilothouse.apiserver.storage.cacher.errors import CacheNotReady
 from pilothouse.apiserver.storage.errors import StorageError, Undecodable
 
 _LONGEST_RETRY = 30
@@ -18,7 +18,7 @@ class Readiness:
     _cause: Exception | None  # why it is not ready, when that is known
     _waiting: set[asyncio.Future[None]]
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: CacheClock) -> None:
         self.ready = False
         self._clock = clock
         self._since = 0.0
@@ -26,12 +26,12 @@ class Readiness:
         self._waiting = set()
         self._stopped = False
 
-    def gain(self) -> None:
+    def set_ready(self) -> None:
         self._cause = None
         self._turn(True)
         self._wake()
 
-    def lose(self, cause: Exception | None) -> None:
+    def set_not_ready(self, cause: Exception | None) -> None:
         self._cause = cause
         self._turn(False)
         self._wake()
@@ -42,8 +42,11 @@ class Readiness:
         self._wake()
 
     async def wait(self, *, patience: float | None) -> None:
-        """Returns as soon as the cache is ready. Raises NotReady when that takes longer than `patience` seconds, and
-        Undecodable when it is known that the objects cannot be read."""
+        """Returns as soon as the cache is ready.
+
+        Raises CacheNotReady when that takes longer than `patience` seconds, and Undecodable when it is known that the
+        objects cannot be read.
+        """
         started = self._clock.time()
         while not self.ready:
             left = None if patience is None else started + patience - self._clock.time()
@@ -74,4 +77,4 @@ class Readiness:
         if isinstance(self._cause, Undecodable):
             return Undecodable(str(self._cause))
         downtime = self._clock.time() - self._since
-        return NotReady(self._cause, retry_after=int(min(_LONGEST_RETRY, exp(0.06 * min(downtime, 100)))))
+        return CacheNotReady(self._cause, retry_after=int(min(_LONGEST_RETRY, exp(0.06 * min(downtime, 100)))))

@@ -14,10 +14,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Protocol
 
-from pilothouse.apiserver.storage.cacher.clock import Clock, sleep
-from pilothouse.apiserver.storage.cacher.progress import ProgressRequester
+from pilothouse.apiserver.storage.cacher.clock import CacheClock, sleep
 from pilothouse.apiserver.storage.errors import StorageError, Unavailable
-from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Revision, Store
+from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Revision, Store, Watch
 
 PAGE = 10_000
 TURN_CHANGES, TURN_SECONDS = 100, 0.005  # after that others run: readers of watches first of all
@@ -27,7 +26,37 @@ HEALTHY = 30.0  # a watch that lasted so long is no sign of trouble: the next fa
 log = logging.getLogger(__name__)
 
 
-class Sink(Protocol):
+class ProgressRequester:
+    """Asks one watch how far it has come, one question at a time, however many want to know.
+
+    A question asked while another is on its way is asked after it: the answer to that one may be older than what
+    the second caller has to know.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._wanted = False
+        self._task: asyncio.Task[None] | None = None
+
+    def request(self) -> None:
+        self._wanted = True
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._request())
+
+    def cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _request(self) -> None:
+        while self._wanted:
+            self._wanted = False
+            try:
+                await self._watch.request_progress()
+            except StorageError as error:
+                log.debug("no progress to be had: %s", error)
+
+
+class ReflectorSink(Protocol):
     def replace(self, entries: Sequence[Entry], revision: Revision) -> None: ...
 
     def apply(self, events: Sequence[Event], revision: Revision) -> None: ...
@@ -37,8 +66,8 @@ class Sink(Protocol):
     def lost(self, error: Exception) -> None: ...
 
 
-class Reflector:
-    def __init__(self, store: Store, prefix: str, *, sink: Sink, clock: Clock) -> None:
+class StoreReflector:
+    def __init__(self, store: Store, prefix: str, *, sink: ReflectorSink, clock: CacheClock) -> None:
         self._store = store
         self._prefix = prefix
         self._sink = sink

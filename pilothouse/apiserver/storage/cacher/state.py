@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from sortedcontainers import SortedDict
 
-from pilothouse.apiserver.storage.cacher.events import Change
-from pilothouse.apiserver.storage.cacher.pages import CachedPage, KeyRange, Selection, select
+from pilothouse.apiserver.storage.cacher.events import CacheChange
+from pilothouse.apiserver.storage.cacher.pages import CachedPage, CacheKeyRange, ListSelection, select
 from pilothouse.apiserver.storage.interface import Entry, Event, Revision
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 
 
-class State:
+class CacheState:
     _objects: dict[str, StoredObject]  # a SortedDict; typed as what it is used for most
 
     def __init__(self, codec: ObjectCodec) -> None:
@@ -30,7 +30,7 @@ class State:
         self.get = self._objects.get
         self.changes += 1
 
-    def apply(self, event: Event, now: float) -> Change | None:
+    def apply(self, event: Event, now: float) -> CacheChange | None:
         """Takes one change in. None: the deletion of something that was not there."""
         previous = self._objects.get(event.key)
         current = None
@@ -41,23 +41,25 @@ class State:
         else:
             return None
         self.changes += 1
-        return Change(event.revision, event.key, current, previous, now)
+        return CacheChange(event.revision, event.key, current, previous, now)
 
-    def objects(self, keys: KeyRange, *, limit: int = 0) -> list[StoredObject]:
+    def objects(self, keys: CacheKeyRange, *, limit: int = 0) -> list[StoredObject]:
         positions = self._positions(keys)
         if limit > 0:
             positions = positions[:limit]
         objects = self._objects
         return [objects[key] for key in self._sorted.islice(positions.start, positions.stop)]
 
-    async def page(self, selection: Selection, revision: Revision) -> CachedPage:
+    async def page(self, selection: ListSelection, revision: Revision) -> CachedPage:
         keys, limit = selection.keys, selection.limit
         if selection.matches is not None:
             return await select(self.objects(keys), matches=selection.matches, limit=limit, revision=revision)
         objects = self.objects(keys, limit=limit)
         return CachedPage(objects, revision, self.count(keys) - len(objects) if limit > 0 else 0)
 
-    async def page_before(self, changes: Sequence[Change], selection: Selection, revision: Revision) -> CachedPage:
+    async def page_before(
+        self, changes: Sequence[CacheChange], selection: ListSelection, revision: Revision
+    ) -> CachedPage:
         """The page as it was before `changes`, which lead from `revision` to the present, were made."""
         keys = selection.keys
         undone = {change.key: change.previous for change in reversed(changes) if change.key in keys}
@@ -69,10 +71,10 @@ class State:
         matches = selection.matches or (lambda _: True)
         return await select(objects, matches=matches, limit=selection.limit, revision=revision)
 
-    def count(self, keys: KeyRange) -> int:
+    def count(self, keys: CacheKeyRange) -> int:
         return len(self._positions(keys))
 
-    def _positions(self, keys: KeyRange) -> range:
-        """Where the keys are. Whatever a slice of it is made with, it never reaches beyond."""
+    def _positions(self, keys: CacheKeyRange) -> range:
+        """Return the positions of the keys in the range; a slice made with them never reaches beyond it."""
         first: int = self._sorted.bisect_left(keys.first)
         return range(first, max(first, self._sorted.bisect_left(keys.end)))

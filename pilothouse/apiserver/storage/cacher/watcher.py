@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NoReturn
 
-from pilothouse.apiserver.storage.cacher.events import Change, EventType, Predicate, Views, WatchEvent
-from pilothouse.apiserver.storage.cacher.pages import KeyRange
+from pilothouse.apiserver.storage.cacher.events import CacheChange, ChangeEvents, EventType, Predicate, WatchEvent
+from pilothouse.apiserver.storage.cacher.pages import CacheKeyRange
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
@@ -25,28 +25,28 @@ _CHUNK = 250  # of the backlog at a time: what a client is sent in one go, and h
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class WatchStart:
     """Where a watch starts: it sees `objects` as ADDED, then `end` if there is one, then those of `changes` that are
     under its prefix, then every live event after `revision`."""
 
     revision: Revision
     objects: Sequence[StoredObject] = ()
     end: WatchEvent | None = None
-    changes: Sequence[Change] = ()
+    changes: Sequence[CacheChange] = ()
 
-    def events(self, keys: KeyRange, predicate: Predicate | None) -> Iterator[WatchEvent | None]:
+    def events(self, keys: CacheKeyRange, predicate: Predicate | None) -> Iterator[WatchEvent | None]:
         """None stands for what is not meant, so that a reader can stop after a bounded amount of work."""
         for obj in self.objects:
             yield WatchEvent(EventType.ADDED, obj, obj.revision) if predicate is None or predicate(obj) else None
         if self.end is not None:
             yield self.end
         for change in self.changes:
-            yield Views(change).through(predicate) if change.key in keys else None
+            yield ChangeEvents(change).through(predicate) if change.key in keys else None
 
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """What the owner of a watch asked for. `scope` names the events that can concern it at all."""
+    """The wishes of the owner of a watch. `scope` names the events that can concern it at all."""
 
     prefix: str
     scope: str
@@ -55,7 +55,7 @@ class WatchOptions:
     deadline: float | None = None
 
 
-class Watcher:
+class CacheWatcher:
     """Read by one task: `async for event in watcher`, and `drain()` for what else is ready by then."""
 
     _backlog: Iterator[WatchEvent | None] | None  # not yet turned into events; comes before everything live
@@ -63,21 +63,23 @@ class Watcher:
     _live: deque[WatchEvent]  # dispatched, not yet read
     _live_bytes: int  # of their objects
 
-    def __init__(self, options: WatchOptions, start: Start, *, limit: int, forget: Callable[[Watcher], None]) -> None:
+    def __init__(
+        self, options: WatchOptions, start: WatchStart, *, limit: int, forget: Callable[[CacheWatcher], None]
+    ) -> None:
         self.options = options
         self.closed = False
         self._predicate = options.predicate
         self._start = start.revision
         self._limit = limit
         self._forget = forget
-        self._backlog = start.events(KeyRange.of(options.prefix), options.predicate)
+        self._backlog = start.events(CacheKeyRange.of(options.prefix), options.predicate)
         self._early = deque()
         self._live = deque()
         self._live_bytes = 0
         self._reader: asyncio.Future[None] | None = None
         self._error: Exception | None = None
 
-    def offer(self, views: Views) -> bool:
+    def offer(self, views: ChangeEvents) -> bool:
         """Queues what this watcher sees of a live change. False: it was full, and is closed now."""
         try:
             event = views.plain if self._predicate is None else views.through(self._predicate)
@@ -134,7 +136,7 @@ class Watcher:
         self._live.clear()
         self._live_bytes = 0
 
-    def __aiter__(self) -> Watcher:
+    def __aiter__(self) -> CacheWatcher:
         return self
 
     async def __anext__(self) -> WatchEvent:

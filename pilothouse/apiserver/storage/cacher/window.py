@@ -11,12 +11,12 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.storage.cacher.bookmarks import PERIOD
 from pilothouse.apiserver.storage.cacher.errors import TooOld
-from pilothouse.apiserver.storage.cacher.events import Change
+from pilothouse.apiserver.storage.cacher.events import CacheChange
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.machinery.dataclass import dataclass
 
-Changes: TypeAlias = list[Change]
+Changes: TypeAlias = list[CacheChange]
 
 _TO_RESUME = 15.0
 """Seconds that a client has, after the next bookmark was due, to resume from its last one."""
@@ -29,7 +29,7 @@ class WindowLimits:
     seconds: float = PERIOD + _TO_RESUME
 
 
-class Window:
+class ChangeWindow:
     """Changes after `floor`, without a gap, up to the newest."""
 
     floor: Revision  # a watch may resume from here or later; everything after it is in the window
@@ -53,7 +53,7 @@ class Window:
     def __len__(self) -> int:
         return len(self._changes) - self._start
 
-    def add(self, change: Change) -> None:
+    def add(self, change: CacheChange) -> None:
         if len(self) >= self._capacity:
             self._resize(change.recorded)
         while len(self) >= self._capacity:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from pilothouse.apiserver.storage.encryption.kms.provider import KmsProvider
 from pilothouse.apiserver.storage.encryption.local import AesCbc, AesGcm, Identity, Secretbox
-from pilothouse.apiserver.storage.encryption.prefixed import Prefixed, PrefixTransformers
-from pilothouse.apiserver.storage.encryption.transformer import Transformer
+from pilothouse.apiserver.storage.encryption.transformer import Prefixed, PrefixTransformers, Transformer
 from pilothouse.apiserver.storage.encryption.validation import (
     PROVIDERS,
     parse_group_resource,
@@ -27,13 +26,13 @@ _CIPHERS: dict[str, Callable[[bytes], Transformer]] = {"aesgcm": AesGcm, "aescbc
 
 @dataclass(frozen=True, slots=True)
 class Encryption:
-    """What a file asks for. `providers` are those that must be asked whether they are well."""
+    """The transformers of a file. `providers` are those that must be asked whether they are well."""
 
     transformers: dict[GroupResource, Transformer]
     providers: tuple[KmsProvider, ...]
 
     def of(self, resource: GroupResource) -> Transformer | None:
-        """What is said about the resource itself goes before its group, and that before everything."""
+        """Return the transformer of the resource, or else of its group, or else of everything; None if none is set."""
         wildcards = (GroupResource(resource.group, "*"), GroupResource("*", "*"))
         for candidate in (resource, *wildcards):
             if (found := self.transformers.get(candidate)) is not None:

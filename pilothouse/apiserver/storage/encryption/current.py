@@ -36,7 +36,7 @@ class CurrentEncryption:
         await _check(self._encryption)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Keep the providers' keys current, and follow the file, until cancelled."""
         while True:
             async with asyncio.TaskGroup() as watching:
                 asking = [watching.create_task(provider.run()) for provider in self._encryption.providers]
@@ -50,11 +50,11 @@ class CurrentEncryption:
 
     @property
     def has_providers(self) -> bool:
-        """Also when it may get some."""
+        """Whether there are providers, or may be some after a reload."""
         return self._reload or bool(self._encryption.providers)
 
     def problems(self) -> list[str]:
-        """What is wrong with the providers, by their names."""
+        """Return the problems of the providers, by their names."""
         return [f"{each.name}: {each.problem}" for each in self._encryption.providers if each.problem]
 
     async def _changed(self) -> None:
@@ -84,7 +84,7 @@ class CurrentEncryption:
 
 
 class _Following:
-    """What is in force for a resource, whenever it is asked."""
+    """The transformer of a resource by the configuration in force at each call."""
 
     def __init__(self, encryption: Callable[[], Encryption], resource: GroupResource) -> None:
         self._encryption = encryption

@@ -9,17 +9,17 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+from pilothouse.apiserver.storage.delegating import DelegatingStore, DelegatingWatch
 from pilothouse.apiserver.storage.encryption.current import CurrentEncryption
 from pilothouse.apiserver.storage.encryption.transformer import Transformer
 from pilothouse.apiserver.storage.errors import TransformFailed
 from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Page, Revision, Store, Watch
-from pilothouse.apiserver.storage.passing import PassingStore, PassingWatch
 from pilothouse.apiserver.storage.views import ResourceViews
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 
 
-class EncryptingStore(PassingStore, ResourceViews):
+class EncryptingStore(DelegatingStore, ResourceViews):
     """Keeps the providers of its encryption going until it is closed."""
 
     def __init__(self, store: Store, encryption: CurrentEncryption) -> None:
@@ -46,7 +46,7 @@ class EncryptingStore(PassingStore, ResourceViews):
         await super().close()
 
 
-class EncryptedStore(PassingStore):
+class EncryptedStore(DelegatingStore):
     """The values of one resource are what `transformer` makes of them."""
 
     def __init__(self, store: Store, transformer: Transformer) -> None:
@@ -89,12 +89,12 @@ class EncryptedStore(PassingStore):
         return replace(entry, value=plain.value, stale=plain.stale)
 
 
-class _EncryptedWatch(PassingWatch):
+class _EncryptedWatch(DelegatingWatch):
     def __init__(self, watch: Watch, plain: Callable[[Entry], Awaitable[Entry]]) -> None:
         super().__init__(watch)
         self._plain = plain
 
-    async def _shown(self, batch: Batch) -> Batch:
+    async def _transformed(self, batch: Batch) -> Batch:
         return replace(batch, events=tuple([await self._event(event) for event in batch.events]))
 
     async def _event(self, event: Event) -> Event:

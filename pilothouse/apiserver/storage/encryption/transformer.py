@@ -1,12 +1,14 @@
-"""The contract of a transformer: from what an object is to what is stored of it, and back.
+"""Transformers: from what an object is to what is stored of it, and back.
 
 The key under which a value is stored is bound into it, so that a value moved to another key can not be read there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
+from pilothouse.apiserver.storage.errors import TransformFailed
 from pilothouse.machinery.dataclass import dataclass
 
 
@@ -23,3 +25,43 @@ class Transformer(Protocol):
 
     async def from_storage(self, stored: bytes, key: bytes) -> Plain:
         """Raises TransformFailed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixed:
+    prefix: bytes
+    transformer: Transformer
+
+
+class PrefixTransformers:
+    """Several transformers as one: the first writes, and a prefix on each value says which of them can read it.
+
+    Values that any other than the first has written are stale.
+    """
+
+    def __init__(self, transformers: Sequence[Prefixed], *, no_match: str = "no matching prefix found") -> None:
+        self._transformers = tuple(transformers)
+        self._no_match = no_match
+
+    async def to_storage(self, value: bytes, key: bytes) -> bytes:
+        first = self._transformers[0]
+        return first.prefix + await first.transformer.to_storage(value, key)
+
+    async def from_storage(self, stored: bytes, key: bytes) -> Plain:
+        failures: list[str] = []
+        for position, candidate in enumerate(self._transformers):
+            if not stored.startswith(candidate.prefix):
+                continue
+            try:
+                plain = await candidate.transformer.from_storage(stored[len(candidate.prefix) :], key)
+            except TransformFailed as error:
+                # Where nothing marks a value as not encrypted, another transformer may still know it.
+                failures.append(str(error))
+                continue
+            return Plain(plain.value, plain.stale or position != 0)
+        raise TransformFailed(_joined(failures) or self._no_match)
+
+
+def _joined(failures: list[str]) -> str:
+    distinct = list(dict.fromkeys(failures))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]" if distinct else ""

@@ -1,4 +1,4 @@
-"""What may stand in an EncryptionConfiguration. Secrets are never repeated in what is said about them."""
+"""Validation of an EncryptionConfiguration. Messages never repeat a secret."""
 
 from __future__ import annotations
 

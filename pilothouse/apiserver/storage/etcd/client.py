@@ -15,8 +15,8 @@ import grpc
 from aetcd import rpc
 
 from pilothouse.apiserver.storage.errors import Unavailable
-from pilothouse.apiserver.storage.etcd.endpoint import Endpoint
-from pilothouse.apiserver.storage.etcd.failures import Failure, failure_of
+from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint
+from pilothouse.apiserver.storage.etcd.failures import CallFailure, failure_of
 from pilothouse.apiserver.storage.interface import Revision
 
 # Longer than the 7 s after which etcd itself gives up a request, so that its answer is heard.
@@ -25,7 +25,7 @@ _CLOSE_GRACE = 1.0
 
 # Generated protobuf classes; they carry no types.
 Message: TypeAlias = Any
-_Method: TypeAlias = Callable[[Endpoint], Callable[..., Awaitable[Message]]]
+_Method: TypeAlias = Callable[[EtcdEndpoint], Callable[..., Awaitable[Message]]]
 
 _RANGE: _Method = attrgetter("range")
 _TXN: _Method = attrgetter("txn")
@@ -34,10 +34,10 @@ _GRANT: _Method = attrgetter("grant")
 _STATUS: _Method = attrgetter("status")
 
 
-class Client:
+class EtcdClient:
     seen: Revision  # the newest revision that any answer has named
 
-    def __init__(self, endpoints: Sequence[Endpoint], *, timeout: float = REQUEST_TIMEOUT) -> None:
+    def __init__(self, endpoints: Sequence[EtcdEndpoint], *, timeout: float = REQUEST_TIMEOUT) -> None:
         self.seen = 0
         self._endpoints = tuple(endpoints)
         self._preferred = 0
@@ -45,7 +45,7 @@ class Client:
         self._closed = False
 
     @property
-    def endpoint(self) -> Endpoint:
+    def endpoint(self) -> EtcdEndpoint:
         """The member that calls go to now."""
         return self._endpoints[self._preferred]
 
@@ -77,7 +77,7 @@ class Client:
     def saw(self, revision: Revision) -> None:
         self.seen = max(self.seen, revision)
 
-    def avoid(self, endpoint: Endpoint) -> None:
+    def avoid(self, endpoint: EtcdEndpoint) -> None:
         """The member failed: calls go to the next one, unless they do so already."""
         if endpoint is self.endpoint:
             self._preferred = (self._preferred + 1) % len(self._endpoints)
@@ -88,7 +88,7 @@ class Client:
         await asyncio.gather(*(endpoint.channel.close(_CLOSE_GRACE) for endpoint in self._endpoints))
 
     async def _call(self, method: _Method, request: Message, *, writes: bool = False) -> Message:
-        failure: Failure | None = None
+        failure: CallFailure | None = None
         for endpoint in self._by_preference():
             self.ensure_open()
             try:
@@ -115,7 +115,7 @@ class Client:
                 raise
             raise Unavailable("the connection to etcd was closed", uncertain=True) from None
 
-    def _by_preference(self) -> Iterator[Endpoint]:
+    def _by_preference(self) -> Iterator[EtcdEndpoint]:
         first = self._preferred
         yield from self._endpoints[first:] + self._endpoints[:first]
 

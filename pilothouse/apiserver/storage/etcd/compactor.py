@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable
 from aetcd import rpc
 
 from pilothouse.apiserver.storage.errors import StorageError
-from pilothouse.apiserver.storage.etcd.client import Client, Message
+from pilothouse.apiserver.storage.etcd.client import EtcdClient, Message
 from pilothouse.apiserver.storage.etcd.failures import CompactedRevision
 from pilothouse.apiserver.storage.interface import Revision
 
@@ -26,8 +26,8 @@ _KEY = b"compact_rev_key"
 log = logging.getLogger(__name__)
 
 
-class Compactor:
-    def __init__(self, client: Client) -> None:
+class EtcdCompactor:
+    def __init__(self, client: EtcdClient) -> None:
         self._client = client
         self._version = 0  # of the key, as far as this server knows
         self._noted: Revision = 0  # the current revision one interval ago

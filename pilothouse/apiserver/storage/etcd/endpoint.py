@@ -32,7 +32,7 @@ _OPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class TlsFiles:
+class EtcdTlsFiles:
     """Paths of PEM files; empty where there is none."""
 
     ca: str = ""
@@ -40,10 +40,10 @@ class TlsFiles:
     key: str = ""
 
 
-class Endpoint:
+class EtcdEndpoint:
     """Calls take a request and a timeout, and raise AioRpcError."""
 
-    def __init__(self, url: str, tls: TlsFiles) -> None:
+    def __init__(self, url: str, tls: EtcdTlsFiles) -> None:
         """Connects with the first call. Raises StorageError, OSError."""
         self.url = url
         self.channel = _channel(url, tls)
@@ -54,7 +54,7 @@ class Endpoint:
         self.watch = rpc.WatchStub(self.channel).Watch
 
 
-def _channel(url: str, tls: TlsFiles) -> grpc.aio.Channel:
+def _channel(url: str, tls: EtcdTlsFiles) -> grpc.aio.Channel:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise StorageError(f'"{url}" is no URL of an etcd member')
@@ -64,7 +64,7 @@ def _channel(url: str, tls: TlsFiles) -> grpc.aio.Channel:
     return grpc.aio.secure_channel(target, _credentials(tls), options=_OPTIONS)
 
 
-def _credentials(tls: TlsFiles) -> grpc.ChannelCredentials:
+def _credentials(tls: EtcdTlsFiles) -> grpc.ChannelCredentials:
     ca = tls.ca or ssl.get_default_verify_paths().cafile or ""
     return grpc.ssl_channel_credentials(
         root_certificates=_read(ca), private_key=_read(tls.key), certificate_chain=_read(tls.cert)

@@ -1,4 +1,4 @@
-"""What a failed call means.
+"""Failed calls to etcd as errors of a store.
 
 Only etcd's texts tell its errors apart: many share one gRPC code. Whether a write may have happened is judged on the
 safe side: it did not happen only when etcd refused it, or when there was no connection to send it on.
@@ -27,7 +27,7 @@ class LeaseNotFound(StorageError):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class CallFailure:
     error: StorageError
     of_member: bool = False  # the member is to blame, not the request
     repeatable: bool = False  # nothing speaks against making the call on another member, now
@@ -55,15 +55,15 @@ _REFUSED = frozenset(
 _UNSENT = ("failed to connect to all addresses", "DNS resolution failed", "empty address list")
 
 
-def failure_of(error: grpc.aio.AioRpcError, url: str, *, wrote: bool) -> Failure:
+def failure_of(error: grpc.aio.AioRpcError, url: str, *, wrote: bool) -> CallFailure:
     details = error.details() or ""
     for text, make in _REFUSALS:
         if text in details:
-            return Failure(make(details))
+            return CallFailure(make(details))
     if error.code() in _REFUSED:
-        return Failure(StorageError(f"etcd at {url} refuses the request: {details}"))
+        return CallFailure(StorageError(f"etcd at {url} refuses the request: {details}"))
     message = f"etcd at {url} is not available: {details or error.code().name}"
     if error.code() is grpc.StatusCode.UNAVAILABLE and details.startswith(_UNSENT):
-        return Failure(Unavailable(message), of_member=True, repeatable=True)
+        return CallFailure(Unavailable(message), of_member=True, repeatable=True)
     in_time = error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED
-    return Failure(Unavailable(message, uncertain=wrote), of_member=True, repeatable=in_time and not wrote)
+    return CallFailure(Unavailable(message, uncertain=wrote), of_member=True, repeatable=in_time and not wrote)

@@ -1,10 +1,11 @@
 """All changes of the store, in order, over one connection: every watch is served from this one stream.
 
-    etcd ──▶ ServerWatch ──▶ Feed ──▶ the watches that a change concerns
-                               └────▶ Window, for watches that join a little late
+    etcd ──▶ ServerWatch ──▶ EtcdFeed ──▶ the watches that a change concerns
+                                 └──────▶ EventWindow, for watches that join a little late
 
 Because the feed sees every change, how far it has come is how far each watch has come, whatever keys it watches. When
 the connection breaks, the feed resumes behind the last event that it has passed on; the watches do not notice.
+A watch that starts before the window, or has fallen behind it, gets its old events by a replay from etcd.
 """
 
 from __future__ import annotations
@@ -14,32 +15,37 @@ import logging
 
 from pilothouse.apiserver.storage.errors import StorageError, Unavailable
 from pilothouse.apiserver.storage.etcd.backoff import delays
-from pilothouse.apiserver.storage.etcd.client import Client
-from pilothouse.apiserver.storage.etcd.replay import replay
+from pilothouse.apiserver.storage.etcd.client import EtcdClient
 from pilothouse.apiserver.storage.etcd.revision import RevisionReader
 from pilothouse.apiserver.storage.etcd.stream import ServerWatch
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
-from pilothouse.apiserver.storage.watching.watchers import Watcher, Watchers
-from pilothouse.apiserver.storage.watching.window import Window
+from pilothouse.apiserver.storage.watching.watchers import StoreWatcher, StoreWatchers
+from pilothouse.apiserver.storage.watching.window import EventWindow, weight
 
 log = logging.getLogger(__name__)
 
 _WINDOW_BYTES = 32 * 1024 * 1024
 
+# The most that one replay brings, give or take one answer of etcd.
+_REPLAY_EVENTS = 4096
+_REPLAY_BYTES = 16 * 1024 * 1024
 
-class Feed:
+_ASK_EVERY = 0.1
+
+
+class EtcdFeed:
     """Starts with the first watch. When it fails for good its watches end, and the next watch starts it anew."""
 
     reached: Revision  # every event up to here was passed on
-    _expecting: dict[Watcher, Revision]  # who wants to know when the feed has come to a revision
+    _expecting: dict[StoreWatcher, Revision]  # who wants to know when the feed has come to a revision
 
-    def __init__(self, client: Client, revisions: RevisionReader, *, own: str) -> None:
+    def __init__(self, client: EtcdClient, revisions: RevisionReader, *, own: str) -> None:
         self.reached = 0
         self.own = own
         self._client = client
         self._revisions = revisions
-        self._watchers = Watchers()
-        self._window = Window(0, max_bytes=_WINDOW_BYTES)
+        self._watchers = StoreWatchers()
+        self._window = EventWindow(0, max_bytes=_WINDOW_BYTES)
         self._expecting = {}
         self._stream: ServerWatch | None = None
         self._lost = False  # said once, however often the connection can not be built again
@@ -50,7 +56,7 @@ class Feed:
         """Whether the feed has come to the newest revision that this process knows of."""
         return self.reached >= self._client.seen
 
-    def join(self, watcher: Watcher, after: Revision) -> list[Event] | None:
+    def join(self, watcher: StoreWatcher, after: Revision) -> list[Event] | None:
         """The events behind `after`; what follows is pushed. None when memory does not reach back so far.
         Raises Unavailable."""
         self._client.ensure_open()
@@ -61,7 +67,7 @@ class Feed:
         self._watchers.add(watcher)
         return [event for event in self._window.after(after) if event.key.startswith(watcher.prefix)]
 
-    def leave(self, watcher: Watcher) -> None:
+    def leave(self, watcher: StoreWatcher) -> None:
         self._watchers.discard(watcher)
         self._expecting.pop(watcher, None)
 
@@ -70,7 +76,7 @@ class Feed:
         window = self._window
         for delay in delays():
             try:
-                batch = await replay(ServerWatch(self._client, own=self.own, after=after), window)
+                batch = await _replay(ServerWatch(self._client, own=self.own, after=after), window)
                 break
             except Unavailable as error:
                 self._client.ensure_open()
@@ -81,7 +87,7 @@ class Feed:
     async def current_revision(self) -> Revision:
         return await self._revisions.current()
 
-    async def expect(self, revision: Revision, watcher: Watcher) -> None:
+    async def expect(self, revision: Revision, watcher: StoreWatcher) -> None:
         """Tells the watcher when the feed has come to the revision."""
         if self.reached >= revision:
             watcher.tell_progress()
@@ -98,7 +104,7 @@ class Feed:
 
     def _start(self) -> None:
         self.reached = self._client.seen
-        self._window = Window(self.reached, max_bytes=_WINDOW_BYTES)
+        self._window = EventWindow(self.reached, max_bytes=_WINDOW_BYTES)
         self._task = asyncio.create_task(self._run(), name="etcd watch")
 
     async def _run(self) -> None:
@@ -160,3 +166,30 @@ class Feed:
         self._task = None
         self._watchers.end_all(error)
         self._expecting.clear()
+
+
+async def _replay(watch: ServerWatch, window: EventWindow) -> Batch:
+    """The oldest events that the watch has, up to those in the window if they are not too many. The window is made
+    to reach back to where the watch began, if it can. Raises Compacted, Unavailable."""
+    start, events, size = watch.reached, list[Event](), 0
+    asking = asyncio.create_task(_ask_for_progress(watch))
+    try:
+        await watch.open()
+        while watch.reached < window.start and len(events) < _REPLAY_EVENTS and size < _REPLAY_BYTES:
+            batch = await watch.read()
+            events += batch.events
+            size += sum(map(weight, batch.events))
+    finally:
+        asking.cancel()
+        watch.close()
+    if watch.reached >= window.start:
+        window.reach_back(start, events)
+    return Batch(watch.reached, tuple(events))
+
+
+async def _ask_for_progress(watch: ServerWatch) -> None:
+    """A watch of a few keys may have no more events to tell, and only says so when it is asked, if it keeps up."""
+    while True:
+        await asyncio.sleep(_ASK_EVERY)
+        if watch.answers_progress:
+            await watch.request_progress()

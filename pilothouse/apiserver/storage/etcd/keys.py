@@ -9,17 +9,17 @@ _FIRST = _NO_END = b"\0"
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRange:
+class EtcdKeyRange:
     """The keys with `start <= key < end`."""
 
     start: bytes
     end: bytes
 
     @staticmethod
-    def under(prefix: str, *, after: str = "") -> KeyRange:
+    def under(prefix: str, *, after: str = "") -> EtcdKeyRange:
         """The keys that have the prefix and are greater than `after`."""
         start = prefix.encode() or _FIRST
-        return KeyRange(max(start, after.encode() + b"\0") if after else start, prefix_end(prefix.encode()))
+        return EtcdKeyRange(max(start, after.encode() + b"\0") if after else start, prefix_end(prefix.encode()))
 
     @property
     def is_empty(self) -> bool:

@@ -10,7 +10,7 @@ from aetcd import rpc
 from prometheus_client import Histogram
 
 from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.apiserver.storage.etcd.client import Client
+from pilothouse.apiserver.storage.etcd.client import EtcdClient
 
 # A lease is used again for a twentieth of the time to live, but not for longer than a minute or for more keys.
 _REUSE_SHARE = 0.05
@@ -32,7 +32,7 @@ class LeaseManager:
     _expires: float  # when _lease runs out
     _keys: int  # how many writes were given _lease
 
-    def __init__(self, client: Client, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, client: EtcdClient, *, now: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._now = now
         self._lock = asyncio.Lock()

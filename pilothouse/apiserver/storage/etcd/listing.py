@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.storage.etcd import messages
-from pilothouse.apiserver.storage.etcd.client import Client, Message
-from pilothouse.apiserver.storage.etcd.keys import KeyRange
+from pilothouse.apiserver.storage.etcd.client import EtcdClient, Message
+from pilothouse.apiserver.storage.etcd.keys import EtcdKeyRange
 from pilothouse.apiserver.storage.interface import Entry, Page, Revision
 
 _PART = 1000
 
 
-async def read_page(client: Client, keys: KeyRange, *, at: Revision, limit: int) -> Page:
+async def read_page(client: EtcdClient, keys: EtcdKeyRange, *, at: Revision, limit: int) -> Page:
     """The first `limit` entries of the range, all unless it is greater than 0; at the current revision if `at` is 0.
     Raises CompactedRevision, RevisionToCome, Unavailable."""
     entries: list[Entry] = []
@@ -22,4 +22,4 @@ async def read_page(client: Client, keys: KeyRange, *, at: Revision, limit: int)
         remaining = response.count - len(response.kvs)
         if not remaining or len(entries) == limit:
             return Page(entries, at, remaining)
-        keys = KeyRange(response.kvs[-1].key + b"\0", keys.end)
+        keys = EtcdKeyRange(response.kvs[-1].key + b"\0", keys.end)

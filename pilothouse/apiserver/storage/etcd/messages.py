@@ -6,7 +6,7 @@ from aetcd import rpc
 
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.etcd.client import Message
-from pilothouse.apiserver.storage.etcd.keys import KeyRange
+from pilothouse.apiserver.storage.etcd.keys import EtcdKeyRange
 from pilothouse.apiserver.storage.interface import Entry, Event, Revision
 
 # Nobody writes this key: reading it costs etcd nothing but the agreement on the current revision.
@@ -17,11 +17,11 @@ def get(key: str) -> Message:
     return rpc.RangeRequest(key=key.encode())
 
 
-def page(keys: KeyRange, *, at: Revision, limit: int) -> Message:
+def page(keys: EtcdKeyRange, *, at: Revision, limit: int) -> Message:
     return rpc.RangeRequest(key=keys.start, range_end=keys.end, revision=at, limit=limit)
 
 
-def count(keys: KeyRange) -> Message:
+def count(keys: EtcdKeyRange) -> Message:
     return rpc.RangeRequest(key=keys.start, range_end=keys.end, count_only=True)
 
 
@@ -39,17 +39,19 @@ def update(key: str, value: bytes, *, expected: Revision, lease: int) -> Message
     """Reads the key behind the write, because a put alone does not tell when the key was created."""
     name = key.encode()
     return rpc.TxnRequest(
-        compare=_at_revision(name, expected), success=[_put(name, value, lease), _look(name)], failure=[_look(name)]
+        compare=_at_revision(name, expected),
+        success=[_put(name, value, lease), _exists_op(name)],
+        failure=[_exists_op(name)],
     )
 
 
 def delete(key: str, *, expected: Revision) -> Message:
     name = key.encode()
     remove = rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=name, prev_kv=True))
-    return rpc.TxnRequest(compare=_at_revision(name, expected), success=[remove], failure=[_look(name)])
+    return rpc.TxnRequest(compare=_at_revision(name, expected), success=[remove], failure=[_exists_op(name)])
 
 
-def watch(keys: KeyRange, *, start: Revision) -> Message:
+def watch(keys: EtcdKeyRange, *, start: Revision) -> Message:
     return rpc.WatchRequest(
         create_request=rpc.WatchCreateRequest(
             key=keys.start,
@@ -86,7 +88,7 @@ def _put(name: bytes, value: bytes, lease: int) -> Message:
     return rpc.RequestOp(request_put=rpc.PutRequest(key=name, value=value, lease=lease))
 
 
-def _look(name: bytes) -> Message:
+def _exists_op(name: bytes) -> Message:
     return rpc.RequestOp(request_range=rpc.RangeRequest(key=name, keys_only=True))
 
 

@@ -1,4 +1,4 @@
-"""What etcd says of itself: how large its database is, and whether it raises an alarm."""
+"""Asks etcd how large its database is, and whether it raises an alarm."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 from contextlib import suppress
 
 from pilothouse.apiserver.storage.errors import StorageError, Unavailable
-from pilothouse.apiserver.storage.etcd.client import Client
+from pilothouse.apiserver.storage.etcd.client import EtcdClient
 from pilothouse.apiserver.storage.metrics import forget_size, report_size
 
 # kube-apiserver's --etcd-db-metric-poll-interval, in seconds, and its name for the first cluster.
@@ -17,8 +17,8 @@ _CLUSTER = "etcd-0"
 log = logging.getLogger(__name__)
 
 
-class Monitor:
-    def __init__(self, client: Client) -> None:
+class EtcdMonitor:
+    def __init__(self, client: EtcdClient) -> None:
         self._client = client
         self._size = 0
 

@@ -18,15 +18,15 @@ from pilothouse.apiserver.storage.errors import (
 )
 from pilothouse.apiserver.storage.etcd import messages
 from pilothouse.apiserver.storage.etcd.backoff import delays
-from pilothouse.apiserver.storage.etcd.client import REQUEST_TIMEOUT, Client, Message
-from pilothouse.apiserver.storage.etcd.compactor import Compactor
-from pilothouse.apiserver.storage.etcd.endpoint import Endpoint, TlsFiles
+from pilothouse.apiserver.storage.etcd.client import REQUEST_TIMEOUT, EtcdClient, Message
+from pilothouse.apiserver.storage.etcd.compactor import EtcdCompactor
+from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint, EtcdTlsFiles
 from pilothouse.apiserver.storage.etcd.failures import CompactedRevision, LeaseNotFound, RevisionToCome
-from pilothouse.apiserver.storage.etcd.feed import Feed
-from pilothouse.apiserver.storage.etcd.keys import KeyRange
+from pilothouse.apiserver.storage.etcd.feed import EtcdFeed
+from pilothouse.apiserver.storage.etcd.keys import EtcdKeyRange
 from pilothouse.apiserver.storage.etcd.leases import LeaseManager
 from pilothouse.apiserver.storage.etcd.listing import read_page
-from pilothouse.apiserver.storage.etcd.monitor import Monitor
+from pilothouse.apiserver.storage.etcd.monitor import EtcdMonitor
 from pilothouse.apiserver.storage.etcd.revision import RevisionReader
 from pilothouse.apiserver.storage.etcd.stream import ServerWatch
 from pilothouse.apiserver.storage.etcd.watch import EtcdWatch
@@ -42,15 +42,15 @@ log = logging.getLogger(__name__)
 class EtcdStore:
     """For one event loop. Keys must begin with `own`, or their changes can not be watched."""
 
-    def __init__(self, client: Client, *, own: str, compaction_interval: float) -> None:
+    def __init__(self, client: EtcdClient, *, own: str, compaction_interval: float) -> None:
         self._client = client
         self._revisions = RevisionReader(self._read_revision)
-        self._feed = Feed(client, self._revisions, own=own)
+        self._feed = EtcdFeed(client, self._revisions, own=own)
         self._leases = LeaseManager(client)
-        self._monitor = Monitor(client)
+        self._monitor = EtcdMonitor(client)
         self._background = [asyncio.create_task(self._monitor.run())]
         if compaction_interval:
-            self._background.append(asyncio.create_task(Compactor(client).run(compaction_interval)))
+            self._background.append(asyncio.create_task(EtcdCompactor(client).run(compaction_interval)))
         self._closing: asyncio.Task[None] | None = None
 
     @classmethod
@@ -70,8 +70,8 @@ class EtcdStore:
 
         Raises Unavailable when it does not answer in time, StorageError, OSError.
         """
-        tls = TlsFiles(ca, cert, key)
-        client = Client([Endpoint(url, tls) for url in endpoints], timeout=request_timeout)
+        tls = EtcdTlsFiles(ca, cert, key)
+        client = EtcdClient([EtcdEndpoint(url, tls) for url in endpoints], timeout=request_timeout)
         try:
             await _wait_for_answer(client, dial_timeout)
         except BaseException:
@@ -105,7 +105,7 @@ class EtcdStore:
         return Entry(key, last.value, last.create_revision, response.header.revision)
 
     async def list(self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0) -> Page:
-        keys = KeyRange.under(prefix, after=after)
+        keys = EtcdKeyRange.under(prefix, after=after)
         if keys.is_empty:
             return Page([], at if at is not None else await self.current_revision())
         try:
@@ -119,7 +119,7 @@ class EtcdStore:
         return await self.list(prefix, after=after, limit=limit)
 
     async def count(self, prefix: str) -> int:
-        response = await self._client.range(messages.count(KeyRange.under(prefix)))
+        response = await self._client.range(messages.count(EtcdKeyRange.under(prefix)))
         return int(response.count)
 
     def watch(self, prefix: str, *, after: Revision) -> EtcdWatch:
@@ -181,7 +181,7 @@ class EtcdStore:
         return Compacted(revision, revision + 1)
 
 
-async def _wait_for_answer(client: Client, patience: float) -> None:
+async def _wait_for_answer(client: EtcdClient, patience: float) -> None:
     """Raises Unavailable."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + patience

@@ -9,6 +9,7 @@ etcd then hands out events as they happen, and need not look for old ones, which
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
 
 import grpc
@@ -16,14 +17,16 @@ from aetcd import rpc
 
 from pilothouse.apiserver.storage.errors import Compacted, StorageError, Unavailable
 from pilothouse.apiserver.storage.etcd import messages
-from pilothouse.apiserver.storage.etcd.client import REQUEST_TIMEOUT, Client, Message
-from pilothouse.apiserver.storage.etcd.endpoint import Endpoint
+from pilothouse.apiserver.storage.etcd.client import REQUEST_TIMEOUT, EtcdClient, Message
+from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint
 from pilothouse.apiserver.storage.etcd.failures import failure_of
-from pilothouse.apiserver.storage.etcd.keys import KeyRange
-from pilothouse.apiserver.storage.etcd.version import answers_progress_requests
+from pilothouse.apiserver.storage.etcd.keys import EtcdKeyRange
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
 
 # Makes a member that has lost its leader end the watch, instead of keeping silent.
+# Before these patch releases of 3.4 and 3.5, a requested progress notification could overtake events (fixed in 3.4.25
+# and 3.5.8) or never come (fixed in 3.4.31 and 3.5.13).
+_PROGRESS_FIXED_IN = {(3, 4): 31, (3, 5): 13}
 _REQUIRE_LEADER = (("hasleader", "true"),)
 
 
@@ -33,14 +36,14 @@ class ServerWatch:
     reached: Revision  # every event up to here was handed out
     _events: list[Event]  # of a revision that has not been told to its end
 
-    def __init__(self, client: Client, *, own: str, after: Revision) -> None:
+    def __init__(self, client: EtcdClient, *, own: str, after: Revision) -> None:
         self.reached = after
         self.answers_progress = False
         self._client = client
         self._own = own
         self._own_bytes = own.encode()
         self._events = []
-        self._endpoint: Endpoint = client.endpoint
+        self._endpoint: EtcdEndpoint = client.endpoint
         self._call: grpc.aio.StreamStreamCall | None = None
 
     async def open(self) -> None:
@@ -85,7 +88,7 @@ class ServerWatch:
         start = self.reached if late else self.reached + 1
         # A member that answers can be asked about a few keys; otherwise only events tell how far the watch has come,
         # and every revision is told only to those who watch all keys.
-        keys = KeyRange.under(self._own if self.answers_progress else "")
+        keys = EtcdKeyRange.under(self._own if self.answers_progress else "")
         self._client.ensure_open()
         self._call = self._endpoint.watch(metadata=_REQUIRE_LEADER)
         await self._write(messages.watch(keys, start=max(start, 1)))
@@ -142,3 +145,12 @@ class ServerWatch:
     def _broken(self, message: str) -> Unavailable:
         self._client.avoid(self._endpoint)
         return Unavailable(message)
+
+
+def answers_progress_requests(version: str) -> bool:
+    """Whether a watch of an etcd of this version can be asked how far it has come, and answers rightly."""
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    if match is None:
+        return False
+    major, minor, patch = map(int, match.groups())
+    return (major, minor) > max(_PROGRESS_FIXED_IN) or patch >= _PROGRESS_FIXED_IN.get((major, minor), patch + 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from pilothouse.apiserver.storage.etcd.feed import Feed
+from pilothouse.apiserver.storage.etcd.feed import EtcdFeed
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
 from pilothouse.apiserver.storage.watching.queued_watch import QueuedWatch
 
@@ -13,15 +13,17 @@ _EMPTY = 1
 
 
 class EtcdWatch(QueuedWatch):
-    def __init__(self, feed: Feed, *, prefix: str, after: Revision) -> None:
+    def __init__(self, feed: EtcdFeed, *, prefix: str, after: Revision) -> None:
         if not prefix.startswith(feed.own):
             raise ValueError(f"{prefix} is outside of {feed.own}, whose changes this store follows")
         self._feed = feed
         super().__init__(prefix=prefix, after=max(after, _EMPTY))
 
     async def request_progress(self) -> None:
-        """What this process knows to be current may be told at once; what is current in etcd follows, if it is more.
-        Raises Unavailable."""
+        """Tell the progress that this process knows of at once, and that of etcd, if it is more, when it is reached.
+
+        Raises Unavailable.
+        """
         told = 0
         if self._live and self._feed.is_current and self._feed.reached > self._reached:
             told = self._feed.reached

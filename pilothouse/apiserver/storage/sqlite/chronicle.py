@@ -1,4 +1,4 @@
-"""What is and what was: the durable state, and the changes that led to it.
+"""The durable state, and the changes that led to it.
 
 The newest changes are in memory; older ones are read from the file, on the reader's thread.
 """
@@ -10,12 +10,12 @@ from functools import partial
 
 from pilothouse.apiserver.storage.errors import Compacted, FutureRevision
 from pilothouse.apiserver.storage.interface import Batch, Event, Page, Revision
-from pilothouse.apiserver.storage.sqlite.compaction import Compactor
+from pilothouse.apiserver.storage.sqlite.compaction import SqliteCompactor
 from pilothouse.apiserver.storage.sqlite.history import Span, Undo, read_events, read_undo
-from pilothouse.apiserver.storage.sqlite.keys import KeyRange
-from pilothouse.apiserver.storage.sqlite.state import State
+from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
+from pilothouse.apiserver.storage.sqlite.state import StoreState
 from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
-from pilothouse.apiserver.storage.watching.window import Window
+from pilothouse.apiserver.storage.watching.window import EventWindow
 
 # Events that one read of the file brings for a watch.
 _REPLAY_LIMIT = 500
@@ -24,11 +24,11 @@ _REPLAY_LIMIT = 500
 class Chronicle:
     """Everything published so far. Nothing newer than the state's revision is ever shown, even if it is on disk."""
 
-    def __init__(self, state: State, reader: ConnectionThread, compactor: Compactor) -> None:
+    def __init__(self, state: StoreState, reader: ConnectionThread, compactor: SqliteCompactor) -> None:
         self.state = state
         self._reader = reader
         self._compactor = compactor
-        self._window = Window(state.revision)
+        self._window = EventWindow(state.revision)
 
     @property
     def revision(self) -> Revision:
@@ -59,10 +59,10 @@ class Chronicle:
 
     async def replay(self, prefix: str, after: Revision) -> Batch:
         """Some of the events behind `after`, the oldest, from the file. Raises Compacted."""
-        span = Span(KeyRange.under(prefix), after=after, upto=self.revision)
+        span = Span(SqliteKeyRange.under(prefix), after=after, upto=self.revision)
         return await self._reader.call(partial(read_events, span=span, limit=_REPLAY_LIMIT))
 
-    async def page(self, keys: KeyRange, *, at: Revision, limit: int) -> Page:
+    async def page(self, keys: SqliteKeyRange, *, at: Revision, limit: int) -> Page:
         """Raises Compacted, FutureRevision."""
         if at > self.revision:
             raise FutureRevision(at, self.revision)
@@ -71,9 +71,11 @@ class Chronicle:
         undo = await self._undo(keys, at)
         return self.state.page_before(undo, keys=keys, limit=limit, revision=at)
 
-    async def _undo(self, keys: KeyRange, at: Revision) -> Undo:
-        """What the keys that changed since `at` were then. It fits the state on return: nothing is awaited behind
-        the last look at memory."""
+    async def _undo(self, keys: SqliteKeyRange, at: Revision) -> Undo:
+        """Return the entries at revision `at` of the keys that changed since.
+
+        It fits the state on return: nothing is awaited behind the last look at memory.
+        """
         undo: Undo = {}
         while not self._window.covers(at):
             upto = self.revision

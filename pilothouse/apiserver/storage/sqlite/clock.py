@@ -7,7 +7,7 @@ import time
 from typing import Protocol
 
 
-class Clock(Protocol):
+class WallClock(Protocol):
     def now(self) -> float:
         """Seconds since 1970."""
 

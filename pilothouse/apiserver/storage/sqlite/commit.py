@@ -1,4 +1,4 @@
-"""Making a batch of writes durable: one transaction, one fsync, all or nothing."""
+"""Making a batch of writes durable: one transaction, one fsync, all or nothing, measured."""
 
 from __future__ import annotations
 
@@ -8,10 +8,26 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import chain
 
+from prometheus_client import Histogram
+
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.interface import Event
-from pilothouse.apiserver.storage.sqlite.metrics import COMMIT_DURATION, COMMIT_WRITES
 from pilothouse.apiserver.storage.sqlite.schema import transaction
 from pilothouse.machinery.dataclass import dataclass
+
+COMMIT_DURATION = Histogram(
+    "pilothouse_storage_commit_duration_seconds",
+    "Time to make one batch of writes durable in the embedded store.",
+    buckets=(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5),
+    registry=REGISTRY,
+)
+COMMIT_WRITES = Histogram(
+    "pilothouse_storage_commit_writes",
+    "Number of writes that one commit of the embedded store made durable.",
+    buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024),
+    registry=REGISTRY,
+)
+
 
 # One statement writes up to this many rows. Each statement gives up the interpreter lock and must win it back from
 # a busy event loop, so a batch is few statements rather than one for each row.
@@ -23,7 +39,7 @@ _PROBE_BYTES = 16 * 1024
 
 
 @dataclass(slots=True)
-class Row:
+class ChangeRow:
     """One change as the file keeps it."""
 
     event: Event
@@ -37,13 +53,13 @@ class Row:
         return event.revision, event.key, entry.created, replaced, self.expires, entry.value
 
 
-def commit(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def commit(connection: sqlite3.Connection, rows: Sequence[ChangeRow]) -> None:
     """Raises sqlite3.Error when the rows are not durable: whatever SQLite says, the file is asked what it holds."""
     started = time.perf_counter()
     try:
         _insert(connection, rows)
     except sqlite3.Error:
-        if not _holds(connection, rows[-1].event.revision):
+        if not _has_revision(connection, rows[-1].event.revision):
             raise
     COMMIT_DURATION.observe(time.perf_counter() - started)
     COMMIT_WRITES.observe(len(rows))
@@ -55,7 +71,7 @@ def probe(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM probe")
 
 
-def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def _insert(connection: sqlite3.Connection, rows: Sequence[ChangeRow]) -> None:
     if len(rows) <= _ROWS:
         _insert_rows(connection, rows)
         return
@@ -64,7 +80,7 @@ def _insert(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
             _insert_rows(connection, rows[start : start + _ROWS])
 
 
-def _insert_rows(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+def _insert_rows(connection: sqlite3.Connection, rows: Sequence[ChangeRow]) -> None:
     columns: Iterable[object] = chain.from_iterable(row.columns() for row in rows)
     connection.execute(_statement(len(rows)), tuple(columns))
 
@@ -75,7 +91,7 @@ def _statement(rows: int) -> str:
     return f"INSERT INTO history (revision, key, created, previous, expires, value) VALUES {', '.join([row] * rows)}"
 
 
-def _holds(connection: sqlite3.Connection, revision: int) -> bool:
+def _has_revision(connection: sqlite3.Connection, revision: int) -> bool:
     try:
         return connection.execute("SELECT 1 FROM history WHERE revision = ?", (revision,)).fetchone() is not None
     except sqlite3.Error:

@@ -14,9 +14,9 @@ from functools import partial
 
 from pilothouse.apiserver.storage.errors import FutureRevision, StorageError
 from pilothouse.apiserver.storage.interface import Revision
-from pilothouse.apiserver.storage.sqlite.clock import Clock
+from pilothouse.apiserver.storage.sqlite.clock import WallClock
 from pilothouse.apiserver.storage.sqlite.schema import transaction, write_meta
-from pilothouse.apiserver.storage.sqlite.state import State
+from pilothouse.apiserver.storage.sqlite.state import StoreState
 from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
 
 # Revisions that one step of a sweep looks at.
@@ -25,10 +25,10 @@ _STEP = 200
 _log = logging.getLogger(__name__)
 
 
-class Compactor:
+class SqliteCompactor:
     """Compacts one step at a time, on the writer's thread, between its batches."""
 
-    def __init__(self, writer: ConnectionThread, state: State, *, compacted: Revision, swept: Revision) -> None:
+    def __init__(self, writer: ConnectionThread, state: StoreState, *, compacted: Revision, swept: Revision) -> None:
         self.compacted = compacted
         self._swept = swept
         self._writer = writer
@@ -45,7 +45,7 @@ class Compactor:
                 self.compacted = revision
             await self._sweep()
 
-    async def run(self, clock: Clock, interval: float) -> None:
+    async def run(self, clock: WallClock, interval: float) -> None:
         """Every interval, forgets what is older than one interval."""
         older = self.compacted
         while True:

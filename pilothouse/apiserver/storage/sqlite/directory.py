@@ -1,5 +1,7 @@
 """The data directory: private to its owner, and to one process at a time.
 
+Opening one locks it, checks the format of its file and loads the current state.
+
 The lock is the operating system's (flock), so it goes with its process however that ends. The file's content,
 the holder's process id, is only for the message that refuses a second process.
 """
@@ -8,10 +10,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import suppress
+import sqlite3
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
-from pilothouse.apiserver.storage.sqlite.errors import DirectoryInUse
+from pilothouse.apiserver.storage.sqlite.errors import DamagedStore, DirectoryInUse
+from pilothouse.apiserver.storage.sqlite.history import StoreSnapshot, load
+from pilothouse.apiserver.storage.sqlite.schema import connect, prepare
+from pilothouse.machinery.dataclass import dataclass
 
 
 class DataDirectory:
@@ -57,3 +63,31 @@ def _lock(path: Path) -> int:
     os.ftruncate(handle, 0)
     os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
     return handle
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A directory that is ours, two connections to its file, and what is in it."""
+
+    directory: DataDirectory
+    writer: sqlite3.Connection
+    reader: sqlite3.Connection
+    snapshot: StoreSnapshot
+
+
+def open_directory(path: Path) -> Opened:
+    """Raises DirectoryInUse, UnsupportedFormat, DamagedStore; then nothing stays open or locked."""
+    with ExitStack() as undo:
+        directory = DataDirectory(path)
+        undo.callback(directory.release)
+        try:
+            writer = undo.enter_context(closing(connect(directory.database)))
+            prepare(writer, directory.database)
+            directory.sync()
+            reader = undo.enter_context(closing(connect(directory.database)))
+            reader.execute("PRAGMA query_only = ON")
+            opened = Opened(directory, writer, reader, load(writer))
+        except sqlite3.DatabaseError as error:
+            raise DamagedStore(directory.database, str(error)) from error
+        undo.pop_all()
+        return opened

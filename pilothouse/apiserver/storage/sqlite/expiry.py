@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.storage.errors import KeyNotFound, RevisionConflict, Unavailable
 from pilothouse.apiserver.storage.interface import Entry, Revision
-from pilothouse.apiserver.storage.sqlite.clock import Clock
+from pilothouse.apiserver.storage.sqlite.clock import WallClock
 from pilothouse.apiserver.storage.sqlite.history import Deadline
 
 # How late a key may go, in seconds: etcd's figure.
@@ -34,7 +34,7 @@ class Expiry:
     def add(self, deadline: Deadline) -> None:
         heapq.heappush(self._deadlines, deadline)
 
-    async def run(self, clock: Clock, delete: Delete) -> None:
+    async def run(self, clock: WallClock, delete: Delete) -> None:
         while True:
             await self._delete_due(clock.now(), delete)
             await clock.sleep(_PERIOD)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from pilothouse.apiserver.storage.errors import Unavailable
-from pilothouse.apiserver.storage.sqlite.clock import Clock
+from pilothouse.apiserver.storage.sqlite.clock import WallClock
 
 # Seconds between two probes, and how long one commit may take before the store counts as unable to write.
 _PROBE_EVERY = 1.0
@@ -15,10 +15,10 @@ _COMMIT_LIMIT = 10.0
 Probe: TypeAlias = Callable[[], Awaitable[None]]
 
 
-class Health:
+class StoreHealth:
     """Sick from a failed commit until one succeeds, be it a probe's; and while a commit hangs."""
 
-    def __init__(self, clock: Clock, probe: Probe) -> None:
+    def __init__(self, clock: WallClock, probe: Probe) -> None:
         self._clock = clock
         self._probe = probe
         self._reason: str | None = None

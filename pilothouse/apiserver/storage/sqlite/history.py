@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Revision
-from pilothouse.apiserver.storage.sqlite.keys import KeyRange
+from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
 from pilothouse.apiserver.storage.sqlite.schema import read_meta, transaction
 from pilothouse.machinery.dataclass import dataclass
 
@@ -46,7 +46,7 @@ class Deadline:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class StoreSnapshot:
     """All that the file holds of the current state. Deadlines of entries that are no more may be among the others."""
 
     revision: Revision
@@ -60,12 +60,12 @@ class Snapshot:
 class Span:
     """Changes between two revisions."""
 
-    keys: KeyRange
+    keys: SqliteKeyRange
     after: Revision
     upto: Revision
 
 
-def load(connection: sqlite3.Connection) -> Snapshot:
+def load(connection: sqlite3.Connection) -> StoreSnapshot:
     """Replays the whole history, in its own order on disk."""
     revision = compacted = read_meta(connection, "compacted")
     entries: dict[str, Entry] = {}
@@ -80,7 +80,7 @@ def load(connection: sqlite3.Connection) -> Snapshot:
             deadlines.append(Deadline(expires, revision, key))
     # Compaction may have deleted the newest row, if that was a delete.
     newest = max(FIRST_REVISION, compacted, revision)
-    return Snapshot(newest, compacted, read_meta(connection, "swept"), entries, deadlines)
+    return StoreSnapshot(newest, compacted, read_meta(connection, "swept"), entries, deadlines)
 
 
 def read_events(connection: sqlite3.Connection, span: Span, limit: int) -> Batch:
@@ -93,7 +93,7 @@ def read_events(connection: sqlite3.Connection, span: Span, limit: int) -> Batch
 
 
 def read_undo(connection: sqlite3.Connection, span: Span) -> Undo:
-    """What each key that the span changes was before it. Raises Compacted."""
+    """Return the entry before the span of each key that the span changes. Raises Compacted."""
     with transaction(connection, "DEFERRED"):
         _refuse_compacted(connection, span.after)
         rows = connection.execute(_FIRST_CHANGES, _parameters(span)).fetchall()

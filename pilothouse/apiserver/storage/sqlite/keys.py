@@ -8,16 +8,16 @@ _LAST = "\U0010ffff"
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRange:
+class SqliteKeyRange:
     """The keys with `start <= key < end`; without an end, all from `start` on."""
 
     start: str
     end: str | None
 
     @staticmethod
-    def under(prefix: str, *, after: str = "") -> KeyRange:
+    def under(prefix: str, *, after: str = "") -> SqliteKeyRange:
         """The keys that have the prefix and are greater than `after`."""
-        return KeyRange(max(prefix, after + "\0") if after else prefix, prefix_end(prefix))
+        return SqliteKeyRange(max(prefix, after + "\0") if after else prefix, prefix_end(prefix))
 
     def __contains__(self, key: str) -> bool:
         return self.start <= key and (self.end is None or key < self.end)

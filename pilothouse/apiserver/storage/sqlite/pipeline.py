@@ -20,21 +20,21 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.storage.errors import StorageError, Unavailable
 from pilothouse.apiserver.storage.interface import Entry, Event
-from pilothouse.apiserver.storage.sqlite.commit import Row, commit
-from pilothouse.apiserver.storage.sqlite.health import Health
-from pilothouse.apiserver.storage.sqlite.state import State
-from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread, Outcome
+from pilothouse.apiserver.storage.sqlite.commit import ChangeRow, commit
+from pilothouse.apiserver.storage.sqlite.health import StoreHealth
+from pilothouse.apiserver.storage.sqlite.state import StoreState
+from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread, JobOutcome
 from pilothouse.machinery.dataclass import dataclass
 
 _MOST_TURNS = 16
-"""Of the event loop, for which a batch may grow while the disk has nothing to do."""
+"""Turns of the event loop for which a batch may grow while the disk has nothing to do."""
 
 # Why a write does not fit a state of its key; None if it fits.
 Check: TypeAlias = Callable[[Entry | None], StorageError | None]
 
 
 @dataclass(slots=True)
-class Write(Row):
+class Write(ChangeRow):
     """An accepted write: what it changes, what it answers, and who waits for it."""
 
     answer: Entry
@@ -55,7 +55,7 @@ class Pipeline:
     _running: list[Write]  # being committed now; with _queue these are all writes that are not settled
     _settling: list[asyncio.Future[None]]  # to be woken when the next batch is settled
 
-    def __init__(self, writer: ConnectionThread, state: State, *, publish: Publish, health: Health) -> None:
+    def __init__(self, writer: ConnectionThread, state: StoreState, *, publish: Publish, health: StoreHealth) -> None:
         self._writer = writer
         self._state = state
         self._publish = publish
@@ -117,7 +117,7 @@ class Pipeline:
             self._health.commit_started()
             self._writer.send(partial(commit, rows=self._running), self._committed)
 
-    def _committed(self, outcome: Outcome[None]) -> None:
+    def _committed(self, outcome: JobOutcome[None]) -> None:
         batch, self._running = self._running, []
         if outcome.error is None:
             self._health.commit_succeeded()
@@ -160,7 +160,7 @@ def _change(revision: int, key: str, value: bytes | None, previous: Entry | None
 
 
 def _deleted(event: Event) -> Entry:
-    """What a delete answers: the last value, at the revision of the delete."""
+    """Return the answer of a delete: the last value, at the revision of the delete."""
     assert event.previous is not None
     return Entry(event.key, event.previous.value, event.previous.created, event.revision)
 

@@ -12,14 +12,14 @@ from collections.abc import Iterable
 from sortedcontainers import SortedDict
 
 from pilothouse.apiserver.storage.interface import Entry, Event, Page, Revision
-from pilothouse.apiserver.storage.sqlite.history import Snapshot, Undo
-from pilothouse.apiserver.storage.sqlite.keys import KeyRange
+from pilothouse.apiserver.storage.sqlite.history import StoreSnapshot, Undo
+from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
 
 
-class State:
-    """What reads see. Changed on the event loop only, and only by what is on disk."""
+class StoreState:
+    """The state that reads see. It is changed on the event loop only, and only by what is on disk."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: StoreSnapshot) -> None:
         self.revision: Revision = snapshot.revision
         self._entries: SortedDict = SortedDict(snapshot.entries)
 
@@ -34,17 +34,17 @@ class State:
             self._entries[event.key] = event.entry
         self.revision = event.revision
 
-    def count(self, keys: KeyRange) -> int:
+    def count(self, keys: SqliteKeyRange) -> int:
         positions = self._positions(keys)
         return len(positions)
 
-    def page(self, keys: KeyRange, limit: int) -> Page:
+    def page(self, keys: SqliteKeyRange, limit: int) -> Page:
         """The first `limit` entries of the range; all of them unless it is greater than 0."""
         positions = self._positions(keys)
         taken = positions[:limit] if limit > 0 else positions
         return Page(self._slice(taken), self.revision, len(positions) - len(taken))
 
-    def page_before(self, undo: Undo, *, keys: KeyRange, limit: int, revision: Revision) -> Page:
+    def page_before(self, undo: Undo, *, keys: SqliteKeyRange, limit: int, revision: Revision) -> Page:
         """The same as of `revision`, given all that changed in the range since then."""
         positions = self._positions(keys)
         restored = [entry for entry in undo.values() if entry is not None]
@@ -56,8 +56,8 @@ class State:
         entries = entries[:limit] if limit > 0 else entries
         return Page(entries, revision, total - len(entries))
 
-    def _positions(self, keys: KeyRange) -> range:
-        """Where the keys are. Whatever a slice of it is made with, it never reaches beyond."""
+    def _positions(self, keys: SqliteKeyRange) -> range:
+        """Return the positions of the keys in the range; a slice made with them never reaches beyond it."""
         first: int = self._entries.bisect_left(keys.start)
         last: int = len(self._entries) if keys.end is None else self._entries.bisect_left(keys.end)
         return range(first, max(first, last))

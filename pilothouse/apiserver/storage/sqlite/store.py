@@ -11,23 +11,30 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict, StorageError, Unavailable
-from pilothouse.apiserver.storage.interface import Entry, Page, Revision
+from pilothouse.apiserver.storage.errors import (
+    Compacted,
+    KeyExists,
+    KeyNotFound,
+    RevisionConflict,
+    StorageError,
+    Unavailable,
+)
+from pilothouse.apiserver.storage.interface import Batch, Entry, Event, Page, Revision
 from pilothouse.apiserver.storage.metrics import forget_size, report_size
 from pilothouse.apiserver.storage.sqlite.chronicle import Chronicle
-from pilothouse.apiserver.storage.sqlite.clock import Clock, SystemClock
+from pilothouse.apiserver.storage.sqlite.clock import SystemClock, WallClock
 from pilothouse.apiserver.storage.sqlite.commit import probe
-from pilothouse.apiserver.storage.sqlite.compaction import Compactor
+from pilothouse.apiserver.storage.sqlite.compaction import SqliteCompactor
+from pilothouse.apiserver.storage.sqlite.directory import Opened, open_directory
 from pilothouse.apiserver.storage.sqlite.expiry import Expiry
-from pilothouse.apiserver.storage.sqlite.health import Health
+from pilothouse.apiserver.storage.sqlite.health import StoreHealth
 from pilothouse.apiserver.storage.sqlite.history import Deadline
-from pilothouse.apiserver.storage.sqlite.keys import KeyRange
-from pilothouse.apiserver.storage.sqlite.opening import Opened, open_directory
+from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
 from pilothouse.apiserver.storage.sqlite.pipeline import Pipeline, Write
-from pilothouse.apiserver.storage.sqlite.state import State
+from pilothouse.apiserver.storage.sqlite.state import StoreState
 from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
-from pilothouse.apiserver.storage.sqlite.watch import StoreWatch
-from pilothouse.apiserver.storage.watching.watchers import Watchers
+from pilothouse.apiserver.storage.watching.queued_watch import QueuedWatch
+from pilothouse.apiserver.storage.watching.watchers import StoreWatchers
 
 # kube-apiserver's --etcd-compaction-interval, in seconds.
 COMPACTION_INTERVAL = 300.0
@@ -35,20 +42,51 @@ COMPACTION_INTERVAL = 300.0
 _CLUSTER = "embedded"
 
 
+class SqliteWatch(QueuedWatch):
+    """A watch of the embedded store; events that memory has no longer are read from the file."""
+
+    def __init__(self, chronicle: Chronicle, watchers: StoreWatchers, *, prefix: str, after: Revision) -> None:
+        self._chronicle = chronicle
+        self._watchers = watchers
+        super().__init__(prefix=prefix, after=after)
+
+    async def request_progress(self) -> None:
+        self.tell_progress()
+
+    @property
+    def _newest(self) -> Revision:
+        return self._chronicle.revision
+
+    def _join(self) -> list[Event] | None:
+        self._chronicle.ensure_open()
+        if self._reached < self._chronicle.compacted:
+            raise Compacted(self._reached, self._chronicle.compacted)
+        events = self._chronicle.recent(self.prefix, self._reached)
+        if events is not None:
+            self._watchers.add(self)
+        return events
+
+    def _leave(self) -> None:
+        self._watchers.discard(self)
+
+    async def _replay(self) -> Batch:
+        return await self._chronicle.replay(self.prefix, self._reached)
+
+
 class SqliteStore:
     """The storage contract on one data directory, for one process and one event loop."""
 
-    def __init__(self, opened: Opened, *, clock: Clock, compaction_interval: float) -> None:
+    def __init__(self, opened: Opened, *, clock: WallClock, compaction_interval: float) -> None:
         snapshot = opened.snapshot
         self._directory = opened.directory
         self._clock = clock
         self._writer = ConnectionThread(opened.writer, name="store-writer")
         self._reader = ConnectionThread(opened.reader, name="store-reader")
-        self._state = State(snapshot)
-        self._compactor = Compactor(self._writer, self._state, compacted=snapshot.compacted, swept=snapshot.swept)
+        self._state = StoreState(snapshot)
+        self._compactor = SqliteCompactor(self._writer, self._state, compacted=snapshot.compacted, swept=snapshot.swept)
         self._chronicle = Chronicle(self._state, self._reader, self._compactor)
-        self._watchers = Watchers()
-        self._health = Health(clock, lambda: self._writer.call(probe))
+        self._watchers = StoreWatchers()
+        self._health = StoreHealth(clock, lambda: self._writer.call(probe))
         self._pipeline = Pipeline(self._writer, self._state, publish=self._publish, health=self._health)
         self._expiry = Expiry(snapshot.deadlines)
         self._background = [asyncio.create_task(self._expiry.run(clock, self._expire))]
@@ -59,7 +97,7 @@ class SqliteStore:
 
     @classmethod
     async def open(
-        cls, path: Path, *, clock: Clock | None = None, compaction_interval: float = COMPACTION_INTERVAL
+        cls, path: Path, *, clock: WallClock | None = None, compaction_interval: float = COMPACTION_INTERVAL
     ) -> SqliteStore:
         """Opens or creates the data directory. An interval of 0 leaves compaction to `compact`.
 
@@ -74,7 +112,7 @@ class SqliteStore:
 
     async def create(self, key: str, value: bytes, *, ttl: int = 0) -> Entry:
         key.encode()  # a key that the file cannot hold must fail alone, not the batch that it would be in
-        return await self._pipeline.write(key, value, check=partial(_absent, key), expires=self._deadline(ttl))
+        return await self._pipeline.write(key, value, check=partial(_check_absent, key), expires=self._deadline(ttl))
 
     async def update(self, key: str, value: bytes, *, expected: Revision, ttl: int = 0) -> Entry:
         check = partial(_at_revision, key, expected)
@@ -85,17 +123,17 @@ class SqliteStore:
 
     async def list(self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0) -> Page:
         self._chronicle.ensure_open()
-        keys = KeyRange.under(prefix, after=after)
+        keys = SqliteKeyRange.under(prefix, after=after)
         if at is None:
             return self._state.page(keys, limit)
         return await self._chronicle.page(keys, at=at, limit=limit)
 
     async def count(self, prefix: str) -> int:
         self._chronicle.ensure_open()
-        return self._state.count(KeyRange.under(prefix))
+        return self._state.count(SqliteKeyRange.under(prefix))
 
-    def watch(self, prefix: str, *, after: Revision) -> StoreWatch:
-        return StoreWatch(self._chronicle, self._watchers, prefix=prefix, after=after)
+    def watch(self, prefix: str, *, after: Revision) -> SqliteWatch:
+        return SqliteWatch(self._chronicle, self._watchers, prefix=prefix, after=after)
 
     async def current_revision(self) -> Revision:
         self._chronicle.ensure_open()
@@ -141,7 +179,7 @@ class SqliteStore:
         return await self.delete(key, expected=revision)
 
 
-def _absent(key: str, entry: Entry | None) -> StorageError | None:
+def _check_absent(key: str, entry: Entry | None) -> StorageError | None:
     return None if entry is None else KeyExists(key)
 
 

@@ -31,14 +31,14 @@ _SWITCH_INTERVAL = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[T]):
-    """What a job came to: an error, or else its value."""
+class JobOutcome(Generic[T]):
+    """The outcome of a job: an error, or else its value."""
 
     value: T | None
     error: Exception | None
 
 
-Done: TypeAlias = Callable[[Outcome[T]], None]
+Done: TypeAlias = Callable[[JobOutcome[T]], None]
 
 
 class ConnectionThread:
@@ -88,13 +88,13 @@ class ConnectionThread:
             self._loop.call_soon_threadsafe(done, outcome)
 
 
-def _attempt(job: Job[T], connection: sqlite3.Connection) -> Outcome[T]:
+def _attempt(job: Job[T], connection: sqlite3.Connection) -> JobOutcome[T]:
     try:
-        return Outcome(job(connection), None)
+        return JobOutcome(job(connection), None)
     except sqlite3.Error as error:
-        return Outcome(None, _unavailable(error))
+        return JobOutcome(None, _unavailable(error))
     except Exception as error:
-        return Outcome(None, error)
+        return JobOutcome(None, error)
 
 
 def _unavailable(error: sqlite3.Error) -> Unavailable:
@@ -104,7 +104,7 @@ def _unavailable(error: sqlite3.Error) -> Unavailable:
     return Unavailable(f"the store's file cannot be used: {error}", uncertain=code & 0xFF == _IO_ERROR)
 
 
-def _settle(future: asyncio.Future[T], outcome: Outcome[T]) -> None:
+def _settle(future: asyncio.Future[T], outcome: JobOutcome[T]) -> None:
     if future.done():
         return
     if outcome.error is not None:

@@ -1,1 +1,1 @@
-"""What the watches of every store are made of: queues, the newest events, and who is told of which."""
+"""The parts of every store's watches: queues, the newest events, and who is told of which."""

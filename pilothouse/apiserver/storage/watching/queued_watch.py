@@ -50,7 +50,7 @@ class QueuedWatch(ABC):
 
     @abstractmethod
     def _leave(self) -> None:
-        """Nothing is pushed any more."""
+        """Leave the feed: nothing is pushed any more."""
 
     @abstractmethod
     async def _replay(self) -> Batch | None:

@@ -13,7 +13,7 @@ _EVENTS = 8192
 _BYTES = 16 * 1024 * 1024
 
 
-class Window:
+class EventWindow:
     """Every event behind `start`, up to the newest one. One revision may have several."""
 
     start: Revision

@@ -9,8 +9,8 @@ import pytest
 from etcd_backend import connect, emptied_etcd
 from etcd_process import EtcdProcess
 
-from pilothouse.apiserver.storage.etcd.client import Client
-from pilothouse.apiserver.storage.etcd.endpoint import Endpoint, TlsFiles
+from pilothouse.apiserver.storage.etcd.client import EtcdClient
+from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint, EtcdTlsFiles
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
 
 
@@ -35,7 +35,7 @@ async def etcd_store(shared: str) -> AsyncIterator[EtcdStore]:
 
 
 @pytest.fixture
-async def client(shared: str) -> AsyncIterator[Client]:
-    client = Client([Endpoint(shared, TlsFiles())])
+async def client(shared: str) -> AsyncIterator[EtcdClient]:
+    client = EtcdClient([EtcdEndpoint(shared, EtcdTlsFiles())])
     yield client
     await client.close()

@@ -10,9 +10,9 @@ from etcd_backend import connect
 from etcd_process import EtcdProcess
 
 from pilothouse.apiserver.storage.errors import Compacted
-from pilothouse.apiserver.storage.etcd.client import Client
-from pilothouse.apiserver.storage.etcd.compactor import Compactor
-from pilothouse.apiserver.storage.etcd.endpoint import Endpoint, TlsFiles
+from pilothouse.apiserver.storage.etcd.client import EtcdClient
+from pilothouse.apiserver.storage.etcd.compactor import EtcdCompactor
+from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint, EtcdTlsFiles
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
 
 
@@ -24,9 +24,9 @@ async def _is_readable(store: EtcdStore, revision: int) -> bool:
     return True
 
 
-async def test_only_what_is_older_than_an_interval_is_compacted(etcd_store: EtcdStore, client: Client) -> None:
+async def test_only_what_is_older_than_an_interval_is_compacted(etcd_store: EtcdStore, client: EtcdClient) -> None:
     old = await etcd_store.create("/registry/old", b"")
-    compactor = Compactor(client)
+    compactor = EtcdCompactor(client)
     await compactor.compact_once()
     recent = await etcd_store.create("/registry/recent", b"")
     assert await _is_readable(etcd_store, old.modified)
@@ -35,8 +35,8 @@ async def test_only_what_is_older_than_an_interval_is_compacted(etcd_store: Etcd
     assert await _is_readable(etcd_store, recent.modified)
 
 
-async def test_of_two_servers_only_one_compacts_in_an_interval(etcd_store: EtcdStore, client: Client) -> None:
-    first, second = Compactor(client), Compactor(client)
+async def test_of_two_servers_only_one_compacts_in_an_interval(etcd_store: EtcdStore, client: EtcdClient) -> None:
+    first, second = EtcdCompactor(client), EtcdCompactor(client)
     await first.compact_once()
     await second.compact_once()
     noted_by_first = (await etcd_store.create("/registry/a", b"")).modified - 1
@@ -48,8 +48,8 @@ async def test_of_two_servers_only_one_compacts_in_an_interval(etcd_store: EtcdS
     assert await _is_readable(etcd_store, noted_by_second)
 
 
-async def test_a_server_takes_over_when_the_other_is_gone(etcd_store: EtcdStore, client: Client) -> None:
-    first, second = Compactor(client), Compactor(client)
+async def test_a_server_takes_over_when_the_other_is_gone(etcd_store: EtcdStore, client: EtcdClient) -> None:
+    first, second = EtcdCompactor(client), EtcdCompactor(client)
     await first.compact_once()
     await second.compact_once()
     old = await etcd_store.create("/registry/a", b"")
@@ -59,9 +59,9 @@ async def test_a_server_takes_over_when_the_other_is_gone(etcd_store: EtcdStore,
     assert not await _is_readable(etcd_store, old.modified)
 
 
-async def test_the_key_is_the_one_that_kube_apiserver_uses(etcd_store: EtcdStore, client: Client) -> None:
+async def test_the_key_is_the_one_that_kube_apiserver_uses(etcd_store: EtcdStore, client: EtcdClient) -> None:
     """Its value is the revision compacted to, and its version counts."""
-    compactor = Compactor(client)
+    compactor = EtcdCompactor(client)
     await compactor.compact_once()
     noted = await etcd_store.current_revision()
     await compactor.compact_once()
@@ -73,7 +73,7 @@ async def test_the_key_is_the_one_that_kube_apiserver_uses(etcd_store: EtcdStore
 async def test_a_compaction_that_fails_is_tried_again_an_interval_later(etcd: EtcdProcess) -> None:
     store = await connect(etcd.url)
     old = await store.create("/registry/old", b"")
-    compacting = Client([Endpoint(etcd.url, TlsFiles())])
+    compacting = EtcdClient([EtcdEndpoint(etcd.url, EtcdTlsFiles())])
     slept: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -89,7 +89,7 @@ async def test_a_compaction_that_fails_is_tried_again_an_interval_later(etcd: Et
 
     async with asyncio.timeout(20):
         with pytest.raises(asyncio.CancelledError):
-            await Compactor(compacting).run(300, sleep=sleep)
+            await EtcdCompactor(compacting).run(300, sleep=sleep)
     assert set(slept) == {300}
     await compacting.close()
     await store.close()

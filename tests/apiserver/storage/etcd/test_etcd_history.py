@@ -11,7 +11,7 @@ from etcd_backend import connect
 from store_reading import events_until, next_batch, next_events
 
 from pilothouse.apiserver.storage.errors import Compacted
-from pilothouse.apiserver.storage.etcd.client import Client
+from pilothouse.apiserver.storage.etcd.client import EtcdClient
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
 from pilothouse.apiserver.storage.etcd.stream import ServerWatch
 from pilothouse.apiserver.storage.interface import Event, Page
@@ -28,7 +28,9 @@ async def test_a_watch_right_before_a_compacted_delete_is_refused(etcd_store: Et
     assert (refusal.value.requested, refusal.value.oldest) == (entry.modified, deleted.modified)
 
 
-async def test_a_watch_that_began_too_late_for_its_start_begins_again(client: Client, etcd_store: EtcdStore) -> None:
+async def test_a_watch_that_began_too_late_for_its_start_begins_again(
+    client: EtcdClient, etcd_store: EtcdStore
+) -> None:
     """While it was being created another process has changed, deleted and compacted what it was to tell first."""
     entry = await etcd_store.create("/registry/a", b"")
     client.saw(entry.modified)

@@ -6,7 +6,7 @@ import grpc
 from aetcd import rpc
 from etcd_backend import connect
 
-from pilothouse.apiserver.storage.etcd.client import Client
+from pilothouse.apiserver.storage.etcd.client import EtcdClient
 from pilothouse.apiserver.storage.etcd.leases import LeaseManager
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
 
@@ -18,12 +18,12 @@ class Clock:
         return self.now
 
 
-async def _ttl(client: Client, lease: int) -> int:
+async def _ttl(client: EtcdClient, lease: int) -> int:
     request = rpc.LeaseTimeToLiveRequest(ID=lease)
     return int((await rpc.LeaseStub(client.endpoint.channel).LeaseTimeToLive(request)).grantedTTL)
 
 
-async def test_a_lease_is_used_again_for_a_twentieth_of_its_time(client: Client) -> None:
+async def test_a_lease_is_used_again_for_a_twentieth_of_its_time(client: EtcdClient) -> None:
     clock = Clock()
     leases = LeaseManager(client, now=clock)
     first = await leases.lease_for(1000)
@@ -34,7 +34,7 @@ async def test_a_lease_is_used_again_for_a_twentieth_of_its_time(client: Client)
     assert await leases.lease_for(1000) != first
 
 
-async def test_a_lease_is_used_again_for_a_minute_at_most(client: Client) -> None:
+async def test_a_lease_is_used_again_for_a_minute_at_most(client: EtcdClient) -> None:
     clock = Clock()
     leases = LeaseManager(client, now=clock)
     first = await leases.lease_for(3600)
@@ -45,13 +45,13 @@ async def test_a_lease_is_used_again_for_a_minute_at_most(client: Client) -> Non
     assert await leases.lease_for(3600) != first
 
 
-async def test_keys_with_other_times_do_not_share_a_lease(client: Client) -> None:
+async def test_keys_with_other_times_do_not_share_a_lease(client: EtcdClient) -> None:
     leases = LeaseManager(client, now=Clock())
     long = await leases.lease_for(1000)
     assert await leases.lease_for(500) != long
 
 
-async def test_a_lease_holds_a_thousand_keys(client: Client) -> None:
+async def test_a_lease_holds_a_thousand_keys(client: EtcdClient) -> None:
     leases = LeaseManager(client, now=Clock())
     given = [await leases.lease_for(1000) for _ in range(1001)]
     assert len(set(given[:1000])) == 1

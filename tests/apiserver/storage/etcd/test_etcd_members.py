@@ -14,8 +14,8 @@ from store_reading import next_events
 
 from pilothouse.apiserver.storage.errors import KeyExists, Unavailable
 from pilothouse.apiserver.storage.etcd import messages
-from pilothouse.apiserver.storage.etcd.client import Client
-from pilothouse.apiserver.storage.etcd.endpoint import Endpoint, TlsFiles
+from pilothouse.apiserver.storage.etcd.client import EtcdClient
+from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint, EtcdTlsFiles
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
 from pilothouse.apiserver.storage.interface import Entry, Event
 
@@ -97,7 +97,7 @@ async def test_every_acknowledged_write_is_there_after_all_members_are_killed_in
 async def test_what_was_not_sent_to_a_dead_member_is_sent_to_the_next_and_stays_there(shared: str) -> None:
     dead = f"http://127.0.0.1:{free_port()}"
     for request in (messages.current_revision(), messages.create("/registry/a", b"", lease=0)):
-        client = Client([Endpoint(url, TlsFiles()) for url in (dead, shared)])
+        client = EtcdClient([EtcdEndpoint(url, EtcdTlsFiles()) for url in (dead, shared)])
         send = client.txn if isinstance(request, rpc.TxnRequest) else client.range
         assert (await send(request)).header.revision > 0
         assert client.endpoint.url == shared

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pilothouse.apiserver.storage.errors import Unavailable
 from pilothouse.apiserver.storage.etcd.revision import RevisionReader
 from pilothouse.apiserver.storage.interface import Entry, Event
-from pilothouse.apiserver.storage.watching.window import Window
+from pilothouse.apiserver.storage.watching.window import EventWindow
 
 
 class Server:
@@ -100,7 +100,7 @@ _batches = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=4), max_siz
 @given(sizes=_batches)
 def test_a_window_has_every_event_behind_its_start_and_is_bounded(sizes: list[list[int]]) -> None:
     """Each batch is one revision of several events."""
-    window = Window(10, max_events=8, max_bytes=40)
+    window = EventWindow(10, max_events=8, max_bytes=40)
     events: list[Event] = []
     for revision, batch in enumerate(sizes, start=11):
         new = [_event(revision, name, size) for name, size in enumerate(batch)]
@@ -115,7 +115,7 @@ def test_a_window_has_every_event_behind_its_start_and_is_bounded(sizes: list[li
 
 
 def test_a_window_reaches_back_only_if_all_that_is_missing_fits() -> None:
-    window = Window(14, max_events=4)
+    window = EventWindow(14, max_events=4)
     window.extend([_event(15, 0, 1), _event(16, 0, 1)])
     older = [_event(revision, 0, 1) for revision in (12, 13, 14, 15)]
     window.reach_back(11, older)
@@ -125,11 +125,11 @@ def test_a_window_reaches_back_only_if_all_that_is_missing_fits() -> None:
 
 
 def test_a_window_of_one_huge_event_forgets_it() -> None:
-    window = Window(1, max_bytes=10)
+    window = EventWindow(1, max_bytes=10)
     window.extend([_event(2, 0, 11)])
     assert (window.start, window.after(2)) == (2, [])
 
 
 @pytest.mark.parametrize("start", [0, 5])
 def test_an_empty_window_covers_its_start(start: int) -> None:
-    assert Window(start).after(start) == []
+    assert EventWindow(start).after(start) == []

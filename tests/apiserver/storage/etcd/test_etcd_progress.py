@@ -11,7 +11,7 @@ from newer_etcd import NewerEtcd
 from store_reading import next_batch, next_events
 
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
-from pilothouse.apiserver.storage.etcd.version import answers_progress_requests
+from pilothouse.apiserver.storage.etcd.stream import answers_progress_requests
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pilothouse.apiserver.storage.errors import KeyNotFound, StorageError, TooLarge, Unavailable
-from pilothouse.apiserver.storage.etcd.endpoint import Endpoint, TlsFiles
-from pilothouse.apiserver.storage.etcd.failures import Failure, failure_of
-from pilothouse.apiserver.storage.etcd.keys import KeyRange, prefix_end
+from pilothouse.apiserver.storage.etcd.endpoint import EtcdEndpoint, EtcdTlsFiles
+from pilothouse.apiserver.storage.etcd.failures import CallFailure, failure_of
+from pilothouse.apiserver.storage.etcd.keys import EtcdKeyRange, prefix_end
 from pilothouse.apiserver.storage.etcd.store import EtcdStore
 
 
@@ -34,7 +34,7 @@ async def test_a_key_that_is_not_there_is_not_found_at_revision_zero_either(etcd
     assert await etcd_store.get("/registry/a") is None
 
 
-def _failure(code: grpc.StatusCode, details: str, *, wrote: bool) -> Failure:
+def _failure(code: grpc.StatusCode, details: str, *, wrote: bool) -> CallFailure:
     error = grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(), details=details)
     return failure_of(error, "http://member", wrote=wrote)
 
@@ -75,12 +75,12 @@ def test_a_client_that_etcd_does_not_want_is_told_so_and_does_not_ask_elsewhere(
 
 def test_an_endpoint_that_is_no_url_is_refused() -> None:
     with pytest.raises(StorageError, match='"localhost:2379" is no URL of an etcd member'):
-        Endpoint("localhost:2379", TlsFiles())
+        EtcdEndpoint("localhost:2379", EtcdTlsFiles())
 
 
 @given(prefix=st.text(max_size=3), key=st.text(max_size=4), after=st.text(max_size=4))
 def test_a_range_holds_the_keys_with_the_prefix_behind_another(prefix: str, key: str, after: str) -> None:
-    keys = KeyRange.under(prefix, after=after)
+    keys = EtcdKeyRange.under(prefix, after=after)
     name = key.encode()
     inside = keys.start <= name and (keys.end == b"\0" or name < keys.end)
     if name > b"\0":  # what etcd has for the lowest key

@@ -12,7 +12,7 @@ from store_reading import events_until, next_batch
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Batch, Entry
 from pilothouse.apiserver.storage.sqlite.history import Span, read_events, read_undo
-from pilothouse.apiserver.storage.sqlite.keys import KeyRange
+from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
 from pilothouse.apiserver.storage.sqlite.schema import connect
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.apiserver.storage.watching.queued_watch import QUEUE_LIMIT
@@ -104,7 +104,7 @@ async def test_a_snapshot_of_the_file_knows_itself_what_is_compacted(tmp_path: P
     await store.compact(new.modified)
     await store.close()
     connection = connect(tmp_path / "store.db")
-    span = Span(KeyRange.under("/"), after=old.modified, upto=new.modified)
+    span = Span(SqliteKeyRange.under("/"), after=old.modified, upto=new.modified)
     with pytest.raises(Compacted):
         read_events(connection, span, limit=10)
     with pytest.raises(Compacted):

@@ -14,17 +14,17 @@ from store_clock import ManualClock
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.storage.errors import Unavailable
 from pilothouse.apiserver.storage.interface import Entry, Event
-from pilothouse.apiserver.storage.sqlite.health import Health
-from pilothouse.apiserver.storage.sqlite.keys import KeyRange
+from pilothouse.apiserver.storage.sqlite.health import StoreHealth
+from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.apiserver.storage.watching.window import Window
+from pilothouse.apiserver.storage.watching.window import EventWindow
 
 _text = st.text(alphabet=st.sampled_from("a/\0\ud7ff\ue000\uffff\U0010ffff"), max_size=4)
 
 
 @given(prefix=_text, after=_text, key=_text)
 def test_a_range_holds_the_keys_with_its_prefix_behind_a_key(prefix: str, after: str, key: str) -> None:
-    keys = KeyRange.under(prefix, after=after)
+    keys = SqliteKeyRange.under(prefix, after=after)
     assert (key in keys) == (key.startswith(prefix) and (not after or key > after))
     (keys.end or "").encode()  # the file can be asked for it
 
@@ -34,7 +34,7 @@ def _event(revision: int, size: int = 1) -> Event:
 
 
 def test_a_window_keeps_the_newest_events_within_its_bounds() -> None:
-    window = Window(10, max_events=100)
+    window = EventWindow(10, max_events=100)
     for revision in range(11, 1000):
         window.extend([_event(revision)])
         kept = [event.revision for event in window.after(max(10, revision - 50))]
@@ -43,7 +43,7 @@ def test_a_window_keeps_the_newest_events_within_its_bounds() -> None:
 
 
 def test_a_window_holds_no_more_bytes_than_it_may() -> None:
-    window = Window(0, max_bytes=1000)
+    window = EventWindow(0, max_bytes=1000)
     for revision in range(1, 50):
         window.extend([_event(revision, size=400)])
         assert not window.covers(revision - 3) or revision < 3
@@ -51,7 +51,7 @@ def test_a_window_holds_no_more_bytes_than_it_may() -> None:
 
 
 def test_a_window_survives_an_event_that_is_larger_than_itself() -> None:
-    window = Window(0, max_bytes=1000)
+    window = EventWindow(0, max_bytes=1000)
     window.extend([_event(1), _event(2, size=5000)])
     assert not window.covers(1)
     assert window.covers(2)
@@ -65,7 +65,7 @@ async def test_a_commit_that_hangs_makes_the_store_unhealthy() -> None:
     async def probe() -> None:
         pytest.fail("the writer is busy: a probe would only queue behind it")
 
-    health = Health(clock, probe)
+    health = StoreHealth(clock, probe)
     health.commit_started()
     await health.check()
     clock.advance(11)
@@ -83,7 +83,7 @@ async def test_a_commit_that_failed_makes_the_store_unhealthy_until_a_probe_succ
         if len(probes) == 1:
             raise Unavailable("still no room")
 
-    health = Health(clock, probe)
+    health = StoreHealth(clock, probe)
     health.commit_started()
     clock.advance(5)
     health.commit_failed(OSError("no room"))
@@ -103,7 +103,7 @@ async def test_a_commit_that_failed_makes_the_store_unhealthy_until_a_probe_succ
 
 
 async def test_a_commit_that_succeeds_makes_a_sick_store_well() -> None:
-    health = Health(clock := ManualClock(), lambda: pytest.fail("nobody asked"))
+    health = StoreHealth(clock := ManualClock(), lambda: pytest.fail("nobody asked"))
     health.commit_started()
     health.commit_failed(OSError("no room"))
     health.commit_started()

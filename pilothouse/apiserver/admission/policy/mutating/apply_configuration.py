@@ -50,7 +50,7 @@ def _failed(why: str) -> MutationFailed:
 
 
 def _atomics(atom: Atom, value: Any, path: str) -> Iterator[str]:
-    """What would replace all of something of which the expression may name a part only."""
+    """The paths of atomic values: each would replace all of something of which the expression may name a part only."""
     if isinstance(value, dict) and atom.map is not None:
         if atom.map.atomic:
             yield path

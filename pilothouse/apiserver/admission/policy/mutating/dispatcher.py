@@ -15,8 +15,8 @@ from pilothouse.apiserver.admission.equivalents import ServedForm
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.policy.hooks import Hook
 from pilothouse.apiserver.admission.policy.invocations import Invocation, Invocations, Misconfigured
+from pilothouse.apiserver.admission.policy.metrics import MUTATING
 from pilothouse.apiserver.admission.policy.mutating.errors import MutationFailed
-from pilothouse.apiserver.admission.policy.mutating.metrics import observe
 from pilothouse.apiserver.admission.policy.mutating.mutator import Mutation, Mutator
 from pilothouse.apiserver.admission.previously_invoked import PreviouslyInvoked
 from pilothouse.apiserver.admission.refusals import refused
@@ -33,7 +33,7 @@ NAME = "MutatingAdmissionPolicy"
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """What all policies of one request share."""
+    """The state that all policies share in one round of one request."""
 
     attributes: Attributes
     namespace: Json | None
@@ -50,7 +50,7 @@ class _Round:
         )
 
 
-class Dispatcher:
+class MutatingDispatcher:
     def __init__(self, invocations: Invocations[Mutator], authorizer: Authorizer) -> None:
         self._invocations = invocations
         self._authorizer = authorizer
@@ -142,7 +142,8 @@ async def _mutate_once(round: _Round, invocation: Invocation[Mutator], mutation:
         error_type = "invalid_error"
         raise
     finally:
-        observe(invocation.policy.name, invocation.binding.name, error_type, time.perf_counter() - start)
+        labels = (invocation.policy.name, invocation.binding.name, error_type)
+        MUTATING.observe(labels, time.perf_counter() - start)
     # Even where the object stayed as it was.
     round.attributes.reinvocation.should_reinvoke = True
     return []

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 class MutationFailed(Exception):
-    """What the failure policy decides about."""
+    """A mutation that could not be made; the failure policy decides what follows."""
 
     @property
     def error_type(self) -> str:
-        """As metrics name it."""
+        """The name of the error in metrics."""
         if str(self).startswith("compilation"):
             return "compile_error"
         if str(self).startswith("validation failed due to running out of cost budget"):

@@ -12,7 +12,7 @@ from pilothouse.apiserver.admission.policy.mutating.errors import MutationFailed
 from pilothouse.apiserver.admission.policy.mutating.json_patching import json_patched
 from pilothouse.apiserver.admission.versioned import VersionedAttributes
 from pilothouse.apiserver.cel.authorization import Authorizations
-from pilothouse.apiserver.cel.evaluation import BUDGET, Activation, Evaluator, OutOfBudget
+from pilothouse.apiserver.cel.evaluation import BUDGET, Activation, ExpressionEvaluator, OutOfBudget
 from pilothouse.apiserver.cel.expression import Expression, compiled
 from pilothouse.apiserver.cel.match_conditions import MatchFailed
 from pilothouse.machinery.dataclass import dataclass
@@ -33,7 +33,7 @@ class Mutation:
         """A new object. Raises MutationFailed, InternalError."""
         if self.expression.program is None:
             raise MutationFailed(self.expression.problem)
-        evaluator = Evaluator(Activation(variables, self.variables), authorizations, BUDGET)
+        evaluator = ExpressionEvaluator(Activation(variables, self.variables), authorizations, BUDGET)
         try:
             evaluation = await evaluator.evaluate(self.expression)
         except OutOfBudget as error:

@@ -42,7 +42,7 @@ def _key(name: Any) -> str:
 
 
 def type_mismatches(value: Any, path: str) -> Iterator[str]:
-    """What is called by another name than the place where it stands: `Object.spec{metadata: …}` in `spec`."""
+    """A message for each object whose type is named for another place: `Object.spec{metadata: …}` in `spec`."""
     match value:
         case Struct():
             if value.type != path:

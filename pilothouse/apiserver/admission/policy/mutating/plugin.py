@@ -11,7 +11,7 @@ from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.admission.policy.invocations import Invocations
-    from pilothouse.apiserver.admission.policy.mutating.dispatcher import Dispatcher
+    from pilothouse.apiserver.admission.policy.mutating.dispatcher import MutatingDispatcher
     from pilothouse.apiserver.admission.policy.mutating.mutator import Mutator
 
 
@@ -30,7 +30,7 @@ class MutatingAdmissionPolicy(PolicyPlugin["Mutator"]):
 
         return Mutator(policy)
 
-    def _new_dispatcher(self, invocations: Invocations[Mutator], authorizer: Authorizer) -> Dispatcher:
-        from pilothouse.apiserver.admission.policy.mutating.dispatcher import Dispatcher
+    def _new_dispatcher(self, invocations: Invocations[Mutator], authorizer: Authorizer) -> MutatingDispatcher:
+        from pilothouse.apiserver.admission.policy.mutating.dispatcher import MutatingDispatcher
 
-        return Dispatcher(invocations, authorizer)
+        return MutatingDispatcher(invocations, authorizer)

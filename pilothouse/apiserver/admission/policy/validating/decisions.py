@@ -1,4 +1,4 @@
-"""What a policy says about a request."""
+"""The decisions and audit annotations of one policy about one request."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from enum import Enum
 from pilothouse.machinery.dataclass import dataclass
 
 
-class Outcome(Enum):
+class PolicyDecisionEvaluation(Enum):
     ADMIT = "admit"
     DENY = "deny"
     ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PolicyDecision:
     """About one expression."""
 
     denied: bool
     """Errors deny, unless the failure policy is Ignore."""
-    outcome: Outcome
+    outcome: PolicyDecisionEvaluation
     message: str = ""
     reason: str = ""
     elapsed: float = 0.0
 
     @property
     def error_type(self) -> str:
-        """As metrics name it."""
-        if self.outcome is Outcome.ADMIT:
+        """The name of the error in metrics."""
+        if self.outcome is PolicyDecisionEvaluation.ADMIT:
             return "no_error"
         if self.message.startswith("compilation"):
             return "compile_error"
@@ -36,7 +36,7 @@ class Decision:
         return "invalid_error"
 
 
-ADMITTED = Decision(False, Outcome.ADMIT)
+ADMITTED = PolicyDecision(False, PolicyDecisionEvaluation.ADMIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,5 +50,5 @@ class AuditAnnotation:
 
 @dataclass(frozen=True, slots=True)
 class ValidateResult:
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[PolicyDecision, ...] = ()
     annotations: tuple[AuditAnnotation, ...] = ()

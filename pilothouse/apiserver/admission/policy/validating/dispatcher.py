@@ -1,16 +1,20 @@
-"""Dispatch to validating policies: the answer is the first thing that one denies, after all have been asked."""
+"""Dispatch to validating policies: all are asked, their audit annotations published, and the first denial is raised."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from pilothouse.apiserver.admission.interface import Attributes
-from pilothouse.apiserver.admission.policy.hooks import Binding, Hook
+from pilothouse.apiserver.admission.policy.hooks import Hook, PolicyBinding
 from pilothouse.apiserver.admission.policy.invocations import Invocation, Invocations, Misconfigured
-from pilothouse.apiserver.admission.policy.validating.audit import CollectedAnnotations, publish_failure
-from pilothouse.apiserver.admission.policy.validating.decisions import Decision, Outcome, ValidateResult
-from pilothouse.apiserver.admission.policy.validating.metrics import observe
-from pilothouse.apiserver.admission.policy.validating.validator import Validator
+from pilothouse.apiserver.admission.policy.metrics import VALIDATING
+from pilothouse.apiserver.admission.policy.validating.decisions import (
+    PolicyDecision,
+    PolicyDecisionEvaluation,
+    ValidateResult,
+)
+from pilothouse.apiserver.admission.policy.validating.validator import PolicyValidator
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.admission.variables import admission_variables
 from pilothouse.apiserver.admission.versioned import versioned
@@ -19,7 +23,9 @@ from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, Invalid, RequestEntityTooLarge, StatusError, Unauthorized
 
-_CLASSES: dict[str, type[StatusError]] = {
+_FAILURE = "validation.policy.admission.k8s.io/validation_failure"
+_MAX_ANNOTATION_BYTES = 10 * 1024
+_STATUS_BY_REASON: dict[str, type[StatusError]] = {
     "Forbidden": Forbidden,
     "Unauthorized": Unauthorized,
     "RequestEntityTooLarge": RequestEntityTooLarge,
@@ -29,17 +35,17 @@ _CLASSES: dict[str, type[StatusError]] = {
 @dataclass(frozen=True, slots=True)
 class _Denial:
     policy: str
-    binding: Binding | None
+    binding: PolicyBinding | None
     message: str
     reason: str = ""
 
 
-class Dispatcher:
-    def __init__(self, invocations: Invocations[Validator], authorizer: Authorizer) -> None:
+class ValidatingDispatcher:
+    def __init__(self, invocations: Invocations[PolicyValidator], authorizer: Authorizer) -> None:
         self._invocations = invocations
         self._authorizer = authorizer
 
-    async def dispatch(self, hooks: Sequence[Hook[Validator]], attributes: Attributes) -> None:
+    async def dispatch(self, hooks: Sequence[Hook[PolicyValidator]], attributes: Attributes) -> None:
         """Raises what the policies refuse with."""
         authorizations = Authorizations(self._authorizer, attributes.user)
         denials = [denial for hook in hooks for denial in await self._denials(hook, attributes, authorizations)]
@@ -47,7 +53,7 @@ class Dispatcher:
             raise _refusal(attributes, denials[0])
 
     async def _denials(
-        self, hook: Hook[Validator], attributes: Attributes, authorizations: Authorizations
+        self, hook: Hook[PolicyValidator], attributes: Attributes, authorizations: Authorizations
     ) -> Sequence[_Denial]:
         annotations = CollectedAnnotations()
         denials: list[_Denial] = []
@@ -64,10 +70,10 @@ class Dispatcher:
 
     async def _result(
         self,
-        invocation: Invocation[Validator] | Misconfigured[Validator],
+        invocation: Invocation[PolicyValidator] | Misconfigured[PolicyValidator],
         attributes: Attributes,
         authorizations: Authorizations,
-    ) -> ValidateResult | Misconfigured[Validator]:
+    ) -> ValidateResult | Misconfigured[PolicyValidator]:
         if isinstance(invocation, Misconfigured):
             return invocation
         try:
@@ -87,31 +93,33 @@ class Dispatcher:
 
 @dataclass(frozen=True, slots=True)
 class _Enforcement:
-    """Does what a binding asks for."""
+    """The actions of one binding, taken for one request."""
 
     policy: str
-    binding: Binding
+    binding: PolicyBinding
     attributes: Attributes
     annotations: CollectedAnnotations
 
     def denials(self, result: ValidateResult) -> list[_Denial]:
-        """What is to be refused."""
+        """Do what the binding asks for with each decision, and return those that deny the request."""
         denials: list[_Denial] = []
         for index, decision in enumerate(result.decisions):
             if decision.denied:
                 denials += self._act(index, decision)
-            elif decision.outcome is Outcome.ERROR:
-                observe(self.policy, self.binding.name, decision, "allow")
+            elif decision.outcome is PolicyDecisionEvaluation.ERROR:
+                self._observe(decision, "allow")
         for annotation in result.annotations:
             if annotation.error:
-                failure = Decision(True, Outcome.ERROR, annotation.error, elapsed=annotation.elapsed)
+                failure = PolicyDecision(
+                    True, PolicyDecisionEvaluation.ERROR, annotation.error, elapsed=annotation.elapsed
+                )
                 denials.append(_Denial(self.policy, self.binding, failure.message))
-                observe(self.policy, self.binding.name, failure, "deny")
+                self._observe(failure, "deny")
             else:
                 self.annotations.add(annotation.key, annotation.value)
         return denials
 
-    def _act(self, index: int, decision: Decision) -> list[_Denial]:
+    def _act(self, index: int, decision: PolicyDecision) -> list[_Denial]:
         denials: list[_Denial] = []
         for action in self.binding.actions:
             if action == "Deny":
@@ -121,8 +129,11 @@ class _Enforcement:
             elif action == "Warn":
                 where = f"ValidatingAdmissionPolicy '{self.policy}' with binding '{self.binding.name}'"
                 self.attributes.warn(f"Validation failed for {where}: {decision.message}")
-            observe(self.policy, self.binding.name, decision, action.lower())
+            self._observe(decision, action.lower())
         return denials
+
+    def _observe(self, decision: PolicyDecision, action: str) -> None:
+        VALIDATING.observe((self.policy, self.binding.name, decision.error_type, action), decision.elapsed)
 
 
 def _refusal(attributes: Attributes, denial: _Denial) -> StatusError:
@@ -131,4 +142,32 @@ def _refusal(attributes: Attributes, denial: _Denial) -> StatusError:
     message = f"ValidatingAdmissionPolicy '{denial.policy}'{by} denied request: {denial.message}"
     forbidden = refused(attributes, message)
     details = {**(forbidden.details or {}), "causes": [{"message": message}]}
-    return _CLASSES.get(denial.reason, Invalid)(forbidden.message, details=details)
+    return _STATUS_BY_REASON.get(denial.reason, Invalid)(forbidden.message, details=details)
+
+
+class CollectedAnnotations:
+    """The audit annotations of one policy from all of its bindings; different values of one key are joined."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[str]] = {}
+
+    def add(self, key: str, value: str) -> None:
+        values = self._values.setdefault(key, [])
+        shortened = value.encode()[:_MAX_ANNOTATION_BYTES].decode(errors="ignore")
+        if shortened not in values:
+            values.append(shortened)
+
+    def publish(self, policy: str, attributes: Attributes) -> None:
+        for key, values in self._values.items():
+            attributes.annotate(f"{policy}/{key}", ", ".join(values))
+
+
+def publish_failure(attributes: Attributes, binding: PolicyBinding, index: int, message: str) -> None:
+    failure = {
+        "message": message,
+        "policy": binding.policy_name,
+        "binding": binding.name,
+        "expressionIndex": index,
+        "validationActions": list(binding.actions),
+    }
+    attributes.annotate(_FAILURE, json.dumps([failure], separators=(",", ":"), ensure_ascii=False))

@@ -11,11 +11,11 @@ from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.admission.policy.invocations import Invocations
-    from pilothouse.apiserver.admission.policy.validating.dispatcher import Dispatcher
-    from pilothouse.apiserver.admission.policy.validating.validator import Validator
+    from pilothouse.apiserver.admission.policy.validating.dispatcher import ValidatingDispatcher
+    from pilothouse.apiserver.admission.policy.validating.validator import PolicyValidator
 
 
-class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
+class ValidatingAdmissionPolicy(PolicyPlugin["PolicyValidator"]):
     name = "ValidatingAdmissionPolicy"
 
     def handles(self, operation: Operation) -> bool:
@@ -24,12 +24,14 @@ class ValidatingAdmissionPolicy(PolicyPlugin["Validator"]):
     async def validate(self, attributes: Attributes) -> None:
         await self._dispatch(attributes)
 
-    def _compile(self, policy: Json) -> Validator:
-        from pilothouse.apiserver.admission.policy.validating.validator import Validator
+    def _compile(self, policy: Json) -> PolicyValidator:
+        from pilothouse.apiserver.admission.policy.validating.validator import PolicyValidator
 
-        return Validator(policy)
+        return PolicyValidator(policy)
 
-    def _new_dispatcher(self, invocations: Invocations[Validator], authorizer: Authorizer) -> Dispatcher:
-        from pilothouse.apiserver.admission.policy.validating.dispatcher import Dispatcher
+    def _new_dispatcher(
+        self, invocations: Invocations[PolicyValidator], authorizer: Authorizer
+    ) -> ValidatingDispatcher:
+        from pilothouse.apiserver.admission.policy.validating.dispatcher import ValidatingDispatcher
 
-        return Dispatcher(invocations, authorizer)
+        return ValidatingDispatcher(invocations, authorizer)

@@ -10,13 +10,13 @@ from pilothouse.apiserver.admission.policy.composition import Composition
 from pilothouse.apiserver.admission.policy.validating.decisions import (
     ADMITTED,
     AuditAnnotation,
-    Decision,
-    Outcome,
+    PolicyDecision,
+    PolicyDecisionEvaluation,
     ValidateResult,
 )
 from pilothouse.apiserver.admission.versioned import VersionedAttributes
 from pilothouse.apiserver.cel.authorization import Authorizations
-from pilothouse.apiserver.cel.evaluation import BUDGET, Activation, Evaluation, Evaluator, OutOfBudget
+from pilothouse.apiserver.cel.evaluation import BUDGET, Activation, Evaluation, ExpressionEvaluator, OutOfBudget
 from pilothouse.apiserver.cel.expression import Expression, NamedExpression, compiled
 from pilothouse.apiserver.cel.match_conditions import MatchFailed
 from pilothouse.machinery.cel.interpreter.values import type_name
@@ -41,7 +41,7 @@ class _Evaluated:
     elapsed: float
 
 
-class Validator:
+class PolicyValidator:
     def __init__(self, policy: Json) -> None:
         spec = policy["spec"]
         self._fails_open = spec.get("failurePolicy") == "Ignore"
@@ -61,7 +61,7 @@ class Validator:
         except (MatchFailed, OutOfBudget) as error:
             return ValidateResult((self._failure(str(error)),))
 
-    async def _decide(self, variables: Mapping[str, Any], authorizations: Authorizations) -> Sequence[Decision]:
+    async def _decide(self, variables: Mapping[str, Any], authorizations: Authorizations) -> Sequence[PolicyDecision]:
         evaluator = self._evaluator(variables, authorizations, BUDGET)
         evaluated = [await _timed(evaluator, each.expression) for each in self._validations]
         if all(each.evaluation.value is True for each in evaluated):
@@ -75,13 +75,13 @@ class Validator:
             for validation, each, message in zip(self._validations, evaluated, messages, strict=True)
         ]
 
-    def _decision(self, evaluated: _Evaluated, *, why: str = "", denial: str = "", reason: str = "") -> Decision:
+    def _decision(self, evaluated: _Evaluated, *, why: str = "", denial: str = "", reason: str = "") -> PolicyDecision:
         """`why`: what went wrong beside the expression itself."""
         if problem := evaluated.evaluation.error or why:
             return self._failure(problem, evaluated.elapsed)
         if evaluated.evaluation.value is True:
             return ADMITTED
-        return Decision(True, Outcome.DENY, denial, reason, evaluated.elapsed)
+        return PolicyDecision(True, PolicyDecisionEvaluation.DENY, denial, reason, evaluated.elapsed)
 
     async def _messages(self, variables: Mapping[str, Any], budget: int) -> list[Evaluation]:
         evaluator = self._evaluator(_without_authorizer(variables), None, budget)
@@ -97,7 +97,7 @@ class Validator:
         return [annotation for annotation in found if annotation is not None]
 
     def _annotation(self, named: NamedExpression, evaluated: _Evaluated) -> AuditAnnotation | None:
-        """None where there is nothing to say."""
+        """Return the audit annotation, None where its value is null or empty."""
         evaluation = evaluated.evaluation
         if evaluation.error:
             error = AuditAnnotation(named.name, error=evaluation.error, elapsed=evaluated.elapsed)
@@ -111,14 +111,16 @@ class Validator:
         value = evaluation.value.strip()
         return AuditAnnotation(named.name, value, elapsed=evaluated.elapsed) if value else None
 
-    def _evaluator(self, variables: Mapping[str, Any], authorizations: Authorizations | None, budget: int) -> Evaluator:
-        return Evaluator(Activation(variables, self._composition.variables), authorizations, budget)
+    def _evaluator(
+        self, variables: Mapping[str, Any], authorizations: Authorizations | None, budget: int
+    ) -> ExpressionEvaluator:
+        return ExpressionEvaluator(Activation(variables, self._composition.variables), authorizations, budget)
 
-    def _failure(self, message: str, elapsed: float = 0.0) -> Decision:
-        return Decision(not self._fails_open, Outcome.ERROR, message, elapsed=elapsed)
+    def _failure(self, message: str, elapsed: float = 0.0) -> PolicyDecision:
+        return PolicyDecision(not self._fails_open, PolicyDecisionEvaluation.ERROR, message, elapsed=elapsed)
 
 
-async def _timed(evaluator: Evaluator, expression: Expression) -> _Evaluated:
+async def _timed(evaluator: ExpressionEvaluator, expression: Expression) -> _Evaluated:
     start = time.perf_counter()
     evaluation = await evaluator.evaluate(expression)
     return _Evaluated(evaluation, time.perf_counter() - start)
@@ -128,9 +130,9 @@ def _without_authorizer(variables: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in variables.items() if name not in _AUTHORIZER}
 
 
-def _message(validation: _Validation, said: Evaluation) -> str:
-    """What the expression says, if that can be a message; or the fixed message; or the expression itself."""
-    text = said.value.strip() if isinstance(said.value, str) else ""
+def _message(validation: _Validation, evaluation: Evaluation) -> str:
+    """Return the value of the message expression where it can be a message, or the fixed message, or the expression."""
+    text = evaluation.value.strip() if isinstance(evaluation.value, str) else ""
     if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
         return text
     return validation.message.strip() or f"failed expression: {validation.expression.source.strip()}"

@@ -53,7 +53,7 @@ class ExtendedNonceGcm:
 
 @dataclass(frozen=True, slots=True)
 class WriteKey:
-    """What writes are encrypted with until the plugin says that its key changed."""
+    """The key that encrypts writes until the plugin says that its own key changed."""
 
     transformer: Transformer
     envelope: Any

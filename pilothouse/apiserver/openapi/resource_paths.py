@@ -1,4 +1,4 @@
-"""Where a resource is served: the paths of its collection and its objects, with their parameters."""
+"""The paths of a resource: of its collection and of its objects, with their parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pilothouse.machinery.names import GroupVersion
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResourcePath:
     """`prefix` and `suffix` go into the operation ids of the routes there: `listNamespacedPod`."""
 
     path: str
@@ -22,7 +22,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ResourcePaths:
     """The places of one resource, or of one subresource, which has objects only."""
 
     group_version: GroupVersion
@@ -34,24 +34,24 @@ class Places:
         return f"/apis/{group_version}" if group_version.group else f"/api/{group_version.version}"
 
     @property
-    def collection(self) -> Place:
+    def collection(self) -> ResourcePath:
         plural = self.served.names.plural
         if self.served.namespaced:
-            return Place(f"{self.root}/namespaces/{{namespace}}/{plural}", (NAMESPACE,), "Namespaced")
-        return Place(f"{self.root}/{plural}")
+            return ResourcePath(f"{self.root}/namespaces/{{namespace}}/{plural}", (NAMESPACE,), "Namespaced")
+        return ResourcePath(f"{self.root}/{plural}")
 
     @property
-    def everywhere(self) -> Place:
+    def everywhere(self) -> ResourcePath:
         """A namespaced collection across all namespaces."""
-        return Place(f"{self.root}/{self.served.names.plural}", suffix="ForAllNamespaces")
+        return ResourcePath(f"{self.root}/{self.served.names.plural}", suffix="ForAllNamespaces")
 
     @property
-    def item(self) -> Place:
+    def item(self) -> ResourcePath:
         collection, subresource = self.collection, self.served.subresource
         path = f"{collection.path}/{{name}}" + (f"/{subresource}" if subresource else "")
         parameters = (*collection.parameters, name_parameter(self.served.kind.kind))
         return replace(collection, path=path, parameters=parameters)
 
-    def watched(self, place: Place) -> Place:
+    def watched(self, place: ResourcePath) -> ResourcePath:
         """The deprecated path for watching what is at another place."""
         return replace(place, path=f"{self.root}/watch{place.path.removeprefix(self.root)}")

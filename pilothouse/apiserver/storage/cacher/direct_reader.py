@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.storage.cacher.errors import TooLargeRevision
-from pilothouse.apiserver.storage.cacher.pages import CachedPage, Selection, select
+from pilothouse.apiserver.storage.cacher.pages import CachedPage, ListSelection, select
 from pilothouse.apiserver.storage.errors import FutureRevision
 from pilothouse.apiserver.storage.interface import Page, Revision, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
@@ -24,7 +24,7 @@ class DirectReader:
         entry = await self._store.get(key)
         return None if entry is None else StoredObject(entry, self._codec)
 
-    async def list(self, selection: Selection, *, at: Revision | None = None) -> CachedPage:
+    async def list(self, selection: ListSelection, *, at: Revision | None = None) -> CachedPage:
         """Reads as many pages as it takes to find `limit` objects. Raises Compacted, TooLargeRevision."""
         chosen: list[StoredObject] = []
         after, limit = selection.after, selection.limit
@@ -37,7 +37,7 @@ class DirectReader:
                 return CachedPage(chosen, page.revision, found.remaining + page.remaining if full else 0)
             after, at = page.entries[-1].key, page.revision
 
-    async def _page(self, selection: Selection, *, after: str, at: Revision | None) -> Page:
+    async def _page(self, selection: ListSelection, *, after: str, at: Revision | None) -> Page:
         single = not selection.prefix.endswith("/")
         everything = selection.matches is not None or selection.limit <= 0
         size = 1 if single else _PAGE if everything else selection.limit
@@ -49,7 +49,7 @@ class DirectReader:
             page = Page([entry for entry in page.entries if entry.key == selection.prefix], page.revision)
         return page
 
-    async def _select(self, page: Page, selection: Selection, *, limit: int) -> CachedPage:
+    async def _select(self, page: Page, selection: ListSelection, *, limit: int) -> CachedPage:
         objects = [StoredObject(entry, self._codec) for entry in page.entries]
         if selection.matches is None:
             return CachedPage(objects, page.revision)

@@ -1,4 +1,5 @@
-"""A store and a watch that pass everything on: what stands between a registry and its store changes only its own."""
+"""A store and a watch that hand every call to another: for those who stand between a registry and its store, and
+override what they change."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import AsyncIterator
 from pilothouse.apiserver.storage.interface import Batch, Entry, Page, Revision, Store, Watch
 
 
-class PassingStore:
+class DelegatingStore:
     def __init__(self, store: Store) -> None:
         self._store = store
 
@@ -46,7 +47,7 @@ class PassingStore:
         await self._store.close()
 
 
-class PassingWatch(ABC):
+class DelegatingWatch(ABC):
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
 
@@ -54,11 +55,11 @@ class PassingWatch(ABC):
         return self
 
     async def __anext__(self) -> Batch:
-        return await self._shown(await self._watch.__anext__())
+        return await self._transformed(await self._watch.__anext__())
 
     @abstractmethod
-    async def _shown(self, batch: Batch) -> Batch:
-        """What the batch is to whoever watches."""
+    async def _transformed(self, batch: Batch) -> Batch:
+        """Return the batch as watchers are to see it."""
 
     async def request_progress(self) -> None:
         await self._watch.request_progress()
