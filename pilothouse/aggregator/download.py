@@ -12,7 +12,7 @@ from pilothouse.apiserver.http import Handler, Request, Stream
 from pilothouse.apiserver.request_info import request_info
 from pilothouse.apiserver.streams import close_stream
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.status_error import StatusError
 
 TIMEOUT = 5.0
 LIMIT = 32 * 1024 * 1024

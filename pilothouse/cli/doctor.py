@@ -38,7 +38,7 @@ async def _examine(parsed: argparse.Namespace) -> int:
     from pilothouse.client.config.model import ConfigError
     from pilothouse.client.rest.connect import connect
     from pilothouse.client.rest.errors import ConnectionFailed
-    from pilothouse.machinery.errors import StatusError
+    from pilothouse.machinery.status_error import StatusError
 
     cert, key = parsed.proxy_client_cert_file, parsed.proxy_client_key_file
     well = True

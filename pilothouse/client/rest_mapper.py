@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from pilothouse.client.discovery import APIResource, DiscoveryClient
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import PilothouseError
 from pilothouse.machinery.names import GroupKind, GroupVersionKind, GroupVersionResource
+from pilothouse.machinery.status_error import PilothouseError
 
 
 class NoMatch(PilothouseError, LookupError):

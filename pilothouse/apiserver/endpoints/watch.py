@@ -24,7 +24,8 @@ from pilothouse.apiserver.storage.cacher.watcher import Watcher as CacheWatcher
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.tallies import Labels
 from pilothouse.machinery.durations import seconds
-from pilothouse.machinery.errors import Expired, InternalError
+from pilothouse.machinery.errors import Expired
+from pilothouse.machinery.server_errors import InternalError
 
 
 async def watch_response(

@@ -21,8 +21,9 @@ from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.machinery.conditions import find_condition
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 _TRUST_MAP = "extension-apiserver-authentication"
 

@@ -10,8 +10,8 @@ from pilothouse.client.cache.watch_errors import is_expired
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest.watch import WatchEvent
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 PAGE_SIZE = 500
 

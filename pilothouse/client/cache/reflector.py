@@ -31,7 +31,7 @@ from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest.watch import WatchEvent
 from pilothouse.client.wait import Backoff
-from pilothouse.machinery.errors import from_status
+from pilothouse.machinery.errors_by_reason import from_status
 from pilothouse.machinery.objects import Json
 
 logger = logging.getLogger(__name__)

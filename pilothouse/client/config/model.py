@@ -6,8 +6,8 @@ from dataclasses import field
 from pathlib import Path
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import PilothouseError
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import PilothouseError
 
 
 class ConfigError(PilothouseError):

@@ -17,7 +17,7 @@ from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.workqueue.queue import ShutDown
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import PilothouseError, StatusError
+from pilothouse.machinery.status_error import PilothouseError, StatusError
 
 logger = logging.getLogger(__name__)
 

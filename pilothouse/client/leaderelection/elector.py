@@ -20,7 +20,8 @@ from pilothouse.client.leaderelection.record import LeaderElectionRecord
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.client.wait import jitter
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
 

@@ -22,9 +22,9 @@ from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.client.rest.response_errors import error_from
 from pilothouse.client.rest.transport import HttpRequest, HttpResponse, Transport
 from pilothouse.client.rest.warnings import WarningHandler, log_each_once, warnings_in
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.names import GroupVersion, GroupVersionResource
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,9 @@ from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest.errors import ConnectionFailed
-from pilothouse.machinery.errors import InternalError, ServiceUnavailable, StatusError, Timeout, TooManyRequests
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.server_errors import InternalError, ServiceUnavailable, Timeout, TooManyRequests
+from pilothouse.machinery.status_error import StatusError
 
 _ATTEMPTS = 5
 _FACTOR = 1.5

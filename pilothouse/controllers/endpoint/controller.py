@@ -20,8 +20,9 @@ from pilothouse.controllers.endpointslice.selecting_services import SelectingSer
 from pilothouse.controllers.endpointslice.trigger_times import TriggerTimeTracker
 from pilothouse.controllers.namespace_state import is_terminating
 from pilothouse.controllers.resources import ENDPOINTS, PODS, SERVICES
-from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, resource_version_of
+from pilothouse.machinery.status_error import StatusError
 
 NAME = "endpoint"
 LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader"

@@ -8,8 +8,8 @@ from pilothouse.apiserver.authn.jwt.settings import IssuerSettings, Mapping, Rul
 from pilothouse.controlplane.authentication.settings import AnonymousSettings, AuthenticationSettings
 from pilothouse.controlplane.authentication.validation import validate_authentication_configuration
 from pilothouse.controlplane.strict_decoding import Shape, decode
-from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import aggregate
 
 _GROUP = "apiserver.config.k8s.io"
 _PREFIXED: Shape = {"claim": str, "prefix": str, "expression": str}

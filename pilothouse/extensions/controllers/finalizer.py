@@ -12,8 +12,8 @@ from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISH
 from pilothouse.extensions.customresourcedefinitions.storage import CLEANUP_FINALIZER
 from pilothouse.extensions.customresources.serving import SharedRegistry
 from pilothouse.machinery.conditions import Condition, is_true, set_condition
-from pilothouse.machinery.errors import StatusError, aggregate
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+from pilothouse.machinery.status_error import StatusError, aggregate
 
 _POLL = 0.2
 _PATIENCE = 60.0

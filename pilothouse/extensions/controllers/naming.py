@@ -11,9 +11,9 @@ from pilothouse.extensions.controllers.taken_names import Taken, TakenNames
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED
 from pilothouse.machinery.conditions import Condition, find_condition, is_true, set_condition
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, name_of, resource_version_of
+from pilothouse.machinery.status_error import aggregate
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 _NO_CONFLICTS = Condition(NAMES_ACCEPTED, "True", "NoConflicts", "no conflicts found")

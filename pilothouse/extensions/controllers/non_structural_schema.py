@@ -9,9 +9,9 @@ from pilothouse.extensions.controllers.definitions import Definitions
 from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.conditions import NON_STRUCTURAL_SCHEMA
 from pilothouse.machinery.conditions import Condition, find_condition, remove_condition, set_condition
-from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.field import FieldError, invalid, root
 from pilothouse.machinery.objects import Json, metadata, uid_of
+from pilothouse.machinery.status_error import aggregate
 
 
 class NonStructuralSchemaController:

@@ -12,8 +12,9 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.extensions.customresources.scaling import ScalePaths, WrongType, nested, set_nested
 from pilothouse.machinery.apply.managed import set_entries
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import InternalError, StatusError
 from pilothouse.machinery.objects import Json, metadata, resource_version_of
+from pilothouse.machinery.server_errors import InternalError
+from pilothouse.machinery.status_error import StatusError
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,9 @@ from pilothouse.kube.flowcontrol.bootstrap import (
     SUGGESTED_LEVELS,
     SUGGESTED_SCHEMAS,
 )
-from pilothouse.machinery.errors import AlreadyExists, NotFound, StatusError
+from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
+from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 _PERIOD = 60.0

@@ -16,10 +16,12 @@ from pilothouse.kube.admission.podsecurity.existing_pods import one_of_each_cont
 from pilothouse.kube.admission.podsecurity.metrics import EVALUATIONS, EXEMPTIONS
 from pilothouse.kube.admission.podsecurity.namespaces import exempt_namespace_warning, refusal_of_labels
 from pilothouse.kube.admission.podsecurity.policy import LabelledPolicy, Level, LevelVersion, label_of, policy_of
-from pilothouse.machinery.errors import Forbidden, InternalError, aggregate
+from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.server_errors import InternalError
+from pilothouse.machinery.status_error import aggregate
 
 NamespaceLabels: TypeAlias = Callable[[str], Awaitable[Mapping[str, str] | None]]
 """None where there is no such namespace."""
