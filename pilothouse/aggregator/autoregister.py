@@ -1,17 +1,20 @@
 """The autoRegisterController: keeps a set of APIServices present in the API.
 
 Those of the built-in groups are made right once, when the server starts; those of custom resources are kept so.
-What it does is a table, in autoregister_decisions.py. All writes go through the API.
+What it does is a table, in autoregister_decisions.py. All writes go through the API. The boot-sequence check
+`autoregister-completion` holds once all of the server's own APIServices have been seen available.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from copy import deepcopy
 from typing import Protocol
 
+from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.apiservice.strategy import API_SERVICES, GROUP_VERSION
+from pilothouse.aggregator.apiservices import APIServices
 from pilothouse.aggregator.autoregister_decisions import (
     AUTO_REGISTER_MANAGED_LABEL,
     MANAGE_CONTINUOUSLY,
@@ -23,10 +26,13 @@ from pilothouse.aggregator.autoregister_decisions import (
     desired_state,
 )
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.server.checks import Unhealthy
+from pilothouse.apiserver.server.health import HealthCheck
 from pilothouse.client.controller.runner import Controller
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
@@ -152,3 +158,18 @@ class AutoRegisterController:
     async def _delete(self, current: Json, _: Json) -> None:
         with suppress(NotFound, Conflict):
             await self._client.delete(name_of(current), DeleteOptions(uid=uid_of(current)))
+
+
+def autoregister_completion(wanted: Iterable[Json], api_services: APIServices) -> HealthCheck:
+    """One that was available once counts, whatever becomes of it."""
+    pending = set(map(name_of, wanted))
+
+    def changed(seen: list[Json]) -> None:
+        pending.difference_update(name_of(each) for each in seen if is_true(each, AVAILABLE))
+
+    async def probe() -> None:
+        if pending:
+            raise Unhealthy(f"missing APIService: [{' '.join(sorted(pending))}]")
+
+    api_services.listen(changed)
+    return HealthCheck("autoregister-completion", probe, boot_sequence=True)

@@ -13,8 +13,7 @@ from pilothouse.aggregator.apiservice.storage import APIServiceStore
 from pilothouse.aggregator.apiservice.strategy import API_SERVICES, GROUP_VERSION
 from pilothouse.aggregator.apiservice_registration import APIServiceRegistrationController
 from pilothouse.aggregator.apiservices import APIServices
-from pilothouse.aggregator.autoregister import AutoRegisterController
-from pilothouse.aggregator.autoregister_completion import autoregister_completion
+from pilothouse.aggregator.autoregister import AutoRegisterController, autoregister_completion
 from pilothouse.aggregator.availability.local import LocalAvailableController
 from pilothouse.aggregator.availability.remote import RemoteAvailableController
 from pilothouse.aggregator.availability.services import Services

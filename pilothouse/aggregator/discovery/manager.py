@@ -12,12 +12,13 @@ from dataclasses import field
 
 from pilothouse.aggregator.api_services_to_register import Priorities, Priority
 from pilothouse.aggregator.apiservice.order import group_version_of
-from pilothouse.aggregator.discovery.document import Documents, Known
-from pilothouse.aggregator.discovery.merging import RankedVersion
+from pilothouse.aggregator.discovery.merging import RankedVersion, local_versions, merged_groups
 from pilothouse.aggregator.discovery.service import TICKS, ServiceDiscovery
 from pilothouse.aggregator.download import TIMEOUT, DownloadFailed
+from pilothouse.apiserver.discovery.groups import group_discovery_list
 from pilothouse.apiserver.discovery.handlers import AggregatedDocument
-from pilothouse.apiserver.discovery.manager import GroupManager
+from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
+from pilothouse.apiserver.discovery.metrics import AGGREGATIONS
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.logs import v
 from pilothouse.apiserver.metrics import REGISTRY
@@ -38,6 +39,36 @@ _WORKERS = 50
 _NAME = "discovery-manager"
 _DEFAULT_PORT = 443
 _CURRENT, _STALE = "Current", "Stale"
+
+
+@dataclass(frozen=True, slots=True)
+class _DiscoverySources:
+    """The discovery of all servers. What has not changed is the same object, so comparing two of these is cheap."""
+
+    servers: tuple[tuple[GroupDocuments, ...], ...] = ()
+    remote: tuple[RankedVersion, ...] = ()
+
+
+class _CurrentDocument:
+    """The document of all groups, made again when somebody asks for it and something has changed."""
+
+    def __init__(self, priorities: Priorities) -> None:
+        self._priorities = priorities
+        self._sources = _DiscoverySources()
+        self._document = self._made_from(self._sources)
+
+    def of(self, sources: _DiscoverySources) -> AggregatedDocument:
+        if sources != self._sources:
+            self._sources, self._document = sources, self._made_from(sources)
+        return self._document
+
+    def _made_from(self, sources: _DiscoverySources) -> AggregatedDocument:
+        def make() -> Json:
+            AGGREGATIONS.inc()
+            versions = (*sources.remote, *local_versions(sources.servers, self._priorities))
+            return group_discovery_list(merged_groups(versions))
+
+        return AggregatedDocument(make)
 
 
 @dataclass(slots=True, eq=False)
@@ -66,7 +97,7 @@ class DiscoveryManager:
         self._failures = ItemExponentialFailureRateLimiter(_FIRST_RETRY, REFRESH_INTERVAL)
         queue: RateLimitingQueue[str] = RateLimitingQueue(_NAME, registry=REGISTRY, clock=clock)
         self._controller = Controller(_NAME, self._sync, workers=_WORKERS, queue=queue, clock=clock)
-        self._documents = Documents(priorities)
+        self._document_of_all = _CurrentDocument(priorities)
 
     def add_api_service(self, handler: Handler, api_service: Json) -> None:
         """One that is new, or has changed. Those that are served here are known without asking."""
@@ -90,7 +121,7 @@ class DiscoveryManager:
     def document(self) -> AggregatedDocument:
         """Of all groups, as they are known now."""
         remote = tuple(backend.shown for backend in self._backends.values())
-        return self._documents.of(Known(self._local.by_server(), remote))
+        return self._document_of_all.of(_DiscoverySources(self._local.by_server(), remote))
 
     async def run(self) -> None:
         await self._controller.run()

@@ -21,14 +21,13 @@ from pilothouse.controlplane.options.controllers import ControllerOptions
 from pilothouse.controlplane.options.endpoint_controllers import EndpointControllerOptions
 from pilothouse.controlplane.options.etcd import EtcdOptions
 from pilothouse.controlplane.options.features import FeatureOptions
-from pilothouse.controlplane.options.insecure_serving import InsecureServingOptions
 from pilothouse.controlplane.options.kubelet import KubeletOptions
 from pilothouse.controlplane.options.logs import LogsOptions
 from pilothouse.controlplane.options.misc import MiscOptions
 from pilothouse.controlplane.options.oidc import OIDCOptions
 from pilothouse.controlplane.options.pilothouse import PilothouseOptions
 from pilothouse.controlplane.options.request_header import RequestHeaderOptions
-from pilothouse.controlplane.options.secure_serving import SecureServingOptions
+from pilothouse.controlplane.options.serving import InsecureServingOptions, SecureServingOptions
 from pilothouse.controlplane.options.token_webhook import TokenWebhookOptions
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import Flag, build, flags_of

@@ -69,8 +69,7 @@ def compile_in(native_environment: Any, expression: str) -> Compiled:
 
 def _check_literals(program: Any, expression: str) -> None:
     """What cel-go finds out after type checking, and the compiler here does not. Raises CompilationFailed."""
-    from pilothouse.machinery.cel.constants import wrong_constants
-    from pilothouse.machinery.cel.literals import mixed_literals
+    from pilothouse.machinery.cel.literals import mixed_literals, wrong_constants
 
     if not _HAS_LITERALS.search(expression):
         return

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from pilothouse.extensions.schema.definition.defaults import validate_defaults
 from pilothouse.extensions.schema.definition.expressions import Budget, RulePlace, validate_expressions
+from pilothouse.extensions.schema.definition.go_form import go_schema
 from pilothouse.extensions.schema.definition.rules import validate_rules
 from pilothouse.extensions.schema.definition.standards import (
     Surroundings,
@@ -16,7 +17,6 @@ from pilothouse.extensions.schema.definition.standards import (
     validate_standard,
     validate_unique_items,
 )
-from pilothouse.extensions.schema.definition.status_root import validate_root_with_status
 from pilothouse.extensions.schema.definition.structure import (
     Nested,
     alternatives,
@@ -28,6 +28,43 @@ from pilothouse.machinery.cel.cost.sizes import product
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid
 from pilothouse.machinery.objects import Json
+
+_ALLOWED_WITH_STATUS = {
+    "description": "Description",
+    "type": "Type",
+    "format": "Format",
+    "title": "Title",
+    "maximum": "Maximum",
+    "exclusiveMaximum": "ExclusiveMaximum",
+    "minimum": "Minimum",
+    "exclusiveMinimum": "ExclusiveMinimum",
+    "maxLength": "MaxLength",
+    "minLength": "MinLength",
+    "pattern": "Pattern",
+    "maxItems": "MaxItems",
+    "minItems": "MinItems",
+    "uniqueItems": "UniqueItems",
+    "multipleOf": "MultipleOf",
+    "required": "Required",
+    "items": "Items",
+    "properties": "Properties",
+    "externalDocs": "ExternalDocs",
+    "example": "Example",
+    "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
+    "x-kubernetes-validations": "XValidations",
+}
+_GO_NAMES = " ".join(_ALLOWED_WITH_STATUS.values())
+_NOT_ALLOWED = f"only [{_GO_NAMES}] fields are allowed at the root of the schema if the status subresource is enabled"
+
+
+def _validate_root_with_status(schema: Json, path: Path) -> Errors:
+    kind = schema.get("type") or ""
+    if kind and kind != "object":
+        why = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+        yield invalid(path.child("type"), kind, why)
+        return
+    if any(value not in (None, "", False, [], {}) and key not in _ALLOWED_WITH_STATUS for key, value in schema.items()):
+        yield invalid(path, go_schema(schema), _NOT_ALLOWED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +109,7 @@ def validate_crd_schema(schema: Json, *, path: Path, version_context: VersionCon
     """`path` leads to the schema: `spec.versions[0].schema.openAPIV3Schema`."""
     found: list[FieldError] = []
     if version_context.has_status:
-        found += validate_root_with_status(schema, path)
+        found += _validate_root_with_status(schema, path)
     if schema.get("nullable"):
         found.append(forbidden(path.child("nullable"), "nullable cannot be true at the root"))
     unsupported = unsupported_part(schema) if version_context.requires_structure else ""
