@@ -1,4 +1,4 @@
-"""What the servers behind APIServices publish, made part of what this server publishes: discovery and OpenAPI."""
+"""Discovery and OpenAPI of the servers behind APIServices, merged into what this server publishes."""
 
 from __future__ import annotations
 

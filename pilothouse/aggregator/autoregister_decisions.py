@@ -1,4 +1,4 @@
-"""What the autoRegisterController does with an APIService, by how it is and how it is wanted to be."""
+"""The decisions of the autoRegisterController about an APIService, by how it is and how it is wanted to be."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class DownloadFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """What to ask for, and as whom."""
+    """A document to ask for, and the user to ask as."""
 
     path: str
     user: User

@@ -47,7 +47,7 @@ class AggregatorConfig:
     proxy: ProxyConfig = field(default_factory=ProxyConfig)
     """How other servers are reached."""
     services: Services | None = None
-    """What is known of Services; without, nobody finds out which other servers are available."""
+    """The Services that are known; without, nobody finds out which other servers are available."""
 
 
 class Aggregator:

@@ -64,7 +64,7 @@ class ServerResources:
 
     @property
     def failure(self) -> str:
-        """What there is to say about those that could not be read, or nothing."""
+        """Return a message about the groups that could not be read; "" if all could."""
         told = ", ".join(f"{gv}: {why}" for gv, why in sorted(self.failed.items(), key=lambda item: str(item[0])))
         return f"unable to retrieve the complete list of server APIs: {told}" if told else ""
 

@@ -80,7 +80,7 @@ class RESTMapper:
         return RESTMapping(best.resource, best.kind, best.namespaced)
 
     async def category(self, name: str) -> list[GroupVersionResource]:
-        """What a category such as "all" stands for, each resource in its preferred version."""
+        """Return the resources of a category such as "all", each in its preferred version."""
         resources = await self._discovery.server_resources()
         return [entry.resource for entry in resources.preferred() if name in entry.categories]
 

@@ -38,4 +38,4 @@ class Loopback:
 
 
 def _ignore(warning: str) -> None:
-    """What the server warns itself of is no news to anybody."""
+    """Drop a warning: those that the server gives itself are no news to anybody."""

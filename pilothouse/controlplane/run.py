@@ -40,7 +40,7 @@ class Ready:
     data_dir: str
     storage: str
     handler: Handler
-    """What the secure port leads to, for calls without a socket."""
+    """The handler behind the secure port, for calls without a socket."""
 
 
 def run(options: CompletedOptions, ready: Callable[[Ready], None]) -> None:

@@ -18,7 +18,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """What the server shows, and whom it believes."""
+    """The certificates that the server shows, and the authorities that it believes."""
 
     own: CertificatePaths
     files: TlsFiles

@@ -1,4 +1,5 @@
-"""What a WebhookAdmissionConfiguration says: a kubeconfig whose users are named after the webhooks that they are for.
+"""The credentials of a WebhookAdmissionConfiguration: a kubeconfig whose users are named after the webhooks that they
+are for.
 
 webhook.ns.svc:8443, *.ns.svc:8443      the first that there is, most specific first
 webhook.ns.svc, *.ns.svc                where the port is 443

@@ -9,7 +9,7 @@ from pilothouse.machinery.times import now
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a condition says, whenever it came to say so."""
+    """The content of a condition, without the times of its changes."""
 
     type: str
     status: str

@@ -157,7 +157,7 @@ class Conflict(StatusError):
 
 
 class Gone(StatusError):
-    """What was asked for was there and is no more (410).
+    """The object or the version that was asked for was there and is no more (410).
 
     >>> from pilothouse.errors import Gone
     >>> Gone("too old resource version: 1 (5)").code

@@ -1,4 +1,6 @@
-"""What every form of the server gives a test: where it is, and credentials for whomever the test wants to be."""
+"""The access of a test to its server, in whatever form it runs: its place, and credentials for whomever the test wants
+to be.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong before a test has its server."""
+"""The error of a test whose server does not start."""
 
 from __future__ import annotations
 

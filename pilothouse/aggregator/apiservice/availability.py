@@ -8,7 +8,7 @@ from pilothouse.machinery.objects import Json
 AVAILABLE = "Available"
 
 LOCAL_AVAILABLE = Condition(AVAILABLE, "True", "Local", "Local APIServices are always available")
-"""What every APIService without a service is."""
+"""The condition of every APIService without a service."""
 
 
 def shown_availability(api_service: Json) -> str:

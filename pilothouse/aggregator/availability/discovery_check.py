@@ -79,7 +79,7 @@ class DiscoveryCheck:
 
 
 async def probe_status(connection: BackendExchange, target: Target) -> int:
-    """What the server answers to its front proxy. Raises BackendFailed."""
+    """Return the status that the server answers to its front proxy. Raises BackendFailed."""
     headers = [(b"host", target.authority.encode()), (b"user-agent", b"pilothouse"), *user_headers(_PROBER)]
     connection.send_head("GET", target.resource, headers)
     connection.send_end()

@@ -1,4 +1,4 @@
-"""What the aggregator must know of Services. The server of the built-in groups, which stores them, offers it."""
+"""The facts of Services that the aggregator needs. The server of the built-in groups stores them, and offers them."""
 
 from __future__ import annotations
 

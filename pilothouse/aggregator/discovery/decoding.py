@@ -12,7 +12,7 @@ from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 
 Versions: TypeAlias = dict[GroupVersion, Json]
-"""What an aggregated document says about each group version, without its freshness."""
+"""The discovery of each group version in an aggregated document, without its freshness."""
 
 _SCOPES = ("Namespaced", "Cluster")
 

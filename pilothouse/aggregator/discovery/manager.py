@@ -167,7 +167,7 @@ class DiscoveryManager:
 
 
 def _show(backend: Backend, discovery: Json) -> None:
-    """What says the same stays the same object, so that the document need not be made again."""
+    """Show this discovery. One that says the same stays the same object, so that no new document is made."""
     if discovery != backend.shown.discovery:
         backend.shown = RankedVersion(backend.shown.group_version, backend.shown.priority, discovery)
 

@@ -17,7 +17,7 @@ from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 
 CUSTOM_RESOURCES = Priority(1000, 100)
-"""What versions get that nothing else is known about."""
+"""The priority of versions about which nothing else is known."""
 
 _ABOVE_ALL = Priority(20001, 0)
 """APIServices ask for 20000 at most: who manages them comes first."""

@@ -1,5 +1,6 @@
-"""What one Service says about the group versions that it serves. Many APIServices can name the same Service:
-whoever wants to know after it was asked gets the answer, good or bad, that was given then."""
+"""The discovery of the group versions that one Service serves. Many APIServices can name the same Service: whoever
+wants to know after it was asked gets the answer, good or bad, that was given then.
+"""
 
 from __future__ import annotations
 

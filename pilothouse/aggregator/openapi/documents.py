@@ -1,4 +1,4 @@
-"""What /openapi shows: the documents of the three servers, merged with those of the servers behind APIServices.
+"""The documents of /openapi: those of the three servers, merged with those of the servers behind APIServices.
 
 Everything is made when it is first asked for after a change, from what is in memory. Without APIServices that name a
 Service, the documents are those of the three servers. What does the work is imported when there is some.

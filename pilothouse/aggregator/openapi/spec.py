@@ -60,7 +60,7 @@ class Spec:
         return self.head | {name: section for name, section in sections.items() if section or name == "paths"}
 
     def used(self) -> set[Reference]:
-        """What the paths refer to, directly or through something else."""
+        """Return what the paths refer to, directly or through others."""
         found: set[Reference] = set()
         waiting = references(self.paths)
         while waiting:

@@ -84,7 +84,7 @@ class SpecProxier:
         return found
 
     async def _follow(self, known: RemoteDocuments, index: Json) -> dict[str, DownloadedDocument]:
-        """What the index says that there is, as far as the APIService stands for it."""
+        """Return the documents of the APIService's group version and group, as far as the index has them."""
         found: dict[str, DownloadedDocument] = {}
         for path in (_own_path(known.service), _group_path(known.service)):
             url = _url(index, path)

@@ -32,7 +32,7 @@ _REDIRECTED = "the backend attempted to redirect this request, which is not perm
 
 @dataclass(frozen=True, slots=True)
 class ProxyConfig:
-    """What all proxy handlers have in common."""
+    """The configuration that all proxy handlers share."""
 
     services: ServiceResolver = field(default_factory=NoServices)
     transports: Transports = field(default_factory=Transports)

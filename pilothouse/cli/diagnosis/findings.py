@@ -1,4 +1,4 @@
-"""What was found out, step by step."""
+"""The findings of `pilothouse doctor`, step by step."""
 
 from __future__ import annotations
 

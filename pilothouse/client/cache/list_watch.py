@@ -1,4 +1,4 @@
-"""What a reflector reads from: something that lists and watches one collection."""
+"""The source of a reflector: something that lists and watches one collection."""
 
 from __future__ import annotations
 

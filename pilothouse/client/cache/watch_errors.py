@@ -1,4 +1,4 @@
-"""What a reflector makes of an error: go back and list again, wait and go on, or give up this attempt."""
+"""The answers of a reflector to an error: go back and list again, wait and go on, or give up this attempt."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class _Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What the server has of an event."""
+    """An event as the server has it."""
 
     name: str
     count: int
@@ -48,7 +48,7 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """What to write. `patch` is None for an event to create, and what changed for one that the server has."""
+    """An event to write. `patch` is None for an event to create, and what changed for one that the server has."""
 
     event: Json
     patch: Json | None = None
@@ -63,7 +63,7 @@ class EventCorrelator:
         self._buckets: LRU[Hashable, TokenBucket] = LRU(CACHE_SIZE)
 
     def correlate(self, event: Json) -> Correlated | None:
-        """What to write for the event; None if it is spam."""
+        """Return the event to write; None if it is spam."""
         event, key = self._aggregate(event)
         correlated = self._count(event, key)
         return None if self._is_spam(correlated.event) else correlated

@@ -1,4 +1,6 @@
-"""What can go wrong before the server has said anything. What the server says is in pilothouse.machinery.errors."""
+"""The errors of requests that the server did not answer. Those that the server answers with are in
+`pilothouse.machinery.errors`.
+"""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class KubeconfigWebhook:
         return cls(connect(config), initial_backoff=initial_backoff, may_help=may_help)
 
     async def post(self, body: Json) -> Json:
-        """What it answers. Raises StatusError, ConnectionFailed, InvalidResponse: what the last attempt did."""
+        """Return its answer. Raises StatusError, ConnectionFailed or InvalidResponse as the last attempt did."""
         pause = self._initial_backoff
         for _ in range(_ATTEMPTS - 1):
             try:

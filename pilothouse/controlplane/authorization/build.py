@@ -40,7 +40,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What authorizers go by; somebody else keeps it up to date."""
+    """The objects that authorizers decide by; somebody else keeps them up to date."""
 
     policy: Policy
     graph: NodeGraph

@@ -21,9 +21,9 @@ from pilothouse.machinery.dataclass import dataclass
 class Authorization:
     authorizer: Authorizer
     policy: Policy
-    """What RBAC goes by; somebody else fills it."""
+    """The roles and bindings that RBAC decides by; somebody else fills it."""
     node_graph: NodeGraph | None
-    """What the node authorizer goes by, if there is one; somebody else fills it."""
+    """The graph that the node authorizer decides by, if there is one; somebody else fills it."""
     background: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
 
 

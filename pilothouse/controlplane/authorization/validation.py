@@ -1,4 +1,4 @@
-"""What is wrong with an AuthorizationConfiguration, as upstream says it. Durations are seconds by now."""
+"""The validation of an AuthorizationConfiguration, in upstream's words. Durations are seconds by now."""
 
 from __future__ import annotations
 

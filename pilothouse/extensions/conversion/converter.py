@@ -93,8 +93,9 @@ class WebhookConverter:
 
 
 def _problem(original: Json, converted: Any, desired: str, *, position: int | None) -> str:
-    """What is wrong with the converted object, which gets the original's metadata if nothing is. Upstream's words for
-    one object differ from those for one of many."""
+    """Return the complaint about the converted object, or "" after giving it the original's metadata. Upstream's words
+    for one object differ from those for one of many.
+    """
     where = f"invalid converted object at index {position}" if position is not None else "invalid object at index 0"
     if not isinstance(converted, dict):
         return f"{where}: invalid groupVersion (expected {desired}, received /)"

@@ -37,6 +37,6 @@ class KeptValues:
         return self._values.get((owner, key, revision))
 
     def put(self, owner: int, entry: Entry, shown: Shown) -> None:
-        """What the entry is shown as."""
+        """Keep the value that the entry is shown as."""
         size = len(entry.key) + len(shown.value)
         self._values.put((owner, entry.key, entry.modified), shown, size=size)

@@ -1,4 +1,6 @@
-"""What a webhook may change: all but the object's identity and metadata; of metadata, labels and annotations."""
+"""The changes that a webhook may make: to all but the object's identity and metadata; of metadata, to labels and
+annotations.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class InternalSpec:
     versions: list[Json]
     """Without what they have in common."""
     common: Json
-    """What all versions say alike, by the field's name in a version."""
+    """The fields that all versions have alike, by the field's name in a version."""
 
     @classmethod
     def of(cls, spec: Json) -> InternalSpec:
@@ -44,7 +44,7 @@ class InternalSpec:
         return bool(self.spec.get("preserveUnknownFields"))
 
     def of_version(self, version: Json, field: str) -> Any:
-        """What the version says, wherever it stands."""
+        """Return the version's own field, or the common one where all versions have it alike."""
         return version.get(field, self.common.get(field))
 
     def schema_of(self, version: Json) -> Json | None:

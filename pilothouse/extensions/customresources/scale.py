@@ -19,7 +19,7 @@ from pilothouse.machinery.status_error import StatusError
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """What stands at a path of the definition. Raises a StatusError where it cannot be read."""
+    """Reads and writes the value at a path of the definition. Raises a StatusError where it cannot."""
 
     path: str
 

@@ -20,7 +20,7 @@ _INFO = Info("Kubernetes CRD Swagger", "v0.1.0")
 
 
 class OpenAPIPublisher:
-    """What a document says is looked up when somebody asks for it: definitions often come in great numbers."""
+    """Looks up what a document says only when somebody asks for it: definitions often come in great numbers."""
 
     def __init__(self, service: OpenAPIService, of_group: Callable[[str], Iterable[Json]]) -> None:
         """`of_group` answers the definitions of a group, in whatever thread."""

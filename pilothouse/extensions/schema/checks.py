@@ -22,7 +22,7 @@ from pilothouse.machinery.objects import Json
 
 
 def run_check(check: Check, value: Any, *, path: Path, link: Link | None = None) -> Errors:
-    """What is wrong, each thing once. What it was before is looked at only when something is wrong."""
+    """Yield what is wrong, each thing once. The old value is looked at only when something is wrong."""
     found: list[Problem] = []
     check(value, "", None, found)
     if found and link is not None:

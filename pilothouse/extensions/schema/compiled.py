@@ -54,7 +54,7 @@ NOTHING_KNOWN = Known()
 
 
 class CompiledSchema:
-    """What one version's schema does to objects."""
+    """One version's schema, compiled: it prunes, defaults and validates objects."""
 
     def __init__(self, schema: Json | None, *, preserve_unknown_fields: bool) -> None:
         self.structural: Structural | None = structural(schema) if schema is not None else None
@@ -88,7 +88,7 @@ class CompiledSchema:
         yield from self._with_rules(found, seen, obj, None, path)
 
     def validate_update(self, obj: Json, old: Json, *, path: Path = _ROOT, seen: Known = NOTHING_KNOWN) -> Errors:
-        """What did not change is not refused."""
+        """As `validate`, except that parts that did not change are not refused."""
         found = [*run_check(self._check, obj, path=path, link=self._link(obj, old)), *seen.between]
         found += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, old, path)]
         yield from self._with_rules(found, seen, obj, old, path)
@@ -141,8 +141,9 @@ class CompiledSchema:
 
 
 def let_pass() -> list[str]:
-    """What the last update that was checked here, in this task or thread, is warned of: rules that do not hold for
-    parts that did not change."""
+    """Return the warnings of the last update that was checked in this task or thread: rules that do not hold for parts
+    that did not change.
+    """
     return _let_pass.get()
 
 

@@ -12,7 +12,7 @@ from pilothouse.machinery.objects import Json
 
 
 def check_part(check: Check, value: Any, name: str, link: Link | None, found: list[Problem]) -> int:
-    """What is wrong with a part that did not change is not reported."""
+    """Run the check, and take back its findings where the part did not change."""
     before = len(found)
     passed = check(value, name, link, found)
     if len(found) > before and link is not None and link.is_unchanged():

@@ -1,4 +1,4 @@
-"""What a schema finds wrong with a value, in the words of kube-openapi, and how that reads as a field error."""
+"""The findings of a schema about a value, in the words of kube-openapi, and how each reads as a field error."""
 
 from __future__ import annotations
 

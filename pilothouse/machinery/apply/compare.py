@@ -34,7 +34,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """What became of one node; None where a set does not have it."""
+    """The change of one node; None where a set does not have it."""
 
     added: FieldSet | None = None
     modified: FieldSet | None = None

@@ -1,4 +1,4 @@
-"""What stands in the way of an apply, in upstream's words."""
+"""The conflicts of an apply with other managers of fields, in upstream's words."""
 
 from __future__ import annotations
 

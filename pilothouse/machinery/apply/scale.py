@@ -39,7 +39,7 @@ def to_parent(
     api_version: str,
     mappings: Mapping[str, Path],
 ) -> list[Json]:
-    """What the object's entries become after a write to its Scale. Raises InvalidManagedFields."""
+    """Return the object's entries as they are after a write to its Scale. Raises InvalidManagedFields."""
     parent, scale = decode_entries(parent_entries), decode_entries(scale_entries)
     out = Managed(times=parent.times)
     for manager, versioned in parent.sets.items():

@@ -73,7 +73,7 @@ def _key_defaults(node: TypeNode) -> dict[str, Any]:
 
 
 def _default(struct: TypeNode, field: Field) -> Any:
-    """What Go's type declares; for a field that Go always writes, its zero value."""
+    """Return the default that Go's type declares; for a field that Go always writes, its zero value."""
     declared = DECLARED_DEFAULTS.get(f"{struct.name}.{field.name}")
     if declared is not None or field.pointer or field.omitempty or field.node.scalar is None:
         return declared

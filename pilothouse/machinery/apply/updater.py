@@ -1,4 +1,4 @@
-"""What a write does to the ownership of fields, and what an apply does to the object.
+"""The effect of a write on the ownership of fields, and of an apply on the object.
 
     update   the writer owns what it changed; others lose what was changed under them
     apply    the applier owns what it mentions, and what it stopped mentioning goes, unless somebody else owns it

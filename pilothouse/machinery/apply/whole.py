@@ -71,7 +71,7 @@ def _compile(atom: Atom) -> Walker:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What structs with the same fields set have in common."""
+    """The set of all fields of structs that have the same names: a template, and the children to look into."""
 
     template: FieldSet
     """As if every field were a leaf, in order."""

@@ -17,7 +17,7 @@ from pilothouse.machinery.validation.names import name_is_dns_label, name_is_dns
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whose permissions are asked for."""
+    """The user whose permissions are asked for."""
 
     user: Any = None
     """As the authorizer knows them."""

@@ -1,4 +1,4 @@
-"""What is wrong at one place of an expression, printed as cel-go does."""
+"""A mistake at one place of an expression, printed as cel-go does."""
 
 from __future__ import annotations
 

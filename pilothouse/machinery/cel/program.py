@@ -14,7 +14,7 @@ from pilothouse.machinery.cel.interpreter.frame import Frame
 from pilothouse.machinery.dataclass import dataclass
 
 PER_CALL_LIMIT = 1_000_000
-"""What one evaluation may cost."""
+"""The most that one evaluation may cost."""
 
 
 @dataclass(frozen=True, slots=True)

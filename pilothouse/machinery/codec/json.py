@@ -43,7 +43,7 @@ class Parsed:
     value: Any
     duplicates: tuple[str, ...] = ()
     document: Any = None
-    """What `parse_document` gives, if the text had to be read that closely."""
+    """The document as `parse_document` returns it, if the text had to be read that closely."""
 
 
 def parse(data: bytes) -> Parsed:

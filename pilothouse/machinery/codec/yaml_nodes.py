@@ -35,7 +35,7 @@ class Node:
         self.text = text
         """Of a scalar; an alias's anchor."""
         self.target = target
-        """What an alias stands for: a node or a value."""
+        """The node or the value that an alias stands for."""
         self.tag = ""
         self.implicit = True
         self.children: list[Any] = []
@@ -76,7 +76,7 @@ _MAX_DEPTH = 1000
 
 
 class _Collection:
-    """What is being read. A sequence needs no node as long as no other node is in it."""
+    """A collection that is being read. A sequence needs no node as long as no other node is in it."""
 
     __slots__ = ("children", "lines", "node")
 

@@ -29,7 +29,7 @@ class JsonPatch:
 
     operations: tuple[Operation, ...]
     strict_errors: tuple[str, ...] = ()
-    """What strict decoding complains of; whether that matters is for the request's fieldValidation to say."""
+    """The complaints of strict decoding; whether they matter is for the request's fieldValidation to say."""
 
     def apply(self, document: Any, *, max_copy_bytes: int = MAX_COPY_BYTES) -> Any:
         """The patched document; `document` itself is used up. Raises PatchDoesNotApply."""

@@ -92,7 +92,7 @@ class _Element:
 
 
 def _descend(container: Any, token: str) -> Any:
-    """What the token names, or None when it names nothing."""
+    """Return the value that the token names, or None when it names nothing."""
     if isinstance(container, dict):
         return container.get(token)
     if isinstance(container, list):

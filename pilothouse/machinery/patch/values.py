@@ -39,7 +39,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def identity(value: Any) -> Hashable:
-    """What a scalar is found by in a set or a dict: equal just when `same` holds."""
+    """Return a key for a scalar in sets and dicts: two keys are equal just when `same` holds for their scalars."""
     if isinstance(value, (dict, list)):
         raise PatchFailed("an object or a list can not stand where a plain value identifies an element")
     return (type(value), value)

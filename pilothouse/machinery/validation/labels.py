@@ -12,7 +12,7 @@ from pilothouse.machinery.validation.names import is_qualified_name, is_valid_la
 
 @dataclass(frozen=True, slots=True)
 class LabelSelectorRules:
-    """What a selector may get away with, so that objects stored under older rules stay writable."""
+    """The rules that a selector is excused from, so that objects stored under older rules stay writable."""
 
     allow_invalid_values: bool = False
     allow_unknown_operator: bool = False

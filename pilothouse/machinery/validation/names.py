@@ -1,4 +1,4 @@
-"""What each kind of name may look like. Every check lists upstream's complaints, none for a good name."""
+"""The rules for each kind of name. Every check lists upstream's complaints, none for a good name."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _NOT_SELECTABLE = (
 
 
 def validate_versions(spec: InternalSpec, path: Path, options: ValidationOptions) -> Errors:
-    """What each version says for itself."""
+    """Validate the fields that each version has for itself."""
     for position, version in enumerate(spec.versions):
         where, name = path.index(position), version.get("name") or ""
         if problems := is_dns1035_label(name):
@@ -51,7 +51,7 @@ def validate_versions(spec: InternalSpec, path: Path, options: ValidationOptions
 
 
 def validate_common(spec: InternalSpec, path: Path, options: ValidationOptions) -> Errors:
-    """What all versions say alike."""
+    """Validate the fields that all versions have alike."""
     has_status = any(_has_status(spec.of_version(version, "subresources")) for version in spec.versions)
     context = _context(options, spec.version, has_status=has_status)
     yield from _validate_schema(spec.common.get("schema"), path.child("validation"), context)
@@ -96,7 +96,7 @@ class _SelectableFields:
     declared: Json
     path: Path
     otherwise: str
-    """What to say when no schema stands there."""
+    """The complaint where no schema stands there."""
     allows_too_many: bool
 
     def validate(self) -> Errors:

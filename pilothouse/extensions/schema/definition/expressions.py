@@ -35,7 +35,7 @@ class Expense:
 
 @dataclass(slots=True)
 class Budget:
-    """What all rules of a definition cost together, and which of them cost most."""
+    """The cost of all rules of a definition together, and those that cost most."""
 
     limits_each_rule: bool = True
     """Rules that were stored before may cost more than a new one might."""

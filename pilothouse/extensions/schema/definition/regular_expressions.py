@@ -1,4 +1,4 @@
-"""What Go's regexp package says about expressions that it cannot parse. Python's own parser is more lenient.
+"""The complaints of Go's regexp package about expressions that it cannot parse. Python's own parser is more lenient.
 
 Go has neither look-around nor back references, and reports the first mistake together with the text around it.
 """

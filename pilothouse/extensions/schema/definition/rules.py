@@ -1,4 +1,4 @@
-"""What a rule must say about itself, before anybody compiles it."""
+"""The rules for rules, as far as they can be checked before a rule is compiled."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _validate_root_with_status(schema: Json, path: Path) -> Errors:
 
 @dataclass(frozen=True, slots=True)
 class VersionContext:
-    """What else decides about a schema. Definitions that were stored with a fault may keep it."""
+    """The circumstances that decide about a schema. Definitions that were stored with a fault may keep it."""
 
     has_status: bool = False
     defaults_forbidden: str | None = None

@@ -1,4 +1,6 @@
-"""What all rules of an object may cost together. Who spends more is stopped, and everything after it."""
+"""The most that all rules of an object may cost together. A rule that would cost more is stopped, and all rules after
+it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ class Budget:
     def __init__(self) -> None:
         self.remaining = RUNTIME_BUDGET
         self._inline = None if may_take_long() else _INLINE
-        """What is left of that; None where nobody waits."""
+        """The cost that may still be spent on the event loop; None where nobody waits."""
 
     @property
     def is_over(self) -> bool:

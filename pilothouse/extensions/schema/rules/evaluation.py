@@ -34,7 +34,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class _Trail:
-    """What a value was, or what its nearest ancestor was that can be told from before."""
+    """The old value of a value, or of its nearest ancestor that has one."""
 
     link: Link | None = None
     ancestor: Link | None = None
@@ -60,7 +60,7 @@ class Run:
 
     budget: Budget = field(default_factory=Budget)
     passed: list[FieldError] = field(default_factory=list)
-    """What was found wrong with parts that did not change."""
+    """The findings about parts that did not change."""
 
 
 @dataclass(slots=True)

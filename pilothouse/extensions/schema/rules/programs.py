@@ -18,7 +18,7 @@ _LONGEST_MESSAGE = 5 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What a rule sees, already as CEL values."""
+    """The variables of a rule, already as CEL values."""
 
     value: Any
     old: Any = None
@@ -58,8 +58,9 @@ class RuleProgram:
         return budget.run(self._message, {"self": bindings.value, "oldSelf": bindings.old})
 
     def message(self, expressed: Outcome | None) -> str:
-        """What the rule says about a value that it does not hold for. An expression that fails, or says something
-        that cannot be a message, counts for nothing."""
+        """Return the message about a value for which the rule does not hold. An expression that fails, or whose value
+        cannot be a message, counts for nothing.
+        """
         said = expressed.value if expressed is not None and expressed.error is None else None
         text = said.strip() if isinstance(said, str) else ""
         if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:

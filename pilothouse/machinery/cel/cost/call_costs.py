@@ -1,4 +1,4 @@
-"""What Kubernetes' functions and those of its libraries cost at most, and how large their results are."""
+"""The most that Kubernetes' functions and those of its libraries can cost, and how large their results can be."""
 
 from __future__ import annotations
 

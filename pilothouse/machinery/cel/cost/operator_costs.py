@@ -1,4 +1,4 @@
-"""What CEL's own operators and functions cost at most. Those that are not here cost one."""
+"""The most that CEL's own operators and functions can cost. Those that are not here cost one."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 Run: TypeAlias = Callable[..., Any]
 _SIGNS = "_-!@"
-"""What the names of operators begin with."""
+"""The first characters of the names of operators."""
 ANY = object
 """Stands for a parameter that takes everything."""
 

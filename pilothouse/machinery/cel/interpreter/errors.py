@@ -1,4 +1,4 @@
-"""How an evaluation ends without a value."""
+"""The errors that end an evaluation without a value."""
 
 from __future__ import annotations
 

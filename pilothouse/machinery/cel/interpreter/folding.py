@@ -1,5 +1,5 @@
-"""What cel-go finds out before it evaluates anything, and so costs nothing: literals of constants, constants that are
-converted, and membership in a list of constants.
+"""Expressions that cel-go evaluates when it compiles, so that they cost nothing: literals of constants, constants that
+are converted, and membership in a list of constants.
 
 [1, 2]   {"a": 1}   duration("1m")   x in ["a", "b"]
 """
