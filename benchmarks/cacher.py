@@ -15,7 +15,7 @@ import uvloop
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.events import Change
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.machinery.names import GroupResource
@@ -75,7 +75,7 @@ async def lists(cacher: Cacher) -> None:
     await timed("list by label out of 5,000", 200, lambda: cacher.list(PREFIX, matches=of_app_1))
 
 
-async def count_events(watcher: Watcher, wanted: int) -> None:
+async def count_events(watcher: CacheWatcher, wanted: int) -> None:
     seen = 0
     while seen < wanted:
         await anext(watcher)

@@ -20,7 +20,7 @@ from pilothouse.aggregator.autoregister_decisions import (
     MANAGE_CONTINUOUSLY,
     MANAGE_ON_START,
     Act,
-    Current,
+    CurrentState,
     current_state,
     decide,
     desired_state,
@@ -50,7 +50,7 @@ class AutoAPIServiceRegistration(Protocol):
     def remove_api_service_to_sync(self, name: str) -> None: ...
 
 
-class Lister(Protocol):
+class APIServiceLister(Protocol):
     """Where the controller sees the APIServices that there are."""
 
     def get(self, name: str) -> Json | None: ...
@@ -67,8 +67,8 @@ class InitialSync(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    state: Current
+class _CurrentAPIService:
+    state: CurrentState
     api_service: Json
     error: Exception | None = None
 
@@ -80,7 +80,7 @@ class AutoRegisterController:
     _synced_successfully: set[str]
     _api_services_at_start: frozenset[str]  # the APIServices that existed when the controller started
 
-    def __init__(self, api_services: Lister, client: Client) -> None:
+    def __init__(self, api_services: APIServiceLister, client: Client) -> None:
         self._api_services = api_services
         self._client = client.for_resource(GROUP_VERSION.resource(API_SERVICES.names.plural))
         self._api_services_to_sync = {}
@@ -127,12 +127,14 @@ class AutoRegisterController:
             await self._acts[decision.act](found.api_service, wanted or {})
         self._synced_successfully.add(name)
 
-    def _look_up(self, name: str) -> _Found:
+    def _look_up(self, name: str) -> _CurrentAPIService:
         try:
             current = self._api_services.get(name)
         except Exception as error:
-            return _Found(Current.LOOKUP_ERROR, {}, error)
-        return _Found(current_state(current, present_at_start=name in self._api_services_at_start), current or {})
+            return _CurrentAPIService(CurrentState.LOOKUP_ERROR, {}, error)
+        return _CurrentAPIService(
+            current_state(current, present_at_start=name in self._api_services_at_start), current or {}
+        )
 
     def _add(self, api_service: Json, how: str) -> None:
         wanted = deepcopy(api_service)

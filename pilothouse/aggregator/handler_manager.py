@@ -24,7 +24,7 @@ class APIHandlerManager(Protocol):
     def remove_api_service(self, name: str) -> None: ...
 
 
-class AggregationController(Protocol):
+class APIServiceFollower(Protocol):
     """Merges what each APIService publishes, OpenAPI or discovery, into what the aggregator publishes."""
 
     def add_api_service(self, handler: ProxyHandler, api_service: Json) -> None:
@@ -55,9 +55,9 @@ class ProxyHandlers:
         self._proxy = proxy or ProxyConfig()
         self._handlers = {}
         self._versions = {}
-        self._controllers: list[AggregationController] = []
+        self._controllers: list[APIServiceFollower] = []
 
-    def add_controller(self, controller: AggregationController) -> None:
+    def add_controller(self, controller: APIServiceFollower) -> None:
         self._controllers.append(controller)
 
     def add_api_service(self, api_service: Json) -> None:

@@ -33,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
 async def _examine(parsed: argparse.Namespace) -> int:
     from pilothouse.apiserver.serving.certificate_files import KeyPair
     from pilothouse.cli.diagnosis.apiservice import APIServiceDoctor
-    from pilothouse.cli.diagnosis.findings import Outcome, shown
+    from pilothouse.cli.diagnosis.findings import FindingOutcome, shown
     from pilothouse.client.config.kubeconfig import load_kubeconfig
     from pilothouse.client.config.model import ConfigError
     from pilothouse.client.rest.connect import connect
@@ -45,7 +45,7 @@ async def _examine(parsed: argparse.Namespace) -> int:
     try:
         async with connect(load_kubeconfig(parsed.kubeconfig, context=parsed.context)) as client:
             async for finding in APIServiceDoctor(client, KeyPair(cert, key) if cert else None).examine(parsed.name):
-                well = well and finding.outcome is not Outcome.FAILED
+                well = well and finding.outcome is not FindingOutcome.FAILED
                 print("\n".join(shown([finding])), flush=True)
     except (ConfigError, ConnectionFailed, StatusError) as error:
         print(f"Error: {error}", file=sys.stderr)

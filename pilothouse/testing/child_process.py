@@ -11,13 +11,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from pilothouse.testing.errors import StartError
-from pilothouse.testing.home import Home, Place
+from pilothouse.testing.home import Home, ReadyServer
 
 _ENDS_WITHIN = 30.0
 
 
 @asynccontextmanager
-async def child_process(home: Home) -> AsyncIterator[Place]:
+async def child_process(home: Home) -> AsyncIterator[ReadyServer]:
     """Serve for as long as the block lasts. Raises StartError."""
     log = home.scratch / "server.log"
     with log.open("wb") as stderr:
@@ -37,7 +37,7 @@ async def child_process(home: Home) -> AsyncIterator[Place]:
             await child.wait()
 
 
-async def _announced(child: Process) -> Place | None:
+async def _announced(child: Process) -> ReadyServer | None:
     """Read what the server prints when it is ready; None if it ends before."""
     assert child.stdout is not None
     found: dict[str, str] = {}
@@ -45,7 +45,7 @@ async def _announced(child: Process) -> Place | None:
         if named := re.match(r"  (\w+) +(.+)\n", line.decode()):
             found[named[1]] = named[2]
         if line.startswith(b"export "):
-            return Place(found["server"], Path(found["kubeconfig"]))
+            return ReadyServer(found["server"], Path(found["kubeconfig"]))
     return None
 
 

@@ -12,7 +12,7 @@ from pilothouse.testing.api import API
 from pilothouse.testing.child_process import child_process
 from pilothouse.testing.errors import StartError
 from pilothouse.testing.flags import Flag
-from pilothouse.testing.home import Home, Place, new_home
+from pilothouse.testing.home import Home, ReadyServer, new_home
 
 if TYPE_CHECKING:
     from pilothouse.controlplane.options.completion import CompletedOptions
@@ -39,7 +39,7 @@ async def server(*, data_dir: Path | None = None, process: bool = False, **flags
 
 
 @asynccontextmanager
-async def in_this_loop(home: Home) -> AsyncIterator[Place]:
+async def in_this_loop(home: Home) -> AsyncIterator[ReadyServer]:
     """Serve in this loop for as long as the block lasts. Raises StartError."""
     from pilothouse.controlplane.errors import StartFailed
     from pilothouse.controlplane.run import Ready, serve
@@ -51,7 +51,7 @@ async def in_this_loop(home: Home) -> AsyncIterator[Place]:
         if serving.done():
             serving.result()
         ready: Ready = announced.result()
-        yield Place(ready.url, Path(ready.kubeconfig), ready.handler)
+        yield ReadyServer(ready.url, Path(ready.kubeconfig), ready.handler)
         stop.set()
         await serving
     except StartFailed as error:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from dataclasses import field
 
-from pilothouse.aggregator.api_services_to_register import Priorities, Priority
+from pilothouse.aggregator.api_services_to_register import APIServicePriority, Priorities
 from pilothouse.aggregator.apiservice.order import group_version_of
 from pilothouse.aggregator.discovery.merging import RankedVersion, local_versions, merged_groups
 from pilothouse.aggregator.discovery.service import TICKS, ServiceDiscovery
@@ -72,7 +72,7 @@ class _CurrentDocument:
 
 
 @dataclass(slots=True, eq=False)
-class Backend:
+class DiscoveryBackend:
     """An APIService with what is shown of it. One that changes is another backend."""
 
     handler: Handler
@@ -84,7 +84,7 @@ class Backend:
 
 
 class DiscoveryManager:
-    _backends: dict[str, Backend]  # by the names of the APIServices
+    _backends: dict[str, DiscoveryBackend]  # by the names of the APIServices
     _services: dict[tuple[str, str, int], ServiceDiscovery]  # by namespace, name and port; those in use only
 
     def __init__(
@@ -108,7 +108,7 @@ class DiscoveryManager:
         known = self._backends.get(name)
         before = known.shown.discovery if known else {"version": spec["version"], "freshness": _STALE}
         shown = _same_or(known, _ranked(api_service, before))
-        self._backends[name] = Backend(handler, self._service(spec["service"]), shown)
+        self._backends[name] = DiscoveryBackend(handler, self._service(spec["service"]), shown)
         self._forget_unused()
         self._controller.queue.add(name)
 
@@ -149,7 +149,7 @@ class DiscoveryManager:
             backend.tried.set()
         return Requeue(after) if self._backends.get(name) is backend else None
 
-    async def _refresh(self, name: str, backend: Backend) -> float:
+    async def _refresh(self, name: str, backend: DiscoveryBackend) -> float:
         """Answers when to ask again."""
         group_version = backend.shown.group_version
         try:
@@ -166,13 +166,13 @@ class DiscoveryManager:
         return after
 
 
-def _show(backend: Backend, discovery: Json) -> None:
+def _show(backend: DiscoveryBackend, discovery: Json) -> None:
     """Show this discovery. One that says the same stays the same object, so that no new document is made."""
     if discovery != backend.shown.discovery:
         backend.shown = RankedVersion(backend.shown.group_version, backend.shown.priority, discovery)
 
 
-def _same_or(known: Backend | None, new: RankedVersion) -> RankedVersion:
+def _same_or(known: DiscoveryBackend | None, new: RankedVersion) -> RankedVersion:
     if known and (known.shown.group_version, known.shown.priority) == (new.group_version, new.priority):
         return known.shown
     return new
@@ -180,7 +180,7 @@ def _same_or(known: Backend | None, new: RankedVersion) -> RankedVersion:
 
 def _ranked(api_service: Json, discovery: Json) -> RankedVersion:
     spec = api_service["spec"]
-    priority = Priority(spec.get("groupPriorityMinimum") or 0, spec.get("versionPriority") or 0)
+    priority = APIServicePriority(spec.get("groupPriorityMinimum") or 0, spec.get("versionPriority") or 0)
     return RankedVersion(group_version_of(api_service), priority, discovery)
 
 

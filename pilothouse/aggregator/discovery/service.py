@@ -8,8 +8,13 @@ import asyncio
 import itertools
 from collections.abc import Iterator
 
-from pilothouse.aggregator.discovery.decoding import Malformed, Versions, decode_group_list, decode_resource_list
-from pilothouse.aggregator.download import TIMEOUT, Answer, Download, DownloadFailed
+from pilothouse.aggregator.discovery.decoding import (
+    MalformedDiscovery,
+    Versions,
+    decode_group_list,
+    decode_resource_list,
+)
+from pilothouse.aggregator.download import TIMEOUT, Download, DownloadAnswer, DownloadFailed
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.endpoints.negotiation import parse_accept
 from pilothouse.apiserver.http import Handler
@@ -56,10 +61,10 @@ class ServiceDiscovery:
             return await self._read(await wanted.get(handler))
         except DownloadFailed as failure:
             return failure
-        except Malformed as error:
+        except MalformedDiscovery as error:
             return DownloadFailed(f"/apis: {error}")
 
-    async def _read(self, answer: Answer) -> Versions | None:
+    async def _read(self, answer: DownloadAnswer) -> Versions | None:
         if answer.status == 304 and self._etag:
             return self._known
         if answer.status == 503:
@@ -77,7 +82,7 @@ class ServiceDiscovery:
             raise DownloadFailed(f"{path}: status {answer.status}")
         try:
             return await asyncio.to_thread(decode_resource_list, answer.body, group_version)
-        except Malformed as error:
+        except MalformedDiscovery as error:
             raise DownloadFailed(f"{path}: {error}") from None
 
 

@@ -29,10 +29,10 @@ class AggregatedOpenAPI:
         self._local = local
         self._v2 = v2
         self._v3 = v3
-        self._merged = AggregatedDocuments(Sources(local.merged(), (), {}))
+        self._merged = AggregatedDocuments(DocumentSources(local.merged(), (), {}))
 
     def merged(self) -> AggregatedDocuments:
-        sources = Sources(self._local.merged(), self._v2.documents(), self._remote_v3())
+        sources = DocumentSources(self._local.merged(), self._v2.documents(), self._remote_v3())
         if self._merged.sources != sources:
             self._merged = AggregatedDocuments(sources)
         return self._merged
@@ -47,7 +47,7 @@ class AggregatedOpenAPI:
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class DocumentSources:
     """Unequal when anything in the documents has changed. `v3` is the remote ones by path."""
 
     local: Merged
@@ -58,7 +58,7 @@ class Sources:
 class AggregatedDocuments:
     """The documents that tell of everything, as long as the sources are these."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: DocumentSources) -> None:
         self.sources = sources
 
     @cached_property

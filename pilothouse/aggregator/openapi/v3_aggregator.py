@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from pilothouse.aggregator.download import TIMEOUT, Answer, Download, DownloadFailed
+from pilothouse.aggregator.download import TIMEOUT, Download, DownloadAnswer, DownloadFailed
 from pilothouse.aggregator.openapi.remote import USER, Ranked, RemoteService, by_priority
 from pilothouse.aggregator.openapi.v2_download import DownloadedSpec, download_v2
 from pilothouse.apiserver.openapi.document import Document
@@ -115,7 +115,7 @@ class SpecProxier:
             raise DownloadFailed(f"/openapi/v2 cannot be converted: {error!r}") from None
         known.v2, known.by_path = downloaded, {_own_path(known.service): DownloadedDocument(document, "")}
 
-    async def _get(self, known: RemoteDocuments, path: str) -> Answer:
+    async def _get(self, known: RemoteDocuments, path: str) -> DownloadAnswer:
         return await Download(path, USER, timeout=self._timeout).get(known.service.handler)
 
 
@@ -127,7 +127,7 @@ def _group_path(service: RemoteService) -> str:
     return f"apis/{service.group_version.group}"
 
 
-async def _parsed(answer: Answer) -> Json:
+async def _parsed(answer: DownloadAnswer) -> Json:
     """Raises DownloadFailed for anything but an object: clients get it as it is."""
     if answer.status != 200:
         raise DownloadFailed(f"{_ROOT}: status {answer.status}")

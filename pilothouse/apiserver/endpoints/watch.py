@@ -20,7 +20,7 @@ from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.registry.interface import Watcher
 from pilothouse.apiserver.registry.options import ListOptions
 from pilothouse.apiserver.storage.cacher.events import WatchEvent
-from pilothouse.apiserver.storage.cacher.watcher import Watcher as CacheWatcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.tallies import Labels
 from pilothouse.machinery.durations import seconds

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.storage.cacher.events import EventType, WatchEvent
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.objects import Json
@@ -33,7 +33,7 @@ Settled: TypeAlias = Callable[[], None]
 
 class RegistryFollower:
     _known: set[str]  # the keys of the objects that were put and not dropped
-    _watcher: Watcher | None  # begins where the last list ended
+    _watcher: CacheWatcher | None  # begins where the last list ended
     _telling: asyncio.Lock  # held while a list is told, so that no change overtakes it
 
     def __init__(self, registry: RegistryStore, put: Put, drop: Drop, settled: Settled = lambda: None) -> None:

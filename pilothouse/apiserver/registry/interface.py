@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
-from pilothouse.apiserver.storage.cacher.watcher import Watcher as CacheWatcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind

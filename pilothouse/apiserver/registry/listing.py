@@ -19,7 +19,7 @@ from pilothouse.apiserver.registry.continue_token import Position
 from pilothouse.apiserver.registry.errors import parse_resource_version, translated
 from pilothouse.apiserver.registry.interface import ListResult
 from pilothouse.apiserver.registry.options import ListOptions
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import BadRequest, Expired
@@ -62,7 +62,7 @@ async def list_objects(registry: RegistryStore, ctx: RequestContext, options: Li
 
 async def watch_objects(
     registry: RegistryStore, ctx: RequestContext, options: ListOptions, *, deadline: float
-) -> Watcher:
+) -> CacheWatcher:
     version = parse_resource_version(options.resource_version)
     with translated(ctx.resource):
         return await registry.cacher.watch(

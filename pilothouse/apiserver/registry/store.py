@@ -23,7 +23,7 @@ from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, Lis
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.stored_resource import StoredResource
 from pilothouse.apiserver.registry.strategy import Strategy
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import NotFound
@@ -60,7 +60,7 @@ class RegistryStore(StoredResource):
     async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
         return await listing.list_objects(self, ctx, options)
 
-    async def watch(self, ctx: RequestContext, options: ListOptions, *, deadline: float) -> Watcher:
+    async def watch(self, ctx: RequestContext, options: ListOptions, *, deadline: float) -> CacheWatcher:
         return await listing.watch_objects(self, ctx, options, deadline=deadline)
 
     async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:

@@ -18,7 +18,7 @@ from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.events import Predicate
 from pilothouse.apiserver.storage.cacher.pages import CachedPage
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Revision, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.views import store_of
@@ -75,7 +75,7 @@ class StoredResource:
     async def list_newest(self, namespace: str = "") -> CachedPage:
         return await self.cacher.list(self.keys.collection(namespace))
 
-    async def watch_known(self, *, send_initial_events: bool) -> Watcher:
+    async def watch_known(self, *, send_initial_events: bool) -> CacheWatcher:
         """Every change from now on, after all that is known where `send_initial_events` asks for it."""
         return await self.cacher.watch(self.keys.prefix, send_initial_events=send_initial_events)
 

@@ -7,7 +7,7 @@ from pilothouse.apiserver.registry.interface import Deleted, ListResult, Result,
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.objects import Json
 
@@ -32,7 +32,7 @@ class RegistryView:
     async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
         return await self.registry.list(ctx, options)
 
-    async def watch(self, ctx: RequestContext, options: ListOptions, *, deadline: float) -> Watcher:
+    async def watch(self, ctx: RequestContext, options: ListOptions, *, deadline: float) -> CacheWatcher:
         return await self.registry.watch(ctx, options, deadline=deadline)
 
     async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Iterator
 from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.apiservice.order import group_version_of
 from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
-from pilothouse.aggregator.proxy.transport import Transport, TransportConfig, TransportUnusable
+from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportConfig, TransportUnusable
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.serving.certificate_files import KeyPair
-from pilothouse.cli.diagnosis.backend import Backend
+from pilothouse.cli.diagnosis.backend import BackendServer
 from pilothouse.cli.diagnosis.findings import Finding, failed, note, ok
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed
@@ -60,7 +60,7 @@ class APIServiceDoctor:
         for finding in found.findings:
             yield finding
         path = f"/apis/{group_version_of(api_service)}"
-        transport = Transport(place, ProxyClientCertificate(self.proxy_client))
+        transport = ProxyTransport(place, ProxyClientCertificate(self.proxy_client))
         try:
             tls = await transport.tls()
         except TransportUnusable as error:
@@ -68,7 +68,7 @@ class APIServiceDoctor:
             return
         for host, port in found.addresses:
             target = Target(host, port, path, tls=tls, server_name=place.server_name)
-            async for finding in Backend(target, transport, self.proxy_client is not None).examine():
+            async for finding in BackendServer(target, transport, self.proxy_client is not None).examine():
                 yield finding
         transport.close()
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from pilothouse.aggregator.availability.discovery_check import probe_status
-from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
+from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportUnusable
 from pilothouse.apiserver.outbound.failures import BackendFailed, DialFailed, dial_problem
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.outbound.tls import unverified_context
-from pilothouse.cli.diagnosis.findings import Finding, Outcome, failed, note, ok
+from pilothouse.cli.diagnosis.findings import Finding, FindingOutcome, failed, note, ok
 from pilothouse.machinery.dataclass import dataclass
 
 _TIMEOUT = 5.0
@@ -27,25 +27,25 @@ _REFUSED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class BackendServer:
     """`identified`: the transport has the front proxy's certificate, so that refusals mean something."""
 
     target: Target
-    transport: Transport
+    transport: ProxyTransport
     identified: bool
 
     async def examine(self) -> AsyncIterator[Finding]:
         """Ends at the first thing that makes the next one pointless."""
         tcp = await self._tcp()
         yield tcp
-        if tcp.outcome is Outcome.FAILED:
+        if tcp.outcome is FindingOutcome.FAILED:
             return
         shown = await self._certificate()
         if shown is not None:
             yield shown
         trusted = await self._trusted()
         yield trusted
-        if trusted.outcome is not Outcome.FAILED:
+        if trusted.outcome is not FindingOutcome.FAILED:
             yield await self._answer()
 
     async def _tcp(self) -> Finding:

@@ -38,7 +38,7 @@ class _Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _RecordedEvent:
     """An event as the server has it."""
 
     name: str
@@ -59,7 +59,7 @@ class EventCorrelator:
         self._clock = clock
         self._options = options
         self._aggregates: LRU[Hashable, _Aggregate] = LRU(CACHE_SIZE)
-        self._seen: LRU[Hashable, _Seen] = LRU(CACHE_SIZE)
+        self._seen: LRU[Hashable, _RecordedEvent] = LRU(CACHE_SIZE)
         self._buckets: LRU[Hashable, TokenBucket] = LRU(CACHE_SIZE)
 
     def correlate(self, event: Json) -> Correlated | None:
@@ -114,7 +114,7 @@ class EventCorrelator:
         return Correlated(again, patch)
 
     def _remember(self, key: Hashable, event: Json) -> None:
-        self._seen.put(key, _Seen(event["metadata"]["name"], event["count"], event["firstTimestamp"]))
+        self._seen.put(key, _RecordedEvent(event["metadata"]["name"], event["count"], event["firstTimestamp"]))
 
     def _is_spam(self, event: Json) -> bool:
         key = spam_key(event)

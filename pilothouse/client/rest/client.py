@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import orjson
 
-from pilothouse.client import garbage
+from pilothouse.client import garbage_collection
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, InvalidResponse, RequestTimedOut
@@ -159,7 +159,7 @@ def parse(data: bytes) -> Any:
     """Raises orjson.JSONDecodeError."""
     if len(data) < BIG:
         return orjson.loads(data)
-    with garbage.paused(len(data)):
+    with garbage_collection.paused(len(data)):
         return orjson.loads(data)
 
 

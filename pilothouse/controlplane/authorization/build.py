@@ -39,7 +39,7 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class AuthorizerSources:
     """The objects that authorizers decide by; somebody else keeps them up to date."""
 
     policy: Policy
@@ -47,7 +47,7 @@ class Sources:
 
 
 class ChainBuilder:
-    def __init__(self, sources: Sources, *, types: Iterable[str], policy_file: str = "") -> None:
+    def __init__(self, sources: AuthorizerSources, *, types: Iterable[str], policy_file: str = "") -> None:
         """Only `types` and webhooks can be built later on. Raises ValueError, OSError."""
         makers: dict[str, Callable[[], Authorizer]] = {
             ALWAYS_ALLOW: AlwaysAllow,

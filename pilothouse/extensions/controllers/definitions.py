@@ -7,7 +7,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.machinery.objects import Json, name_of
 
 
-class Definitions(RegistryInformer):
+class DefinitionInformer(RegistryInformer):
     _by_group: dict[str, dict[str, Json]]  # by name; a group without definitions is not here
 
     def __init__(self, registry: RegistryStore) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Set
 
-from pilothouse.extensions.controllers.definitions import Definitions
+from pilothouse.extensions.controllers.definitions import DefinitionInformer
 from pilothouse.extensions.controllers.status_writer import StatusWriter
-from pilothouse.extensions.controllers.taken_names import Taken, TakenNames
+from pilothouse.extensions.controllers.taken_names import NamesOfOthers, TakenNames
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED
 from pilothouse.machinery.conditions import Condition, find_condition, is_true, set_condition
 from pilothouse.machinery.dataclass import dataclass
@@ -30,7 +30,7 @@ class Naming:
 
 
 class NamingController:
-    def __init__(self, definitions: Definitions, writer: StatusWriter, requeue: Callable[[str], None]) -> None:
+    def __init__(self, definitions: DefinitionInformer, writer: StatusWriter, requeue: Callable[[str], None]) -> None:
         self._definitions = definitions
         self._writer = writer
         self._requeue = requeue
@@ -92,7 +92,7 @@ def accepted_names(definition: Json) -> Json:
     return (definition.get("status") or {}).get("acceptedNames") or {}
 
 
-def decide(definition: Json, taken: Taken) -> Naming:
+def decide(definition: Json, taken: NamesOfOthers) -> Naming:
     """Of several conflicts the last one is told."""
     wanted, accepted = definition["spec"]["names"], dict(accepted_names(definition))
     condition = _NO_CONFLICTS

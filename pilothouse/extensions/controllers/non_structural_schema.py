@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from pilothouse.extensions.controllers.definitions import Definitions
+from pilothouse.extensions.controllers.definitions import DefinitionInformer
 from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.conditions import NON_STRUCTURAL_SCHEMA
 from pilothouse.machinery.conditions import Condition, find_condition, remove_condition, set_condition
@@ -15,7 +15,7 @@ from pilothouse.machinery.status_error import aggregate
 
 
 class NonStructuralSchemaController:
-    def __init__(self, definitions: Definitions, writer: StatusWriter) -> None:
+    def __init__(self, definitions: DefinitionInformer, writer: StatusWriter) -> None:
         self._definitions = definitions
         self._writer = writer
         self._checked: dict[str, tuple[str, int]] = {}

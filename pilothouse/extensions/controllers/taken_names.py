@@ -16,7 +16,7 @@ _OF_RESOURCES, _OF_KINDS = ("plural", "singular", "shortNames"), ("kind", "listK
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class NamesOfOthers:
     """Names that others have."""
 
     resources: frozenset[str] = frozenset()
@@ -66,12 +66,12 @@ class TakenNames:
         if not group.resources and not group.kinds:
             del self._groups[held.group]
 
-    def by_others(self, definition: str, group: str, wanted: Json) -> Taken:
+    def by_others(self, definition: str, group: str, wanted: Json) -> NamesOfOthers:
         """Of the names that a definition wants, those that others have."""
         found = self._groups.get(group)
         if found is None:
-            return Taken()
-        return Taken(
+            return NamesOfOthers()
+        return NamesOfOthers(
             frozenset(n for n in _names(wanted, _OF_RESOURCES) if found.resources.get(n, set()) - {definition}),
             frozenset(n for n in _names(wanted, _OF_KINDS) if found.kinds.get(n, set()) - {definition}),
         )

@@ -9,7 +9,7 @@ from pilothouse.apiserver.registry.interface import Result
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.scale import ScaleStore, Scaling
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.extensions.customresources.scaling import ScalePaths, WrongType, nested, set_nested
+from pilothouse.extensions.customresources.scale_paths import ScalePaths, WrongType, nested, set_nested
 from pilothouse.machinery.apply.managed import set_entries
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, metadata, resource_version_of

@@ -9,8 +9,8 @@ from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.extensions.customresources.model import CustomResource, Version
-from pilothouse.extensions.customresources.scaling import ScalePaths
-from pilothouse.extensions.schema.compiled import CompiledSchema, Known, let_pass
+from pilothouse.extensions.customresources.scale_paths import ScalePaths
+from pilothouse.extensions.schema.compiled import CompiledSchema, OtherErrors, let_pass
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.gofmt import quote
@@ -45,7 +45,7 @@ class CustomResourceStrategy(Strategy):
         self._check_kind(obj)
         found = tuple(self.validate_metadata(obj))
         yield from found
-        yield from self.schema.validate(obj, seen=Known(found, tuple(self._scale_errors(obj))))
+        yield from self.schema.validate(obj, seen=OtherErrors(found, tuple(self._scale_errors(obj))))
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         return _finalizer_warnings(set(metadata(obj).get("finalizers") or ()))
@@ -63,7 +63,7 @@ class CustomResourceStrategy(Strategy):
         self._check_kind(obj)
         found = tuple(self.validate_metadata_update(obj, old))
         yield from found
-        seen = Known(found, tuple(self._scale_errors(obj)))
+        seen = OtherErrors(found, tuple(self._scale_errors(obj)))
         yield from self.schema.validate_update(obj, self.in_version(old), seen=seen)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
@@ -116,7 +116,7 @@ class CustomResourceStatusStrategy(CustomResourceStrategy):
         found = tuple(self.validate_metadata_update(obj, old))
         yield from found
         scale = tuple(self.scale.validate_status(obj)) if self.scale is not None else ()
-        yield from self.schema.validate_status_update(obj, self.in_version(old), seen=Known(found, scale))
+        yield from self.schema.validate_status_update(obj, self.in_version(old), seen=OtherErrors(found, scale))
 
 
 def _content(obj: Json) -> Json:

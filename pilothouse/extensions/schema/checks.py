@@ -8,7 +8,7 @@ from pilothouse.extensions.schema.alternatives import alternatives_check
 from pilothouse.extensions.schema.containers import check_part, items_check, properties_check
 from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.numbers import as_go_number
-from pilothouse.extensions.schema.problems import Problem
+from pilothouse.extensions.schema.problems import SchemaProblem
 from pilothouse.extensions.schema.values import (
     Check,
     enum_check,
@@ -23,7 +23,7 @@ from pilothouse.machinery.objects import Json
 
 def run_check(check: Check, value: Any, *, path: Path, link: Link | None = None) -> Errors:
     """Yield what is wrong, each thing once. The old value is looked at only when something is wrong."""
-    found: list[Problem] = []
+    found: list[SchemaProblem] = []
     check(value, "", None, found)
     if found and link is not None:
         found = []
@@ -47,7 +47,7 @@ def compile_check(schema: Json) -> Check:
         bool: nothing_to_check,
     }
 
-    def check(value: Any, name: str, link: Link | None, found: list[Problem]) -> int:
+    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
         if isinstance(value, int) and not isinstance(value, bool):
             value = as_go_number(value)
         passed = of_type(value, name, link, found) if of_type else 0

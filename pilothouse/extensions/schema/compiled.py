@@ -16,7 +16,7 @@ from pilothouse.extensions.schema.defaulting import Defaulter, defaulter, drop_m
 from pilothouse.extensions.schema.embedded import coerce, validate_embedded
 from pilothouse.extensions.schema.list_types import validate_list_types
 from pilothouse.extensions.schema.pruning import object_pruner
-from pilothouse.extensions.schema.rules.evaluation import RuleNode, Run, rule_node, validate_rules
+from pilothouse.extensions.schema.rules.evaluation import RuleNode, RuleRun, rule_node, validate_rules
 from pilothouse.extensions.schema.structural import Structural, structural
 from pilothouse.machinery.apply.atoms import Atom
 from pilothouse.machinery.cel.environment import CompilationFailed
@@ -41,7 +41,7 @@ _UNCHECKED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class OtherErrors:
     """Errors that others found, since rules are not checked on objects that are not of the right types."""
 
     before: tuple[FieldError, ...] = ()
@@ -50,7 +50,7 @@ class Known:
     """Of the scale subresource: these are reported after those of the schema's values."""
 
 
-NOTHING_KNOWN = Known()
+NO_OTHER_ERRORS = OtherErrors()
 
 
 class CompiledSchema:
@@ -70,7 +70,7 @@ class CompiledSchema:
     def prune(self, obj: Json, *, drop_invalid: bool = False) -> list[str]:
         """Drops unknown fields, and nulls that mean nothing; answers `unknown field "spec.x"` for each such field.
 
-        Raises embedded.Malformed, unless malformed parts of embedded resources may be dropped."""
+        Raises MalformedEmbeddedResource, unless malformed parts of embedded resources may be dropped."""
         unknown: list[str] = []
         if not self._preserves:
             unknown += self._prune(obj)
@@ -82,18 +82,20 @@ class CompiledSchema:
     def default(self, obj: Json) -> None:
         self._default(obj)
 
-    def validate(self, obj: Json, *, path: Path = _ROOT, seen: Known = NOTHING_KNOWN) -> Errors:
+    def validate(self, obj: Json, *, path: Path = _ROOT, seen: OtherErrors = NO_OTHER_ERRORS) -> Errors:
         found = [*run_check(self._check, obj, path=path), *seen.between]
         found += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, None, path)]
         yield from self._with_rules(found, seen, obj, None, path)
 
-    def validate_update(self, obj: Json, old: Json, *, path: Path = _ROOT, seen: Known = NOTHING_KNOWN) -> Errors:
+    def validate_update(
+        self, obj: Json, old: Json, *, path: Path = _ROOT, seen: OtherErrors = NO_OTHER_ERRORS
+    ) -> Errors:
         """As `validate`, except that parts that did not change are not refused."""
         found = [*run_check(self._check, obj, path=path, link=self._link(obj, old)), *seen.between]
         found += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, old, path)]
         yield from self._with_rules(found, seen, obj, old, path)
 
-    def validate_status_update(self, obj: Json, old: Json, *, seen: Known = NOTHING_KNOWN) -> Errors:
+    def validate_status_update(self, obj: Json, old: Json, *, seen: OtherErrors = NO_OTHER_ERRORS) -> Errors:
         """Only the status is checked against the schema, but everything against the rules."""
         found: list[FieldError] = []
         link = self._link(obj, old)
@@ -103,7 +105,9 @@ class CompiledSchema:
         found += [*seen.between, *self._list_type_errors(obj, old, _ROOT)]
         yield from self._with_rules(found, seen, obj, old, _ROOT)
 
-    def _with_rules(self, found: list[FieldError], seen: Known, obj: Json, old: Json | None, path: Path) -> Errors:
+    def _with_rules(
+        self, found: list[FieldError], seen: OtherErrors, obj: Json, old: Json | None, path: Path
+    ) -> Errors:
         yield from found
         _let_pass.set([])
         try:
@@ -117,7 +121,7 @@ class CompiledSchema:
             yield invalid(Path(), None, _UNCHECKED)
             return
         link = self._link(obj, old) if old is not None else None
-        run = Run()
+        run = RuleRun()
         yield from validate_rules(rules, obj, old, path, link=link, run=run)
         _let_pass.set([str(error) for error in run.passed])
 

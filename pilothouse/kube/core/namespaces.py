@@ -13,7 +13,7 @@ from pilothouse.apiserver.registry.preconditions import failed_precondition
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.object import Fields, StoredObject
 from pilothouse.kube.strategy import KUBERNETES_FINALIZER, KubeStrategy, validate_kube_finalizer
@@ -119,7 +119,7 @@ class NamespaceStorage:
     async def list(self, ctx: RequestContext, options: ListOptions) -> ListResult:
         return await self.registry.list(ctx, options)
 
-    async def watch(self, ctx: RequestContext, options: ListOptions, *, deadline: float) -> Watcher:
+    async def watch(self, ctx: RequestContext, options: ListOptions, *, deadline: float) -> CacheWatcher:
         return await self.registry.watch(ctx, options, deadline=deadline)
 
     async def create(self, ctx: RequestContext, obj: Json, *, options: WriteOptions, validate: Validate) -> Result:

@@ -14,15 +14,15 @@ from dataclasses import field
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.apply import fieldset
+from pilothouse.machinery.apply.all_fields import same
 from pilothouse.machinery.apply.atoms import DEDUCED, Atom, MapAtom
 from pilothouse.machinery.apply.compare import Comparison
-from pilothouse.machinery.apply.conflicts import Conflict, Conflicts
+from pilothouse.machinery.apply.conflicts import Conflicts, FieldManagerConflict
 from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet, below, is_member
 from pilothouse.machinery.apply.managed import ManagerId, VersionedSet
 from pilothouse.machinery.apply.merge import merge
 from pilothouse.machinery.apply.pruning import prune
 from pilothouse.machinery.apply.typed import Converter, Typed
-from pilothouse.machinery.apply.whole import same
 from pilothouse.machinery.dataclass import dataclass
 
 Managers: TypeAlias = Mapping[ManagerId, VersionedSet]
@@ -36,7 +36,7 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class _Taken:
+class _OwnershipChange:
     managers: dict[ManagerId, VersionedSet]
     comparison: Comparison
 
@@ -77,11 +77,13 @@ class Updater:
                 out[manager] = versioned.with_fields(reconcile(seen.atom, versioned.fields))
         return out
 
-    def _take(self, live: Typed, new: Typed, managers: Managers, manager: ManagerId, *, force: bool) -> _Taken:
+    def _take(
+        self, live: Typed, new: Typed, managers: Managers, manager: ManagerId, *, force: bool
+    ) -> _OwnershipChange:
         """Takes from all others what was changed or removed."""
         changes = {new.api_version: live.compare(new).without(self.ignored)}
         left = dict(managers)
-        conflicts: list[Conflict] = []
+        conflicts: list[FieldManagerConflict] = []
         for other, versioned in managers.items():
             if other == manager:
                 continue
@@ -90,12 +92,12 @@ class Updater:
                 del left[other]
                 continue
             changed = fieldset.intersection(versioned.fields, fieldset.union(change.modified, change.added))
-            conflicts += [Conflict(other, path) for path in fieldset.paths(changed)]
+            conflicts += [FieldManagerConflict(other, path) for path in fieldset.paths(changed)]
             kept = fieldset.difference(fieldset.difference(versioned.fields, changed), change.removed)
             left[other] = versioned.with_fields(kept)
         if conflicts and not force:
             raise Conflicts(conflicts)
-        return _Taken(_with_fields(left), changes[new.api_version])
+        return _OwnershipChange(_with_fields(left), changes[new.api_version])
 
     def _change(self, live: Typed, new: Typed, version: str, known: dict[str, Comparison]) -> Comparison | None:
         if version not in known:

@@ -90,11 +90,11 @@ def _is_good(tree: SyntaxTree, call: Any) -> bool:
 
 
 def _can_be_evaluated(tree: SyntaxTree, call: Any) -> bool:
-    from pilothouse.machinery.cel.interpreter.frame import Frame
+    from pilothouse.machinery.cel.interpreter.frame import ExecutionFrame
     from pilothouse.machinery.cel.interpreter.planner import Planner
 
     try:
-        Planner(tree).plan(call)(Frame({}, _COST_LIMIT))
+        Planner(tree).plan(call)(ExecutionFrame({}, _COST_LIMIT))
     except EvaluationFailed:
         return False
     return True

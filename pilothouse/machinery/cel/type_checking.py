@@ -6,7 +6,7 @@ from pilothouse.machinery.cel.admission import AdmissionCompiler
 from pilothouse.machinery.cel.declared import Declared
 from pilothouse.machinery.cel.environment import Compiled, compile_in, native_environment
 from pilothouse.machinery.cel.messages import new_descriptor_pool
-from pilothouse.machinery.cel.typed import TypedPool
+from pilothouse.machinery.cel.typed_pool import TypedPool
 from pilothouse.machinery.cel.wording import DYN
 
 

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.interface import Entry, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.machinery.names import GroupResource
@@ -99,7 +99,7 @@ def text_of(obj: StoredObject) -> str:
     return str(obj.parse()["data"]["text"])
 
 
-async def ready_events(watcher: Watcher) -> list[tuple[str, str, int]]:
+async def ready_events(watcher: CacheWatcher) -> list[tuple[str, str, int]]:
     """Type, name and resourceVersion of everything the watcher can be given now."""
     await settle()
     events = []

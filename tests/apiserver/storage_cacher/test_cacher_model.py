@@ -17,7 +17,7 @@ from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.errors import TooLargeRevision, TooOld
 from pilothouse.apiserver.storage.cacher.events import WatchEvent, bookmark
 from pilothouse.apiserver.storage.cacher.pages import KeyRange
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.cacher.window import WindowLimits
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Entry, Revision
@@ -35,7 +35,7 @@ PREDICATES = st.sampled_from([None, labelled("in", "yes")])
 class Client:
     """A watcher, the world it was shown at its start, and what it has been told since."""
 
-    watcher: Watcher
+    watcher: CacheWatcher
     scope: str
     predicate: Callable[[StoredObject], bool] | None
     start: Revision

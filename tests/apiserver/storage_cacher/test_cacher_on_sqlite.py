@@ -10,7 +10,7 @@ import pytest
 from cacher_harness import PREFIX, key, labelled, put, remove, running
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Revision
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
@@ -23,7 +23,7 @@ async def sqlite(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     await store.close()
 
 
-async def world_of(watcher: Watcher, last: Revision) -> dict[str, Revision]:
+async def world_of(watcher: CacheWatcher, last: Revision) -> dict[str, Revision]:
     """What a client that believes its events holds when it has seen the revision."""
     world: dict[str, Revision] = {}
     seen = 0

@@ -8,12 +8,12 @@ from apply_schemas import SCHEMA, objects
 from hypothesis import given, settings
 
 from pilothouse.machinery.apply import fieldset
+from pilothouse.machinery.apply.all_fields import same
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom, Scalar
 from pilothouse.machinery.apply.compare import compare
-from pilothouse.machinery.apply.mentioned import field_set
+from pilothouse.machinery.apply.mentioned_fields import field_set
 from pilothouse.machinery.apply.merge import merge
 from pilothouse.machinery.apply.remove import remove, with_named_fields
-from pilothouse.machinery.apply.whole import same
 
 modest = settings(max_examples=80, deadline=None)
 

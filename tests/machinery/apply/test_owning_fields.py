@@ -9,15 +9,15 @@ from apply_schemas import SCHEMA, objects
 from hypothesis import given, settings
 
 from pilothouse.machinery.apply import fieldset
+from pilothouse.machinery.apply.all_fields import same
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
 from pilothouse.machinery.apply.compare import compare
 from pilothouse.machinery.apply.conflicts import Conflicts
 from pilothouse.machinery.apply.managed import APPLY, UPDATE, ManagerId, VersionedSet, manager_id
-from pilothouse.machinery.apply.mentioned import field_set
+from pilothouse.machinery.apply.mentioned_fields import field_set
 from pilothouse.machinery.apply.merge import merge
 from pilothouse.machinery.apply.typed import Typed
 from pilothouse.machinery.apply.updater import Updater, reconcile
-from pilothouse.machinery.apply.whole import same
 
 V1, V2 = "example.com/v1", "example.com/v2"
 ALPHA, BETA = manager_id("alpha", APPLY, V1), manager_id("beta", APPLY, V1)

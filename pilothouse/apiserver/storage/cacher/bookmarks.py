@@ -11,7 +11,7 @@ from math import ceil
 
 from pilothouse.apiserver.storage.cacher.clock import Clock, Timer
 from pilothouse.apiserver.storage.cacher.events import WatchEvent
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 
 PERIOD = 60.0
 BEFORE_DEADLINE = 2.0
@@ -19,7 +19,7 @@ PROGRESS_TIME = 0.1
 
 
 class BookmarkSchedule:
-    _buckets: dict[int, list[Watcher]]  # by the second in which they are served; closed watchers stay until then
+    _buckets: dict[int, list[CacheWatcher]]  # by the second in which they are served; closed watchers stay until then
     _timer: Timer | None  # runs for the first bucket, or for serving it after progress was asked for
     _armed: int  # the bucket that the timer runs for
 
@@ -31,7 +31,7 @@ class BookmarkSchedule:
         self._timer = None
         self._armed = 0
 
-    def add(self, watcher: Watcher) -> None:
+    def add(self, watcher: CacheWatcher) -> None:
         due = self._next(watcher)
         if due is not None:
             self._buckets.setdefault(ceil(due), []).append(watcher)
@@ -41,7 +41,7 @@ class BookmarkSchedule:
         self._buckets.clear()
         self._arm()
 
-    def _next(self, watcher: Watcher) -> float | None:
+    def _next(self, watcher: CacheWatcher) -> float | None:
         now = self._clock.time()
         deadline = watcher.options.deadline
         due = now + PERIOD if deadline is None else min(now + PERIOD, deadline - BEFORE_DEADLINE)
@@ -71,7 +71,7 @@ class BookmarkSchedule:
             self._serve_each(watchers, self._make())
         self._arm()
 
-    def _serve_each(self, watchers: list[Watcher], event: WatchEvent) -> None:
+    def _serve_each(self, watchers: list[CacheWatcher], event: WatchEvent) -> None:
         for watcher in watchers:
             watcher.put_bookmark(event)
             self.add(watcher)

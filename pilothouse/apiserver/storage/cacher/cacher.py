@@ -12,7 +12,7 @@ from __future__ import annotations
 from pilothouse.apiserver.storage.cacher.bookmarks import BookmarkSchedule
 from pilothouse.apiserver.storage.cacher.clock import Clock, LoopClock
 from pilothouse.apiserver.storage.cacher.direct import DirectReader
-from pilothouse.apiserver.storage.cacher.dispatch import Watchers
+from pilothouse.apiserver.storage.cacher.dispatch import CacheWatchers
 from pilothouse.apiserver.storage.cacher.errors import NotReady, TooLargeRevision
 from pilothouse.apiserver.storage.cacher.events import Predicate, WatchEvent, bookmark
 from pilothouse.apiserver.storage.cacher.feed import Feed
@@ -22,7 +22,7 @@ from pilothouse.apiserver.storage.cacher.pages import CachedPage, KeyRange, Sele
 from pilothouse.apiserver.storage.cacher.readiness import Readiness
 from pilothouse.apiserver.storage.cacher.reflector import Reflector
 from pilothouse.apiserver.storage.cacher.state import State
-from pilothouse.apiserver.storage.cacher.watcher import Start, Watcher, WatchOptions
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher, Start, WatchOptions
 from pilothouse.apiserver.storage.cacher.window import Window, WindowLimits
 from pilothouse.apiserver.storage.errors import Unavailable, Undecodable
 from pilothouse.apiserver.storage.interface import Revision, Store
@@ -61,7 +61,7 @@ class Cacher:
         self._state = State(codec)
         self._metrics.count_objects(self._state)
         self._window = Window(window or WindowLimits(), self._metrics)
-        self._watchers = Watchers(prefix, trigger=trigger, metrics=self._metrics)
+        self._watchers = CacheWatchers(prefix, trigger=trigger, metrics=self._metrics)
         self._readiness = Readiness(clock)
         self._freshness = Freshness(clock, request_progress=self._request_progress, metrics=self._metrics)
         self._bookmarks = BookmarkSchedule(
@@ -153,7 +153,7 @@ class Cacher:
         bookmarks: bool = False,
         deadline: float | None = None,
         trigger: str | None = None,
-    ) -> Watcher:
+    ) -> CacheWatcher:
         """Changes under `prefix`, or to the one object with that key.
 
         Starts with the state when `send_initial_events` asks for it, or when it is None and `after` is 0 or None;
@@ -167,7 +167,7 @@ class Cacher:
             start = await self._start_after(after)
         # Nothing may be awaited from here to `add`: a change in between would be missed.
         options = WatchOptions(prefix, scope, predicate=predicate, bookmarks=bookmarks, deadline=deadline)
-        watcher = Watcher(options, start, limit=self._watch_buffer, forget=self._watchers.remove)
+        watcher = CacheWatcher(options, start, limit=self._watch_buffer, forget=self._watchers.remove)
         self._watchers.add(watcher)
         if bookmarks:
             self._bookmarks.add(watcher)

@@ -16,11 +16,11 @@ from contextlib import suppress
 
 from pilothouse.apiserver.storage.cacher.events import Change, Views
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 
 
-class Watchers:
-    _by_scope: dict[str, dict[Watcher, None]]  # no scope is empty
+class CacheWatchers:
+    _by_scope: dict[str, dict[CacheWatcher, None]]  # no scope is empty
 
     def __init__(self, prefix: str, *, trigger: str, metrics: CacheMetrics) -> None:
         self._prefix = prefix
@@ -42,11 +42,11 @@ class Watchers:
             raise ValueError(f"{self._prefix} has no trigger field")
         return f"{prefix}\0{value}"
 
-    def add(self, watcher: Watcher) -> None:
+    def add(self, watcher: CacheWatcher) -> None:
         self._by_scope.setdefault(watcher.options.scope, {})[watcher] = None
         self._triggered += "\0" in watcher.options.scope
 
-    def remove(self, watcher: Watcher) -> None:
+    def remove(self, watcher: CacheWatcher) -> None:
         scope = watcher.options.scope
         watchers = self._by_scope.get(scope, {})
         if watcher not in watchers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pilothouse.apiserver.storage.cacher.clock import Clock
-from pilothouse.apiserver.storage.cacher.dispatch import Watchers
+from pilothouse.apiserver.storage.cacher.dispatch import CacheWatchers
 from pilothouse.apiserver.storage.cacher.freshness import Freshness
 from pilothouse.apiserver.storage.cacher.metrics import CacheMetrics
 from pilothouse.apiserver.storage.cacher.readiness import Readiness
@@ -22,7 +22,7 @@ class Feed:
 
     state: State
     window: Window
-    watchers: Watchers
+    watchers: CacheWatchers
     freshness: Freshness
     readiness: Readiness
     clock: Clock

@@ -55,7 +55,7 @@ class WatchOptions:
     deadline: float | None = None
 
 
-class Watcher:
+class CacheWatcher:
     """Read by one task: `async for event in watcher`, and `drain()` for what else is ready by then."""
 
     _backlog: Iterator[WatchEvent | None] | None  # not yet turned into events; comes before everything live
@@ -63,7 +63,9 @@ class Watcher:
     _live: deque[WatchEvent]  # dispatched, not yet read
     _live_bytes: int  # of their objects
 
-    def __init__(self, options: WatchOptions, start: Start, *, limit: int, forget: Callable[[Watcher], None]) -> None:
+    def __init__(
+        self, options: WatchOptions, start: Start, *, limit: int, forget: Callable[[CacheWatcher], None]
+    ) -> None:
         self.options = options
         self.closed = False
         self._predicate = options.predicate
@@ -134,7 +136,7 @@ class Watcher:
         self._live.clear()
         self._live_bytes = 0
 
-    def __aiter__(self) -> Watcher:
+    def __aiter__(self) -> CacheWatcher:
         return self
 
     async def __anext__(self) -> WatchEvent:

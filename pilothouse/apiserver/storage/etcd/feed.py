@@ -19,7 +19,7 @@ from pilothouse.apiserver.storage.etcd.replay import replay
 from pilothouse.apiserver.storage.etcd.revision import RevisionReader
 from pilothouse.apiserver.storage.etcd.stream import ServerWatch
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
-from pilothouse.apiserver.storage.watching.watchers import Watcher, Watchers
+from pilothouse.apiserver.storage.watching.watchers import StoreWatcher, StoreWatchers
 from pilothouse.apiserver.storage.watching.window import Window
 
 log = logging.getLogger(__name__)
@@ -31,14 +31,14 @@ class Feed:
     """Starts with the first watch. When it fails for good its watches end, and the next watch starts it anew."""
 
     reached: Revision  # every event up to here was passed on
-    _expecting: dict[Watcher, Revision]  # who wants to know when the feed has come to a revision
+    _expecting: dict[StoreWatcher, Revision]  # who wants to know when the feed has come to a revision
 
     def __init__(self, client: Client, revisions: RevisionReader, *, own: str) -> None:
         self.reached = 0
         self.own = own
         self._client = client
         self._revisions = revisions
-        self._watchers = Watchers()
+        self._watchers = StoreWatchers()
         self._window = Window(0, max_bytes=_WINDOW_BYTES)
         self._expecting = {}
         self._stream: ServerWatch | None = None
@@ -50,7 +50,7 @@ class Feed:
         """Whether the feed has come to the newest revision that this process knows of."""
         return self.reached >= self._client.seen
 
-    def join(self, watcher: Watcher, after: Revision) -> list[Event] | None:
+    def join(self, watcher: StoreWatcher, after: Revision) -> list[Event] | None:
         """The events behind `after`; what follows is pushed. None when memory does not reach back so far.
         Raises Unavailable."""
         self._client.ensure_open()
@@ -61,7 +61,7 @@ class Feed:
         self._watchers.add(watcher)
         return [event for event in self._window.after(after) if event.key.startswith(watcher.prefix)]
 
-    def leave(self, watcher: Watcher) -> None:
+    def leave(self, watcher: StoreWatcher) -> None:
         self._watchers.discard(watcher)
         self._expecting.pop(watcher, None)
 
@@ -81,7 +81,7 @@ class Feed:
     async def current_revision(self) -> Revision:
         return await self._revisions.current()
 
-    async def expect(self, revision: Revision, watcher: Watcher) -> None:
+    async def expect(self, revision: Revision, watcher: StoreWatcher) -> None:
         """Tells the watcher when the feed has come to the revision."""
         if self.reached >= revision:
             watcher.tell_progress()

@@ -27,7 +27,7 @@ from pilothouse.apiserver.storage.sqlite.pipeline import Pipeline, Write
 from pilothouse.apiserver.storage.sqlite.state import State
 from pilothouse.apiserver.storage.sqlite.thread import ConnectionThread
 from pilothouse.apiserver.storage.sqlite.watch import StoreWatch
-from pilothouse.apiserver.storage.watching.watchers import Watchers
+from pilothouse.apiserver.storage.watching.watchers import StoreWatchers
 
 # kube-apiserver's --etcd-compaction-interval, in seconds.
 COMPACTION_INTERVAL = 300.0
@@ -47,7 +47,7 @@ class SqliteStore:
         self._state = State(snapshot)
         self._compactor = Compactor(self._writer, self._state, compacted=snapshot.compacted, swept=snapshot.swept)
         self._chronicle = Chronicle(self._state, self._reader, self._compactor)
-        self._watchers = Watchers()
+        self._watchers = StoreWatchers()
         self._health = Health(clock, lambda: self._writer.call(probe))
         self._pipeline = Pipeline(self._writer, self._state, publish=self._publish, health=self._health)
         self._expiry = Expiry(snapshot.deadlines)

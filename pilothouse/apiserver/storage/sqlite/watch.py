@@ -6,11 +6,11 @@ from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Batch, Event, Revision
 from pilothouse.apiserver.storage.sqlite.chronicle import Chronicle
 from pilothouse.apiserver.storage.watching.queued_watch import QueuedWatch
-from pilothouse.apiserver.storage.watching.watchers import Watchers
+from pilothouse.apiserver.storage.watching.watchers import StoreWatchers
 
 
 class StoreWatch(QueuedWatch):
-    def __init__(self, chronicle: Chronicle, watchers: Watchers, *, prefix: str, after: Revision) -> None:
+    def __init__(self, chronicle: Chronicle, watchers: StoreWatchers, *, prefix: str, after: Revision) -> None:
         self._chronicle = chronicle
         self._watchers = watchers
         super().__init__(prefix=prefix, after=after)

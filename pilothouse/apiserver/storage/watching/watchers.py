@@ -9,7 +9,7 @@ from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import Event
 
 
-class Watcher(Protocol):
+class StoreWatcher(Protocol):
     prefix: str
 
     def push(self, event: Event) -> None: ...
@@ -19,16 +19,16 @@ class Watcher(Protocol):
     def end(self, reason: StorageError) -> None: ...
 
 
-class Watchers:
+class StoreWatchers:
     def __init__(self) -> None:
-        self._by_prefix: dict[str, dict[Watcher, None]] = {}
+        self._by_prefix: dict[str, dict[StoreWatcher, None]] = {}
         self._lengths: tuple[int, ...] = ()  # of the prefixes: looking a key's up beats comparing it with each
 
-    def add(self, watcher: Watcher) -> None:
+    def add(self, watcher: StoreWatcher) -> None:
         self._by_prefix.setdefault(watcher.prefix, {})[watcher] = None
         self._lengths = tuple({len(prefix) for prefix in self._by_prefix})
 
-    def discard(self, watcher: Watcher) -> None:
+    def discard(self, watcher: StoreWatcher) -> None:
         same = self._by_prefix.get(watcher.prefix, {})
         same.pop(watcher, None)
         if not same:
@@ -45,7 +45,7 @@ class Watchers:
             for watcher in list(same):
                 watcher.end(reason)
 
-    def _concerned(self, key: str) -> Iterator[Watcher]:
+    def _concerned(self, key: str) -> Iterator[StoreWatcher]:
         for length in self._lengths:
             if length <= len(key):
                 # A copy, because a watcher that falls behind leaves.

@@ -34,7 +34,7 @@ class Expense:
 
 
 @dataclass(slots=True)
-class Budget:
+class EstimatedCost:
     """The cost of all rules of a definition together, and those that cost most."""
 
     limits_each_rule: bool = True
@@ -60,7 +60,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class _Compiled:
+class _CompiledRule:
     error: str
     cost: int = 0
     uses_old: bool = False
@@ -78,13 +78,13 @@ class RulePlace:
     uncorrelatable: Path | None
 
 
-def validate_expressions(place: RulePlace, budget: Budget) -> Errors:
+def validate_expressions(place: RulePlace, estimated: EstimatedCost) -> Errors:
     declared = declared_type(structural(place.schema), root=place.root)
     at = place.path.child(VALIDATIONS)
     if declared is None:
         yield internal(at, "internal error: failed to retrieve type information for x-kubernetes-validations")
         return
-    compiler = _RuleCompiler(place, declared, budget)
+    compiler = _RuleCompiler(place, declared, estimated)
     for index, rule in enumerate(place.schema[VALIDATIONS]):
         yield from compiler.validate(rule, at.index(index))
 
@@ -92,10 +92,10 @@ def validate_expressions(place: RulePlace, budget: Budget) -> Errors:
 class _RuleCompiler:
     """Compiles the rules of one schema."""
 
-    def __init__(self, place: RulePlace, declared: Declared, budget: Budget) -> None:
+    def __init__(self, place: RulePlace, declared: Declared, estimated: EstimatedCost) -> None:
         self._place = place
         self._declared = declared
-        self._budget = budget
+        self._estimated = estimated
         self._environment = TypedEnvironment(declared)
         # Without limits above, a value can be in an object as often as its smallest form fits into a request.
         self._count = place.count if place.count is not None else MAX_REQUEST_SIZE // (declared.min_size + 1)
@@ -103,9 +103,9 @@ class _RuleCompiler:
     def validate(self, rule: Json, path: Path) -> Errors:
         compiled = self._compile(rule, "rule", result="bool")
         cost = product(compiled.cost, self._count)
-        if cost > _RULE_LIMIT and self._budget.limits_each_rule:
+        if cost > _RULE_LIMIT and self._estimated.limits_each_rule:
             yield forbidden(path.child("rule"), _cost_message("estimated rule cost", cost, _RULE_LIMIT))
-        self._budget.add(path.child("rule"), cost)
+        self._estimated.add(path.child("rule"), cost)
         if compiled.error:
             yield invalid(path.child("rule"), go_rule(rule), compiled.error)
         elif rule.get("messageExpression"):
@@ -117,10 +117,10 @@ class _RuleCompiler:
         if compiled.error:
             yield invalid(path, go_rule(rule), compiled.error)
             return
-        if compiled.cost > _RULE_LIMIT and self._budget.limits_each_rule:
+        if compiled.cost > _RULE_LIMIT and self._estimated.limits_each_rule:
             what = "estimated messageExpression cost"
             yield forbidden(path, _cost_message(what, compiled.cost, _RULE_LIMIT))
-        self._budget.add(path, compiled.cost)
+        self._estimated.add(path, compiled.cost)
 
     def _validate_old_self(self, rule: Json, path: Path, *, uses_old: bool) -> Errors:
         if uses_old and self._place.uncorrelatable is not None:
@@ -131,16 +131,16 @@ class _RuleCompiler:
             why = "may not be set if oldSelf is not used in rule"
             yield invalid(path.child("optionalOldSelf"), rule["optionalOldSelf"], why)
 
-    def _compile(self, rule: Json, key: str, *, result: str) -> _Compiled:
+    def _compile(self, rule: Json, key: str, *, result: str) -> _CompiledRule:
         subject = "" if key == "rule" else "messageExpression "
         try:
             program = self._environment.compile(rule[key], optional_old=bool(rule.get("optionalOldSelf")))
         except CompilationFailed as error:
-            return _Compiled(f"{subject}compilation failed: {error}")
+            return _CompiledRule(f"{subject}compilation failed: {error}")
         if go_type(program.return_type().name()) != result:
-            return _Compiled(f"{subject or 'cel expression '}must evaluate to a {result}")
+            return _CompiledRule(f"{subject or 'cel expression '}must evaluate to a {result}")
         tree = SyntaxTree(program)
-        return _Compiled("", estimated_cost(tree, self._declared), tree.uses("oldSelf"))
+        return _CompiledRule("", estimated_cost(tree, self._declared), tree.uses("oldSelf"))
 
 
 def _cost_message(what: str, cost: int, limit: int) -> str:

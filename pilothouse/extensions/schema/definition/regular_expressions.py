@@ -23,13 +23,13 @@ class _Mistake(Exception):
 def go_regexp_error(pattern: str) -> str:
     """Empty for an expression that Go takes."""
     try:
-        _Scanner(pattern).run()
+        _PatternScanner(pattern).run()
     except _Mistake as mistake:
         return str(mistake)
     return refusal(pattern)
 
 
-class _Scanner:
+class _PatternScanner:
     """Reads an expression once, from the left."""
 
     def __init__(self, pattern: str) -> None:

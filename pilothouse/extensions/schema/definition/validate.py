@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilothouse.extensions.schema.definition.defaults import validate_defaults
-from pilothouse.extensions.schema.definition.expressions import Budget, RulePlace, validate_expressions
+from pilothouse.extensions.schema.definition.expressions import EstimatedCost, RulePlace, validate_expressions
 from pilothouse.extensions.schema.definition.go_form import go_schema
 from pilothouse.extensions.schema.definition.rules import validate_rules
 from pilothouse.extensions.schema.definition.standards import (
@@ -98,7 +98,7 @@ class _Place:
 
 
 @dataclass(slots=True)
-class _Findings:
+class _TreeErrors:
     """Errors of a tree. Rules are compiled only where neither their schema nor anything below it is wrong."""
 
     schema: list[FieldError]
@@ -124,14 +124,14 @@ def validate_crd_schema(schema: Json, *, path: Path, version_context: VersionCon
         requires_map_keys=version_context.requires_map_keys,
     )
     compiles = version_context.requires_structure and not unsupported and not structure
-    budget = Budget(version_context.limits_each_rule) if compiles else None
-    findings = _validate_tree(_Place(schema, path, around, 1, root=True), budget)
+    estimated = EstimatedCost(version_context.limits_each_rule) if compiles else None
+    findings = _validate_tree(_Place(schema, path, around, 1, root=True), estimated)
     found += [*findings.schema, *findings.rules]
     if unsupported and not found:
         found.append(invalid(path, "", unsupported))
     yield from found
-    if budget is not None:
-        yield from budget.errors(path)
+    if estimated is not None:
+        yield from estimated.errors(path)
 
 
 def _structure_errors(schema: Json, path: Path, context: VersionContext) -> list[FieldError]:
@@ -139,19 +139,19 @@ def _structure_errors(schema: Json, path: Path, context: VersionContext) -> list
     return found or list(validate_defaults(structural(schema), path, must_be_pruned=context.requires_pruned_defaults))
 
 
-def _validate_tree(place: _Place, budget: Budget | None) -> _Findings:
-    """Without a budget, rules are not compiled."""
+def _validate_tree(place: _Place, estimated: EstimatedCost | None) -> _TreeErrors:
+    """Without an estimate, rules are not compiled."""
     schema, path = place.schema, place.path
-    found = _Findings([*validate_standard(schema, path, place.around), *validate_unique_items(schema, path)], [])
+    found = _TreeErrors([*validate_standard(schema, path, place.around), *validate_unique_items(schema, path)], [])
     for below in _places_below(place):
-        inner = _validate_tree(below, budget if below.has_rules else None)
+        inner = _validate_tree(below, estimated if below.has_rules else None)
         found.schema += inner.schema
         found.rules += inner.rules
     found.schema += [*validate_extensions(schema, path, place.around), *validate_rules(schema, path)]
-    if schema.get(VALIDATIONS) and not found.schema and budget is not None:
+    if schema.get(VALIDATIONS) and not found.schema and estimated is not None:
         root = place.root or bool(schema.get(EMBEDDED))
         at = RulePlace(schema, path, root, place.count, place.around.uncorrelatable)
-        found.rules += validate_expressions(at, budget)
+        found.rules += validate_expressions(at, estimated)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pilothouse.apiserver.beside_the_loop import TakesLong, may_take_long
 from pilothouse.machinery.cel.interpreter.errors import CostLimitExceeded
-from pilothouse.machinery.cel.program import PER_CALL_LIMIT, Outcome, Program
+from pilothouse.machinery.cel.program import PER_CALL_LIMIT, EvaluationOutcome, Program
 
 RUNTIME_BUDGET = 10_000_000
 OUT_OF_BUDGET = "running out of cost budget, no further validation rules will be run"
@@ -29,7 +29,7 @@ class Budget:
     def is_over(self) -> bool:
         return self.remaining < 0
 
-    def run(self, program: Program, variables: Mapping[str, Any]) -> Outcome:
+    def run(self, program: Program, variables: Mapping[str, Any]) -> EvaluationOutcome:
         """When the budget is over, what the evaluation found does not count."""
         outcome = program.run(variables, limit=PER_CALL_LIMIT if self._inline is None else self._inline)
         if self._inline is not None:

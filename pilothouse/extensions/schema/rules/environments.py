@@ -18,7 +18,7 @@ from pilothouse.machinery.cel.environment import (
 )
 from pilothouse.machinery.cel.program import Program
 from pilothouse.machinery.cel.syntax import SyntaxTree
-from pilothouse.machinery.cel.typed import TypedPool
+from pilothouse.machinery.cel.typed_pool import TypedPool
 from pilothouse.machinery.dataclass import dataclass
 
 _UNTYPED = Environment((("oldSelf", "dyn"), ("self", "dyn")), bindings=True)

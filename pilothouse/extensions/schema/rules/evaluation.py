@@ -55,7 +55,7 @@ class _Trail:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RuleRun:
     """One object under the rules."""
 
     budget: Budget = field(default_factory=Budget)
@@ -74,7 +74,7 @@ class RuleNode:
     additional: RuleNode | None = None
     items: RuleNode | None = None
 
-    def validate(self, value: Any, old: Any, path: Path, trail: _Trail, run: Run) -> Errors:
+    def validate(self, value: Any, old: Any, path: Path, trail: _Trail, run: RuleRun) -> Errors:
         if value is None or run.budget.is_over:
             return
         if self.programs:
@@ -88,7 +88,7 @@ class RuleNode:
                 known = before.old if before is not None else None
                 yield from self.items.validate(item, known, path.index(index), trail.index(index), run)
 
-    def _validate_fields(self, value: Json, old: Json, path: Path, trail: _Trail, run: Run) -> Errors:
+    def _validate_fields(self, value: Json, old: Json, path: Path, trail: _Trail, run: RuleRun) -> Errors:
         if self.additional is not None:
             for key, child in value.items():
                 yield from self.additional.validate(child, old.get(key), path.key(key), trail.key(key), run)
@@ -104,7 +104,7 @@ class _Rules:
     node: RuleNode
     path: Path
     trail: _Trail
-    run: Run
+    run: RuleRun
 
     def validate(self, value: Any, old: Any) -> Errors:
         if self.run.budget.remaining == 0:
@@ -168,9 +168,9 @@ def has_rules(schema: Structural | None) -> bool:
 
 
 def validate_rules(
-    node: RuleNode, value: Any, old: Any, path: Path, *, link: Link | None = None, run: Run | None = None
+    node: RuleNode, value: Any, old: Any, path: Path, *, link: Link | None = None, run: RuleRun | None = None
 ) -> Errors:
-    return node.validate(value, old, path, _Trail(link), run or Run())
+    return node.validate(value, old, path, _Trail(link), run or RuleRun())
 
 
 def rule_node(schema: Structural, *, root: bool, declared: Declared | None = None) -> RuleNode | None:

@@ -9,7 +9,7 @@ from pilothouse.extensions.schema.rules.budget import Budget
 from pilothouse.extensions.schema.rules.environments import compiled_rule
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.cel.interpreter.values import NONE, Optional
-from pilothouse.machinery.cel.program import Outcome
+from pilothouse.machinery.cel.program import EvaluationOutcome
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -45,19 +45,19 @@ class RuleProgram:
         """How failures of evaluation speak of the rule."""
         return str(self.rule.get("message") or "").strip() or self.text
 
-    def run(self, bindings: Bindings, budget: Budget) -> Outcome:
+    def run(self, bindings: Bindings, budget: Budget) -> EvaluationOutcome:
         old = bindings.old
         if self.optional_old:
             old = Optional(True, bindings.old) if bindings.has_old else NONE
         return budget.run(self._program, {"self": bindings.value, "oldSelf": old})
 
-    def run_message(self, bindings: Bindings, budget: Budget) -> Outcome | None:
+    def run_message(self, bindings: Bindings, budget: Budget) -> EvaluationOutcome | None:
         """None for a rule without such an expression."""
         if self._message is None:
             return None
         return budget.run(self._message, {"self": bindings.value, "oldSelf": bindings.old})
 
-    def message(self, expressed: Outcome | None) -> str:
+    def message(self, expressed: EvaluationOutcome | None) -> str:
         """Return the message about a value for which the rule does not hold. An expression that fails, or whose value
         cannot be a message, counts for nothing.
         """

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilothouse.machinery.cel.functions.marks import TYPES
+from pilothouse.machinery.cel.functions.marked_types import TYPES
 from pilothouse.machinery.dataclass import dataclass
 
 

@@ -16,9 +16,9 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.object import Fields
+from pilothouse.extensions.conversion.converted_values import ConvertedValues
 from pilothouse.extensions.conversion.converter import WebhookConverter
 from pilothouse.extensions.conversion.forms import Forms
-from pilothouse.extensions.conversion.kept import KeptValues
 from pilothouse.extensions.conversion.registry import ConvertingRegistry
 from pilothouse.extensions.conversion.store import ConvertingStore
 from pilothouse.extensions.customresources.columns import columns_of, scale_columns
@@ -26,7 +26,7 @@ from pilothouse.extensions.customresources.conversion import Convert, from_store
 from pilothouse.extensions.customresources.decoder import CustomResourceDecoder
 from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.extensions.customresources.scale import CustomResourceScaleStore
-from pilothouse.extensions.customresources.scaling import ScalePaths
+from pilothouse.extensions.customresources.scale_paths import ScalePaths
 from pilothouse.extensions.customresources.strategy import CustomResourceStatusStrategy, CustomResourceStrategy
 from pilothouse.extensions.schema.jsonpath import JsonPath, compile_path
 from pilothouse.machinery.govalue import go_value
@@ -39,7 +39,13 @@ def open_registry(resource: CustomResource, store: Store, *, root: str) -> Regis
 
 
 def open_converting_registry(
-    resource: CustomResource, version: str, store: Store, *, converter: WebhookConverter, kept: KeptValues, root: str
+    resource: CustomResource,
+    version: str,
+    store: Store,
+    *,
+    converter: WebhookConverter,
+    kept: ConvertedValues,
+    root: str,
 ) -> RegistryStore:
     """Of one version: to those who use it, that is the stored one."""
     converting = ConvertingStore(store, Forms(resource, version, converter), kept)
