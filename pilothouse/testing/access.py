@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from pilothouse.client.config.model import ClientConfig
     from pilothouse.testing.home import Home
 
-A = TypeVar("A", bound="Access")
+A = TypeVar("A", bound="ServerAccess")
 
 
 @dataclass(slots=True)
-class Access:
+class ServerAccess:
     """Where a running server is, as one user of it."""
 
     url: str

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pilothouse.machinery.equality import exactly_equal
 from pilothouse.machinery.patch import merge_patch
 from pilothouse.machinery.patch.errors import MalformedPatch
-from pilothouse.machinery.patch.values import same
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from pilothouse.machinery.patch.values import same
     ],
 )
 def test_a_merge_patch_merges_objects_and_replaces_the_rest(document: Any, patch: Any, expected: Any) -> None:
-    assert same(merge_patch.apply(deepcopy(document), patch), expected)
+    assert exactly_equal(merge_patch.apply(deepcopy(document), patch), expected)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def difference(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
     for key, value in b.items():
         if isinstance(value, dict) and isinstance(a.get(key), dict):
             out[key] = difference(a[key], value)
-        elif key not in a or not same(a[key], value):
+        elif key not in a or not exactly_equal(a[key], value):
             out[key] = value
     return out
 
@@ -107,15 +107,15 @@ def rfc_7396(target: Any, patch: Any) -> Any:
 
 @given(DOCUMENTS, DOCUMENTS)
 def test_the_difference_of_two_documents_leads_from_one_to_the_other(a: dict[str, Any], b: dict[str, Any]) -> None:
-    assert same(merge_patch.apply(deepcopy(a), difference(a, b)), b)
+    assert exactly_equal(merge_patch.apply(deepcopy(a), difference(a, b)), b)
 
 
 @given(DOCUMENTS, PATCHES)
 def test_without_nulls_in_lists_the_result_is_that_of_the_rfc(document: dict[str, Any], patch: dict[str, Any]) -> None:
-    assert same(merge_patch.apply(deepcopy(document), patch), rfc_7396(document, patch))
+    assert exactly_equal(merge_patch.apply(deepcopy(document), patch), rfc_7396(document, patch))
 
 
 @given(DOCUMENTS, PATCHES)
 def test_applying_a_patch_twice_changes_nothing_more(document: dict[str, Any], patch: dict[str, Any]) -> None:
     once = merge_patch.apply(deepcopy(document), patch)
-    assert same(merge_patch.apply(deepcopy(once), patch), once)
+    assert exactly_equal(merge_patch.apply(deepcopy(once), patch), once)

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from patch_schemas import TEXT, TEXTS_BY_NAME, kubernetes, listing, struct
 
+from pilothouse.machinery.equality import exactly_equal
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.patch import strategic
 from pilothouse.machinery.patch.errors import MalformedPatch, PatchDoesNotApply, PatchFailed
-from pilothouse.machinery.patch.values import same
 
 ITEM = struct({"name": TEXT, "value": TEXT, "labels": TEXTS_BY_NAME}, name="Item")
 THING = struct(
@@ -262,7 +262,7 @@ PATCHES = st.fixed_dictionaries(
 @given(DOCUMENTS, PATCHES)
 def test_applying_a_patch_twice_changes_nothing_more(document: dict[str, Any], patch: dict[str, Any]) -> None:
     once = patched(document, patch)
-    assert same(patched(once, patch), once)
+    assert exactly_equal(patched(once, patch), once)
 
 
 @given(DOCUMENTS, DOCUMENTS)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from pilothouse.extensions.schema import problems
-from pilothouse.extensions.schema.correlation import Link, same
+from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.problems import SchemaProblem
 from pilothouse.extensions.schema.values import Check, Compile, one_passes, two_pass
+from pilothouse.machinery.equality import exactly_equal
 from pilothouse.machinery.objects import Json
 
 
@@ -68,7 +69,7 @@ def items_check(schema: Json, compile: Compile) -> Check:
             found.append(problems.fewer_items(name, fewest, len(value)))
         if most is not None and len(value) > most:
             found.append(problems.more_items(name, most, len(value)))
-        if unique and any(same(item, other) for index, item in enumerate(value) for other in value[:index]):
+        if unique and any(exactly_equal(item, other) for index, item in enumerate(value) for other in value[:index]):
             found.append(problems.repeated_items(name))
         return passed
 

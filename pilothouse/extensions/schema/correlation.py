@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from pilothouse.extensions.schema.structural import Structural
+from pilothouse.machinery.equality import exactly_equal
 
 
 class Link:
@@ -64,18 +65,7 @@ class Link:
         if isinstance(self.value, list) and isinstance(self.old, list) and self.schema.list_type == "map":
             items = [self.index(position) for position in range(len(self.value))]
             return len(self.value) == len(self.old) and all(item is not None and item.is_unchanged() for item in items)
-        return same(self.value, self.old)
-
-
-def same(a: Any, b: Any) -> bool:
-    """Equality as Go has it, where true is not 1 and 1 is not 1.0."""
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(child, b[key]) for key, child in a.items())
-    if isinstance(a, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    return bool(a == b)
+        return exactly_equal(self.value, self.old)
 
 
 def _index(items: list[Any], keys: tuple[str, ...]) -> dict[bytes, Any]:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from pilothouse.extensions.schema import problems
-from pilothouse.extensions.schema.correlation import Link, same
+from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.numbers import is_whole, number_check
 from pilothouse.extensions.schema.problems import SchemaProblem
 from pilothouse.machinery.cel.patterns import matcher
+from pilothouse.machinery.equality import exactly_equal
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.formats import Format, format_check
 
@@ -100,7 +101,7 @@ def _is_enum_value(value: Any, allowed: Any) -> bool:
         if isinstance(value, bool) or isinstance(allowed, bool):
             return value is allowed
         return type(allowed)(value) == allowed
-    return value is not None and same(value, allowed)
+    return value is not None and exactly_equal(value, allowed)
 
 
 def string_check(schema: Json) -> Check:

@@ -35,17 +35,6 @@ def is_exact(atom: Atom) -> bool:
     return atom.exact
 
 
-def same(old: Any, new: Any) -> bool:
-    """Equal as JSON: 1 is 1.0, but True is not 1."""
-    if old != new:
-        return False
-    if isinstance(old, dict):
-        return all(same(value, new[key]) for key, value in old.items())
-    if isinstance(old, list):
-        return all(map(same, old, new))
-    return isinstance(old, bool) == isinstance(new, bool)
-
-
 def _reaches_deduced(atom: Atom, seen: set[int]) -> bool:
     if atom is DEDUCED:
         return True

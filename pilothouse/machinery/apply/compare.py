@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import Any
 
-from pilothouse.machinery.apply.all_fields import all_fields_in, is_exact, same
+from pilothouse.machinery.apply.all_fields import all_fields_in, is_exact
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
 from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet, below, ordered, recursive_difference
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.equality import equal_as_json
 from pilothouse.machinery.objects import Json
 
 
@@ -66,7 +67,7 @@ def _compare(atom: Atom, old: Any, new: Any) -> _Difference | None:
 
 
 def _compare_leaves(old: Any, new: Any) -> _Difference | None:
-    return None if same(old, new) else _CHANGED
+    return None if equal_as_json(old, new) else _CHANGED
 
 
 def _compare_deduced(atom: Atom, old: Any, new: Any) -> _Difference | None:

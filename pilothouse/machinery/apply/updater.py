@@ -14,7 +14,6 @@ from dataclasses import field
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.apply import fieldset
-from pilothouse.machinery.apply.all_fields import same
 from pilothouse.machinery.apply.atoms import DEDUCED, Atom, MapAtom
 from pilothouse.machinery.apply.compare import Comparison
 from pilothouse.machinery.apply.conflicts import Conflicts, FieldManagerConflict
@@ -24,6 +23,7 @@ from pilothouse.machinery.apply.merge import merge
 from pilothouse.machinery.apply.pruning import prune
 from pilothouse.machinery.apply.typed import Converter, Typed
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.equality import equal_as_json
 
 Managers: TypeAlias = Mapping[ManagerId, VersionedSet]
 
@@ -64,7 +64,7 @@ class Updater:
         merged = live.with_value(merge(live.atom, live.value, config.value))
         new = prune(self.converter, merged, after.values(), last=before.get(manager), now=now)
         taken = self._take(live, new, after, manager, force=force)
-        return Applied(taken.managers, new.value, changed=not same(live.value, new.value))
+        return Applied(taken.managers, new.value, changed=not equal_as_json(live.value, new.value))
 
     def _owned(self, fields: FieldSet) -> FieldSet:
         return fieldset.recursive_difference(fields, self.ignored) if self.ignored else fields

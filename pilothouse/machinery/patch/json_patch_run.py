@@ -8,10 +8,11 @@ from typing import Any
 import orjson
 
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.equality import exactly_equal
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.patch.errors import FailedTest, PatchDoesNotApply
 from pilothouse.machinery.patch.json_pointer import find_place
-from pilothouse.machinery.patch.values import copied, same
+from pilothouse.machinery.patch.values import copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class PatchRun:
         else:
             place = find_place(self.document, path, f"test operation does not apply: is missing path: {path}")
             found = place.get(f"error in test for path: '{path}'")
-        if not same(found, operation.value):
+        if not exactly_equal(found, operation.value):
             raise FailedTest(f"testing value {path} failed: test failed")
 
     def _account(self, value: Any) -> None:

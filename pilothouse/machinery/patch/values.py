@@ -1,4 +1,4 @@
-"""JSON values as patches need them: copied, compared and ordered with the distinctions that Go makes."""
+"""JSON values as patches need them: copied whole, and found by what they are."""
 
 from __future__ import annotations
 
@@ -27,19 +27,8 @@ def check_depth(value: Any) -> None:
     copied(value)
 
 
-def same(a: Any, b: Any) -> bool:
-    """Equality that tells 1 from 1.0 and from true."""
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, dict):
-        return a.keys() == b.keys() and all(same(part, b[key]) for key, part in a.items())
-    if isinstance(a, list):
-        return len(a) == len(b) and all(map(same, a, b))
-    return bool(a == b)
-
-
 def identity(value: Any) -> Hashable:
-    """Return a key for a scalar in sets and dicts: two keys are equal just when `same` holds for their scalars."""
+    """Return a key for a scalar in sets and dicts: keys are equal just when their scalars are `exactly_equal`."""
     if isinstance(value, (dict, list)):
         raise PatchFailed("an object or a list can not stand where a plain value identifies an element")
     return (type(value), value)

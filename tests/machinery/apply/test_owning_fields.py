@@ -9,7 +9,6 @@ from apply_schemas import SCHEMA, objects
 from hypothesis import given, settings
 
 from pilothouse.machinery.apply import fieldset
-from pilothouse.machinery.apply.all_fields import same
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
 from pilothouse.machinery.apply.compare import compare
 from pilothouse.machinery.apply.conflicts import Conflicts
@@ -18,6 +17,7 @@ from pilothouse.machinery.apply.mentioned_fields import field_set
 from pilothouse.machinery.apply.merge import merge
 from pilothouse.machinery.apply.typed import Typed
 from pilothouse.machinery.apply.updater import Updater, reconcile
+from pilothouse.machinery.equality import equal_as_json
 
 V1, V2 = "example.com/v1", "example.com/v2"
 ALPHA, BETA = manager_id("alpha", APPLY, V1), manager_id("beta", APPLY, V1)
@@ -78,7 +78,7 @@ def test_applying_twice_changes_nothing(value: dict[str, Any], config: dict[str,
     thing = Thing().update(value).apply(config, force=True)
     before, managers = thing.value, thing.managers
     thing.apply(config)
-    assert same(thing.value, before)
+    assert equal_as_json(thing.value, before)
     assert thing.managers == managers
 
 

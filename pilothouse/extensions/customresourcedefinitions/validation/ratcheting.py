@@ -9,7 +9,6 @@ from dataclasses import replace
 from pilothouse.extensions.customresourcedefinitions.ca_bundle import ca_bundle_of
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED
 from pilothouse.extensions.customresourcedefinitions.internal_form import InternalSpec
-from pilothouse.extensions.schema.correlation import same
 from pilothouse.extensions.schema.definition.list_keys import validate_item_nullability, validate_set_items
 from pilothouse.extensions.schema.definition.standards import TYPES
 from pilothouse.extensions.schema.definition.structure import is_structural
@@ -27,6 +26,7 @@ from pilothouse.extensions.schema.structural import (
 )
 from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.equality import exactly_equal
 from pilothouse.machinery.field import NOWHERE
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.ca_bundles import validate_ca_bundle
@@ -123,7 +123,7 @@ def _with_defaults(schema: Structural) -> Iterable[Structural]:
 def _is_unpruned(schema: Structural) -> bool:
     pruned = copy.deepcopy(schema.default)
     prune_value(pruned, schema)
-    return not same(pruned, schema.default)
+    return not exactly_equal(pruned, schema.default)
 
 
 def _has_understood_review(spec: Json) -> bool:

@@ -6,13 +6,13 @@ import copy
 from typing import Any
 
 from pilothouse.extensions.schema.checks import compile_check, run_check
-from pilothouse.extensions.schema.correlation import same
 from pilothouse.extensions.schema.embedded import MalformedEmbeddedResource, coerce, validate_embedded
 from pilothouse.extensions.schema.problems import printable
 from pilothouse.extensions.schema.pruning import prune_value
 from pilothouse.extensions.schema.rules.evaluation import rule_node, validate_rules
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.cel.environment import CompilationFailed
+from pilothouse.machinery.equality import exactly_equal
 from pilothouse.machinery.field import Errors, Path, invalid
 
 
@@ -32,7 +32,7 @@ def _validate_default(schema: Structural, path: Path, *, must_be_pruned: bool) -
     if must_be_pruned:
         pruned = copy.deepcopy(default)
         prune_value(pruned, schema)
-        if not same(pruned, default):
+        if not exactly_equal(pruned, default):
             yield invalid(path, printable(default), "must not have unknown fields")
     try:
         list(coerce(default, schema, path, drop_invalid=False))
