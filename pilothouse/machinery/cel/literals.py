@@ -10,9 +10,23 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from pilothouse.machinery.cel.complaint import Complaint
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
 from pilothouse.machinery.cel.syntax import SyntaxTree, kind_of, parts
+from pilothouse.machinery.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Complaint:
+    position: int
+    """In characters from the start of the source."""
+    problem: str
+
+    def within(self, source: str) -> str:
+        line_start = source.rfind("\n", 0, self.position) + 1
+        line, column = source.count("\n", 0, self.position) + 1, self.position - line_start
+        text = source[line_start:].partition("\n")[0]
+        return f"ERROR: <input>:{line}:{column + 1}: {self.problem}\n | {text}\n | {'.' * column}^"
+
 
 _EXEMPT = "format"
 _PRIMITIVES = ("", "bool", "int", "uint", "double", "string", "bytes")

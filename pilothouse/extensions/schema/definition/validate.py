@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilothouse.extensions.schema.definition.defaults import validate_defaults
-from pilothouse.extensions.schema.definition.expressions import EstimatedCost, RulePlace, validate_expressions
 from pilothouse.extensions.schema.definition.go_form import go_schema
-from pilothouse.extensions.schema.definition.rules import validate_rules
+from pilothouse.extensions.schema.definition.rules import (
+    EstimatedCost,
+    RulePlace,
+    validate_expressions,
+    validate_rules,
+)
 from pilothouse.extensions.schema.definition.standards import (
     Surroundings,
     validate_extensions,
