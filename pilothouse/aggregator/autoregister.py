@@ -163,7 +163,7 @@ class AutoRegisterController:
 
 
 def autoregister_completion(wanted: Iterable[Json], api_services: APIServices) -> HealthCheck:
-    """One that was available once counts, whatever becomes of it."""
+    """Return a check that holds once each APIService has been seen available, whatever becomes of it afterwards."""
     pending = set(map(name_of, wanted))
 
     def changed(seen: list[Json]) -> None:

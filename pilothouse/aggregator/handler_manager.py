@@ -19,7 +19,7 @@ LEGACY_API_SERVICE_NAME = "v1."
 
 class APIHandlerManager(Protocol):
     def add_api_service(self, api_service: Json) -> None:
-        """One that is new, or has changed."""
+        """Add an APIService that is new, or has changed."""
 
     def remove_api_service(self, name: str) -> None: ...
 
@@ -28,7 +28,7 @@ class APIServiceFollower(Protocol):
     """Merges what each APIService publishes, OpenAPI or discovery, into what the aggregator publishes."""
 
     def add_api_service(self, handler: ProxyHandler, api_service: Json) -> None:
-        """One that is new, or has changed. `handler` answers requests as its server does."""
+        """Add an APIService that is new, or has changed. `handler` answers requests as its server does."""
 
     def remove_api_service(self, name: str) -> None: ...
 

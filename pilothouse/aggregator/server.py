@@ -85,7 +85,9 @@ class Aggregator:
         self.generic.mux.handle("/apis/", plain, listed=False)
 
     def _add_availability(self) -> None:
-        """Before either of them has looked at an APIService, its status is what the last server left."""
+        """Add the controllers of availability. Before one has looked at an APIService, its status is what the last
+        server left.
+        """
         config, status = self.config, AvailabilityStatus(self.config.client)
         local = LocalAvailableController(self.api_services, status)
         self._add_controller("apiservice-status-local-available-controller", local.run)

@@ -20,7 +20,7 @@ _UNVERSIONED = {"podNodeSelectorPluginConfig": "PodNodeSelector", "imagePolicy":
 
 
 def admission_configurations(file: str) -> Mapping[str, Json]:
-    """By the names of the plug-ins. Raises ValueError."""
+    """Return the configurations by the names of their plug-ins. Raises ValueError."""
     configuration = _read(Path(file))
     for field, plugin in _UNVERSIONED.items():
         if field in configuration and "kind" not in configuration:

@@ -166,7 +166,7 @@ def _configured(config: AdmissionConfig, file: str) -> AdmissionConfig:
 
 
 def _endpoint_ip(options: CompletedOptions) -> str:
-    """As upstream, the host's own address where the server listens on loopback only."""
+    """Return the address of the endpoint: as upstream, the host's own where the server listens on loopback only."""
     advertised = options.generic.advertise_address
     return host_address() if ip_address(advertised).is_loopback else advertised
 

@@ -31,7 +31,7 @@ class DiscoveryCheck:
     path: str
 
     async def problem(self) -> str:
-        """Of the attempt that failed last; empty if any attempt was good."""
+        """Return the problem of the attempt that failed last; "" if any attempt succeeded."""
         attempts = [asyncio.create_task(self._attempt()) for _ in range(ATTEMPTS)]
         problem = ""
         try:

@@ -23,5 +23,6 @@ class Services(Protocol):
         """The EndpointSlices of a Service. Raises ServiceUnresolved."""
 
     async def follow(self, changed: Callable[[str, str], None], anything: Callable[[], None]) -> None:
-        """For ever: tells of each Service (namespace, name) that has changed, or whose EndpointSlices have.
-        `anything` is told when changes may have been missed."""
+        """Run for ever, and tell of each Service (namespace, name) that has changed, or whose EndpointSlices have.
+        `anything` is told when changes may have been missed.
+        """

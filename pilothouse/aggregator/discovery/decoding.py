@@ -80,7 +80,7 @@ def _subresource(subresource: Json) -> Json:
 
 
 def _kind(kind: Json) -> Json:
-    """One that is absent is shown empty: old clients of Go's cannot do without."""
+    """Return the kind; an empty one where it is absent, because old clients of Go's cannot do without."""
     return {key: _string(kind, key) for key in ("group", "version", "kind")}
 
 

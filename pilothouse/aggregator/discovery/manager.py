@@ -100,7 +100,7 @@ class DiscoveryManager:
         self._document_of_all = _CurrentDocument(priorities)
 
     def add_api_service(self, handler: Handler, api_service: Json) -> None:
-        """One that is new, or has changed. Those that are served here are known without asking."""
+        """Add an APIService that is new, or has changed. Those that are served here are known without asking."""
         name, spec = name_of(api_service), api_service["spec"]
         if spec.get("service") is None:
             self.remove_api_service(name)
@@ -113,13 +113,13 @@ class DiscoveryManager:
         self._controller.queue.add(name)
 
     def remove_api_service(self, name: str) -> None:
-        """One that is not there is no error."""
+        """Remove an APIService, if it is there."""
         if self._backends.pop(name, None) is not None:
             self._failures.forget(name)
             self._forget_unused()
 
     def document(self) -> AggregatedDocument:
-        """Of all groups, as they are known now."""
+        """Return the document of all groups, as they are known now."""
         remote = tuple(backend.shown for backend in self._backends.values())
         return self._document_of_all.of(_DiscoverySources(self._local.by_server(), remote))
 

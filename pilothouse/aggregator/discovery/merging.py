@@ -37,7 +37,7 @@ class RankedVersion:
 
 
 def local_versions(servers: Iterable[Sequence[GroupDocuments]], priorities: Priorities) -> Iterator[RankedVersion]:
-    """Those of the servers of the chain, which are given in the order that a request passes them."""
+    """Return the versions of the servers of the chain, which are given in the order that a request passes them."""
     for server in servers:
         for group in server:
             for version in group.discovery["versions"]:

@@ -44,7 +44,7 @@ class ServiceDiscovery:
         self._etag = ""
 
     async def versions(self, handler: Handler, group_version: GroupVersion, *, since: int) -> Versions:
-        """As it was after the tick. Raises DownloadFailed."""
+        """Return the discovery as it was after the tick. Raises DownloadFailed."""
         async with self._lock:
             if self._asked_at <= since:
                 self._asked_at = next(TICKS)

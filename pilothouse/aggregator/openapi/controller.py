@@ -51,7 +51,7 @@ class OpenAPIAggregationController:
         self._controller = Controller(name, self._sync, workers=_WORKERS, queue=queue, clock=clock)
 
     def add_api_service(self, handler: Handler, api_service: Json) -> None:
-        """One that is new, or has changed. Those that are served here are known without asking."""
+        """Add an APIService that is new, or has changed. Those that are served here are known without asking."""
         name, spec = name_of(api_service), api_service["spec"]
         if spec.get("service") is None:
             self.remove_api_service(name)
@@ -63,7 +63,7 @@ class OpenAPIAggregationController:
         self._known[name] = spec
 
     def remove_api_service(self, name: str) -> None:
-        """One that is not there is no error."""
+        """Remove an APIService, if it is there."""
         self._specs.remove(name)
         self._known.pop(name, None)
         self._failures.forget(name)

@@ -86,7 +86,7 @@ class AggregatedDocuments:
 
 
 def merge_documents(local: Document, remote: tuple[Document, ...]) -> Document:
-    """One that cannot be merged is left out."""
+    """Return one document of several; one that cannot be merged is left out."""
     from pilothouse.aggregator.openapi.merging import merge
     from pilothouse.aggregator.openapi.spec import Spec
 

@@ -51,7 +51,7 @@ class SpecProxier:
         self._services[service.name] = kept
 
     def remove(self, name: str) -> None:
-        """One that is not there is no error."""
+        """Remove the documents of an APIService, if they are there."""
         self._services.pop(name, None)
 
     async def update(self, name: str) -> bool:
@@ -67,7 +67,7 @@ class SpecProxier:
         return True
 
     def own(self) -> dict[str, Document]:
-        """By path, the documents of the APIServices' own group versions."""
+        """Return, by path, the documents of the APIServices' own group versions."""
         return {
             path: known.by_path[path].document
             for known in by_priority(self._services.values())
@@ -75,7 +75,7 @@ class SpecProxier:
         }
 
     def of_groups(self) -> dict[str, Document]:
-        """By path, the documents of their groups; where several have one, that of the most important version."""
+        """Return, by path, the documents of their groups; of several, that of the most important version."""
         found: dict[str, Document] = {}
         for known in by_priority(self._services.values()):
             path = _group_path(known.service)

@@ -45,7 +45,7 @@ def forwarded(request: Request, target: Target) -> Headers:
 
 
 def forwarded_upgrade(request: Request, target: Target) -> Headers:
-    """As `forwarded`, and the wish to switch protocols."""
+    """Return the headers of `forwarded` and the wish to switch protocols."""
     wish = [(name, value) for name, value in request.headers if name in _SWITCH]
     return [*forwarded(request, target), *wish]
 

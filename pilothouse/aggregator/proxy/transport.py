@@ -73,7 +73,7 @@ class ProxyTransport:
         return (await self._current()).pool
 
     async def tls(self) -> ssl.SSLContext:
-        """For connections that are not kept, and may be upgraded. Raises TransportUnusable."""
+        """Return the TLS context for connections that are not kept, and may be upgraded. Raises TransportUnusable."""
         return (await self._current()).tls
 
     async def _current(self) -> _CurrentPool:

@@ -60,7 +60,7 @@ class BackendServer:
         return ok("tcp", f"{self.target.authority} takes connections ({_since(began)})")
 
     async def _certificate(self) -> Finding | None:
-        """As it is, whoever signed it."""
+        """Return a finding about the server's certificate, whoever signed it; None if there is no connection."""
         try:
             async with asyncio.timeout(_TIMEOUT):
                 _, writer = await asyncio.open_connection(

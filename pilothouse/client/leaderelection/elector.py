@@ -83,7 +83,7 @@ class LeaderElector:
 
     @property
     def leader(self) -> str:
-        """Who leads as far as this candidate knows; "" if nobody does."""
+        """The identity of the leader as far as this candidate knows; "" if nobody leads."""
         return self._observed.holder_identity
 
     @property

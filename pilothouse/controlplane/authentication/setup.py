@@ -135,7 +135,7 @@ def _webhook_tokens(
 def _built_in_tokens(
     options: AuthenticationOptions, service_accounts: ServiceAccountConfig, registries: Registries
 ) -> list[TokenAuthenticator]:
-    """For tokens that are known without asking anybody else, in their order.
+    """Return the authenticators of tokens that are known without asking anybody else, in their order.
 
     Raises ValueError when the token file makes no sense, OSError when it can not be read.
     """

@@ -15,7 +15,7 @@ class DefinitionInformer(RegistryInformer):
         self._by_group = {}
 
     def of_group(self, group: str) -> list[Json]:
-        """By name. May be asked in another thread."""
+        """Return the definitions of a group, sorted by name. May be called in another thread."""
         return [definition for _, definition in sorted(self._by_group.get(group, {}).items())]
 
     def _tell(self, objects: list[Json]) -> None:

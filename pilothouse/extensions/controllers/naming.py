@@ -83,7 +83,7 @@ class NamingController:
             self._taken.record(name, group, naming.accepted, after=based_on)
 
     def _requeue_waiting(self, group: str, name: str) -> None:
-        """Those that may get their names now."""
+        """Look again at the definitions that may get their names now."""
         for other in self._waiting.pop(group, set()) - {name}:
             self._requeue(other)
 
@@ -93,7 +93,7 @@ def accepted_names(definition: Json) -> Json:
 
 
 def decide(definition: Json, taken: NamesOfOthers) -> Naming:
-    """Of several conflicts the last one is told."""
+    """Decide about the names that a definition wants. Of several conflicts the last one is told."""
     wanted, accepted = definition["spec"]["names"], dict(accepted_names(definition))
     condition = _NO_CONFLICTS
     for field, used in (

@@ -56,7 +56,7 @@ class TakenNames:
             self._groups[group].kinds[name].add(definition)
 
     def forget(self, definition: str) -> None:
-        """One that has no names is no error."""
+        """Forget the names of a definition, if it has any."""
         held = self._holdings.pop(definition, None)
         if held is None:
             return
@@ -67,7 +67,7 @@ class TakenNames:
             del self._groups[held.group]
 
     def by_others(self, definition: str, group: str, wanted: Json) -> NamesOfOthers:
-        """Of the names that a definition wants, those that others have."""
+        """Return those of the names that a definition wants which others have."""
         found = self._groups.get(group)
         if found is None:
             return NamesOfOthers()

@@ -30,7 +30,9 @@ class ConvertedValues:
         self._owners = count()
 
     def new_owner(self) -> int:
-        """For one version of one definition; what it keeps is its own."""
+        """Return a number for one version of one definition, under which its values are kept apart from those of
+        others.
+        """
         return next(self._owners)
 
     def get(self, owner: int, key: str, revision: Revision) -> ConvertedValue | None:

@@ -16,7 +16,9 @@ from pilothouse.machinery.objects import Json
 
 
 class Forms:
-    """Of one version. Raises Undecodable where the webhook does not convert."""
+    """The stored and the shown form of the objects of one version. Raises Undecodable where the webhook does not
+    convert.
+    """
 
     def __init__(self, resource: CustomResource, version: str, converter: WebhookConverter) -> None:
         self._resource = resource

@@ -44,7 +44,7 @@ def columns_of(version: Version) -> list[Column]:
 
 
 def scale_columns() -> list[Column]:
-    """Of a Scale, which is the same for every custom resource."""
+    """Return the columns of a Scale, which are the same for every custom resource."""
     return [NAME, *map(_column, (*_SCALE, _age()))]
 
 

@@ -44,7 +44,7 @@ class _Read:
 
 
 class CustomResourceDecoder:
-    """Of one version. An object of another version is read by that version's schema, as upstream does."""
+    """Decodes objects for one version. As upstream, it reads an object of another version by that version's schema."""
 
     def __init__(self, resource: CustomResource, version: str) -> None:
         self.resource = resource

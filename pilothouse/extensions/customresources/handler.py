@@ -83,7 +83,7 @@ class CustomResources:
         return await handler(request)
 
     def registry(self, name: str) -> SharedRegistry | None:
-        """Of the stored version of the definition of this name, when it is served."""
+        """Return the registry of the stored version of the definition of this name, when it is served."""
         serving = self._serving.get(name)
         return serving.shared.of(serving.resource.storage_version.name) if serving else None
 
@@ -100,7 +100,7 @@ class CustomResources:
             self._serve(CustomResource(definition), name)
 
     def remove(self, name: str) -> None:
-        """One that is not served is no error."""
+        """Stop serving the definition, if it is served."""
         self._terminating.discard(name)
         old = self._serving.pop(name, None)
         if old is not None:

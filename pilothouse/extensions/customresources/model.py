@@ -102,7 +102,7 @@ class CustomResource:
         return (self.spec.get("conversion") or {}).get("strategy") == "Webhook"
 
     def stored_in(self, version: str) -> CustomResource:
-        """As it would be if this version were the stored one."""
+        """Return the resource as it would be if this version were the stored one."""
         versions = [said | {"storage": said["name"] == version} for said in self.spec["versions"]]
         view = CustomResource(self.definition | {"spec": self.spec | {"versions": versions}})
         view.__dict__["schemas"] = self.schemas  # each is compiled once for all views

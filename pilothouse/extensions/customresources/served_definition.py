@@ -47,7 +47,7 @@ class SharedRegistry:
 
 
 class SharedRegistries:
-    """Of one definition. Versions share a registry, unless a webhook converts between them."""
+    """The registries of one definition. Versions share a registry, unless a webhook converts between them."""
 
     def __init__(
         self, open_registry: Callable[[str], RegistryStore], shape: bytes, converter: WebhookConverter | None = None

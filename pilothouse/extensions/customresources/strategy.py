@@ -97,7 +97,7 @@ class CustomResourceStrategy(Strategy):
 
 
 class CustomResourceStatusStrategy(CustomResourceStrategy):
-    """Of a write only the status counts."""
+    """The rules of the status subresource: of a write only the status counts."""
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         status, has_status = obj.get("status"), "status" in obj
@@ -120,7 +120,7 @@ class CustomResourceStatusStrategy(CustomResourceStrategy):
 
 
 def _content(obj: Json) -> Json:
-    """All that counts for the generation. The apiVersion is that of whoever looks."""
+    """Return all that counts for the generation. The apiVersion does not: it is that of whoever looks."""
     return {key: value for key, value in obj.items() if key not in ("metadata", "apiVersion")}
 
 

@@ -47,7 +47,7 @@ def open_converting_registry(
     kept: ConvertedValues,
     root: str,
 ) -> RegistryStore:
-    """Of one version: to those who use it, that is the stored one."""
+    """Return the registry of one version, which is the stored one to those who use this registry."""
     converting = ConvertingStore(store, Forms(resource, version, converter), kept)
     return ConvertingRegistry(_declared(resource.stored_in(version)), converting, converter, root=root)
 

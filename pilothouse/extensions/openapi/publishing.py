@@ -61,7 +61,7 @@ class OpenAPIPublisher:
 
 @dataclass(frozen=True, slots=True)
 class _PublishedParts:
-    """All of a definition that shows in a document."""
+    """The parts of a definition that show in a document."""
 
     spec: Json
     names: Json

@@ -36,7 +36,7 @@ def run_check(check: Check, value: Any, *, path: Path, link: Link | None = None)
 
 
 def compile_check(schema: Json) -> Check:
-    """Of one place and everything below it."""
+    """Return the check of a schema and of everything below it."""
     of_type, of_enum, alternatives = type_check(schema), enum_check(schema), alternatives_check(schema, compile_check)
     by_type: dict[type, Check] = {
         str: string_check(schema),

@@ -19,7 +19,7 @@ from pilothouse.machinery.objects import Json
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Of an old and a new value."""
+    """The fields in which a new value differs from an old one."""
 
     added: FieldSet = field(default_factory=dict)
     modified: FieldSet = field(default_factory=dict)

@@ -142,7 +142,7 @@ def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
 
 
 def shown_path(path: Path) -> str:
-    """As messages show it: `.spec.containers[name="c"].image`."""
+    """Return the path as messages show it: `.spec.containers[name="c"].image`."""
     return "".join(map(shown, path))
 
 

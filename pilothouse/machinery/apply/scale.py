@@ -20,7 +20,7 @@ REPLICAS: Path = ("f:spec", "f:replicas")
 
 
 def to_scale(entries: Iterable[Json] | None, mappings: Mapping[str, Path]) -> list[Json]:
-    """Of the managers, those that own the replicas. Raises InvalidManagedFields."""
+    """Return the managers that own the replicas. Raises InvalidManagedFields."""
     parent, out = decode_entries(entries), Managed()
     for manager, versioned in parent.sets.items():
         path = mappings.get(versioned.api_version)

@@ -27,7 +27,7 @@ class AccessSubject:
 
 @dataclass(frozen=True, slots=True)
 class AccessCheck:
-    """One question, with which a path or a resource is meant."""
+    """One question to an authorizer, about a path or about a resource."""
 
     subject: AccessSubject
     verb: str

@@ -64,7 +64,7 @@ def _mismatches(tree: SyntaxTree, expressions: Iterable[Any]) -> Iterator[Compla
 
 
 def _name(kind: Any) -> str:
-    """As Go prints it; empty for what may be anything, or is made of it."""
+    """Return the type's name as Go prints it; "" for a type that may be anything, or is made of such a type."""
     if kind is None:
         return ""
     if kind.HasField("primitive"):

@@ -22,7 +22,7 @@ class OpenAPITypes:
         self._schemas = schemas
 
     def of(self, schema: Json) -> Declared | None:
-        """Of a resource, whose kind and name are seen whatever its schema says."""
+        """Return the type of a resource, whose kind and name are seen whatever its schema says."""
         properties = schema.get("properties") or {}
         identity = {"kind": _TEXT, "apiVersion": _TEXT} | ({} if "metadata" in properties else {"metadata": _NAMED})
         return self._declared({**schema, "type": "object", "properties": {**properties, **identity}}, ())

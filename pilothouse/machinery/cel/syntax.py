@@ -90,7 +90,7 @@ class SyntaxTree:
 
 
 def kind_of(expression: Any) -> str:
-    """Which of the kinds of expression it is; empty for none."""
+    """Return the kind of an expression; "" for one that has none."""
     return next((kind for kind in _EXPRESSION_KINDS if expression.HasField(kind)), "")
 
 

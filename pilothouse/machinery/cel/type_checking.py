@@ -11,7 +11,7 @@ from pilothouse.machinery.cel.wording import DYN
 
 
 class KnownTypes:
-    """Of what an expression is about; None where nobody knows."""
+    """The types of the objects that an expression is about; None where nobody knows them."""
 
     def __init__(self, obj: Declared | None, params: Declared | None) -> None:
         self.names = {"object": DYN, "oldObject": DYN, "params": DYN}

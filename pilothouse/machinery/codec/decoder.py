@@ -54,7 +54,7 @@ class BodyError(ValueError):
 def decode_object(
     data: bytes, *, codec: Codec, default: GroupVersionKind, scheme: Scheme, strict: bool = True
 ) -> DecodedBody:
-    """As `decode_body`, refusing with the BadRequest that creates and replacements answer with."""
+    """Return the object, as `decode_body` does. Raises the BadRequest that creates and replacements answer with."""
     try:
         return decode_body(data, codec=codec, default=default, scheme=scheme, strict=strict)
     except BodyError as error:
@@ -158,7 +158,7 @@ def _decode(content: _Content, kind: ObjectType) -> Decoded:
 
 
 def _document(content: _Content, value: Any) -> Any:
-    """It tells how numbers are spelled and which fields stand there twice."""
+    """Return the document, which tells how numbers are spelled and which fields stand there twice."""
     if content.text is None:
         return value
     return parse_document(content.text) if content.document is None else content.document

@@ -167,7 +167,7 @@ _NOT_AS_IT_IS = frozenset({dict, list, int, float})
 
 
 def _spellings(document: Any) -> Iterator[str]:
-    """Of all numbers that are no plain integers."""
+    """Return the spellings of all numbers that are no plain integers."""
     waiting = [document]
     while waiting:
         value = waiting.pop()

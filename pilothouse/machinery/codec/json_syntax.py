@@ -63,7 +63,9 @@ def syntax_error(data: bytes) -> str | None:
 
 
 def _end_of_the_right_part(data: bytes) -> int | None:
-    """Up to here the text begins some JSON. None if all of it is JSON, or is too deep before it is anything else."""
+    """Return where the text stops being the beginning of some JSON. None if all of it is JSON, or is too deep before it
+    is anything else.
+    """
     try:
         _LOCATOR.decode(data.translate(_SKELETON).decode("ascii"))
     except json.JSONDecodeError as error:

@@ -59,7 +59,7 @@ class _Construction:
         self._open_aliases: set[YamlNode] = set()
 
     def value(self, node: Any) -> Any:
-        """Of a node, or of what is its own value; where there may be aliases to it, a copy of that."""
+        """Return the value of a node, or of what is its own value; where there may be aliases to it, a copy."""
         if self._may_have_aliases:
             self._tally(1)
             if type(node) is list:
@@ -89,7 +89,9 @@ class _Construction:
             raise YamlError("yaml: document contains excessive aliasing")
 
     def _is_excessive(self) -> bool:
-        """Up to 99 % may come from aliases in small documents, down to 10 % in huge ones."""
+        """Whether too much of the document comes from aliases: more than 99 % in small documents, down to 10 % in huge
+        ones.
+        """
         share = min(max((self._count - _FEW) / (_MANY - _FEW), 0), 1)
         return self._through_aliases / self._count > 0.99 - 0.89 * share
 

@@ -70,7 +70,7 @@ def _number(text: str) -> tuple[Tag, Any]:
 
 
 def _integer(text: str) -> int | None:
-    """In 64 bits, signed or not."""
+    """Return the integer that the text stands for, if it fits into 64 bits, signed or not."""
     match = _INTEGER.fullmatch(text)
     if match is None:
         return None

@@ -62,7 +62,7 @@ def is_date_time(text: str) -> bool:
 
 
 def is_duration(text: str) -> bool:
-    """As Go writes them, or as Scala does: `22 ns`, `3 hours`."""
+    """Whether the text is a duration as Go writes it, or as Scala does: `22 ns`, `3 hours`."""
     try:
         parse_duration(text)
     except DurationError:

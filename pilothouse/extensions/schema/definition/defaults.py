@@ -17,7 +17,7 @@ from pilothouse.machinery.field import Errors, Path, invalid
 
 
 def validate_defaults(schema: Structural, path: Path, *, must_be_pruned: bool = True) -> Errors:
-    """Of everything below, except additional properties, which upstream does not follow."""
+    """Validate all defaults of a schema, except in additional properties, which upstream does not follow."""
     if schema.default is not None:
         yield from _validate_default(schema, path.child("default"), must_be_pruned=must_be_pruned)
     if schema.items is not None:

@@ -18,7 +18,9 @@ _INLINE = 20_000
 
 
 class Budget:
-    """Of one object. Raises TakesLong where rules prove too dear for where they run."""
+    """The cost that the rules of one object may still have. Raises TakesLong where rules prove too dear for where they
+    run.
+    """
 
     def __init__(self) -> None:
         self.remaining = RUNTIME_BUDGET
@@ -30,7 +32,7 @@ class Budget:
         return self.remaining < 0
 
     def run(self, program: Program, variables: Mapping[str, Any]) -> EvaluationOutcome:
-        """When the budget is over, what the evaluation found does not count."""
+        """Return the outcome of the program. When the budget is over, that outcome does not count."""
         outcome = program.run(variables, limit=PER_CALL_LIMIT if self._inline is None else self._inline)
         if self._inline is not None:
             if isinstance(outcome.error, CostLimitExceeded):

@@ -59,6 +59,6 @@ class RuleExpression:
 
 @bounded_cache(entries=512, key_bytes=256)
 def compiled_rule(expression: str) -> RuleExpression:
-    """To be run on plain values, whatever their types. Raises CompilationFailed."""
+    """Return a rule that can be run on plain values, whatever their types. Raises CompilationFailed."""
     compiled = _UNTYPED.compile(expression)
     return RuleExpression(Program(compiled.program), SyntaxTree(compiled.program).uses("oldSelf"))

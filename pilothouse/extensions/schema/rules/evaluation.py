@@ -56,7 +56,7 @@ class _Trail:
 
 @dataclass(frozen=True, slots=True)
 class RuleRun:
-    """One object under the rules."""
+    """The evaluation of all rules on one object: its budget, and the errors that are tolerated."""
 
     budget: Budget = field(default_factory=Budget)
     passed: list[FieldError] = field(default_factory=list)
