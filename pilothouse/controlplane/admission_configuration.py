@@ -44,9 +44,9 @@ def _plugin(plugin: Json, folder: Path, where: str) -> Json:
 
 
 def _check_kind(configuration: Json, file: str) -> None:
-    said = (configuration.get("apiVersion"), configuration.get("kind"))
-    if said not in _KINDS:
-        why = f"no kind {quote(str(said[1] or ''))} is registered for version {quote(str(said[0] or ''))}"
+    api_version, kind = configuration.get("apiVersion"), configuration.get("kind")
+    if (api_version, kind) not in _KINDS:
+        why = f"no kind {quote(str(kind or ''))} is registered for version {quote(str(api_version or ''))}"
         raise ValueError(f"{file}: {why}; expected {_KIND[1]} of {_KIND[0]}")
     _check_fields(configuration, _FIELDS, file)
 

@@ -16,7 +16,7 @@ class Condition:
     reason: str
     message: str
 
-    def is_said_by(self, other: Json | None) -> bool:
+    def is_same_as(self, other: Json | None) -> bool:
         return other is not None and Condition.of(other) == self
 
     @classmethod

@@ -153,13 +153,13 @@ class DiscoveryManager:
         """Answers when to ask again."""
         group_version = backend.shown.group_version
         try:
-            said = await backend.service.versions(backend.handler, group_version, since=backend.changed_at)
+            discovered = await backend.service.versions(backend.handler, group_version, since=backend.changed_at)
         except DownloadFailed as failure:
             log.log(v(3), "discovery of %s failed: %s", name, failure)
             _show(backend, {**backend.shown.discovery, "freshness": _STALE})
             after = self._failures.when(name)
         else:
-            _show(backend, {**said.get(group_version, {"version": group_version.version}), "freshness": _CURRENT})
+            _show(backend, {**discovered.get(group_version, {"version": group_version.version}), "freshness": _CURRENT})
             self._failures.forget(name)
             after = REFRESH_INTERVAL
         backend.changed_at = next(TICKS)

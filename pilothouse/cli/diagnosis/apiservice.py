@@ -121,8 +121,8 @@ def _condition(api_service: Json) -> Finding:
     found = find_condition(api_service, AVAILABLE)
     if found is None:
         return note("apiservice", "nobody has looked yet whether it is available")
-    said = f"Available is {found['status']} since {found.get('lastTransitionTime')}: {found.get('reason')}"
-    text = f"{said} ({found.get('message')})"
+    state = f"Available is {found['status']} since {found.get('lastTransitionTime')}: {found.get('reason')}"
+    text = f"{state} ({found.get('message')})"
     return ok("apiservice", text) if found["status"] == "True" else failed("apiservice", text)
 
 

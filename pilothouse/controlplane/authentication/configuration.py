@@ -45,11 +45,11 @@ def read_authentication_configuration(data: bytes, *, disallowed_issuers: Collec
     return AuthenticationSettings(tuple(map(_issuer, found.get("jwt") or ())), _anonymous(found.get("anonymous")))
 
 
-def _anonymous(said: Json | None) -> AnonymousSettings | None:
-    if said is None:
+def _anonymous(anonymous: Json | None) -> AnonymousSettings | None:
+    if anonymous is None:
         return None
-    conditions = said.get("conditions") or ()
-    return AnonymousSettings(bool(said.get("enabled")), tuple(each.get("path") or "" for each in conditions))
+    conditions = anonymous.get("conditions") or ()
+    return AnonymousSettings(bool(anonymous.get("enabled")), tuple(each.get("path") or "" for each in conditions))
 
 
 def _issuer(jwt: Json) -> IssuerSettings:
@@ -70,9 +70,9 @@ def _issuer(jwt: Json) -> IssuerSettings:
     )
 
 
-def _mapping(said: Json) -> Mapping:
-    return Mapping(said.get("claim") or "", said.get("prefix") or "", said.get("expression") or "")
+def _mapping(mapping: Json) -> Mapping:
+    return Mapping(mapping.get("claim") or "", mapping.get("prefix") or "", mapping.get("expression") or "")
 
 
-def _rule(said: Json) -> Rule:
-    return Rule(said["expression"], said.get("message") or "")
+def _rule(rule: Json) -> Rule:
+    return Rule(rule["expression"], rule.get("message") or "")

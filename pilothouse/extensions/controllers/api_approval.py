@@ -20,7 +20,7 @@ class APIApprovalController:
         if definition is None or not is_protected_group(definition["spec"]["group"]):
             return
         condition = _condition(definition)
-        if not condition.is_said_by(find_condition(definition, API_APPROVED)):
+        if not condition.is_same_as(find_condition(definition, API_APPROVED)):
             await self._writer.write(definition, lambda current: set_condition(current, condition))
 
 

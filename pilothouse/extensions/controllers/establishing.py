@@ -27,7 +27,7 @@ class EstablishingController:
         definition = self._definitions.get(name)
         if definition is None or not _is_due(definition):
             return
-        if not _condition(definition).is_said_by(find_condition(definition, ESTABLISHED)):
+        if not _condition(definition).is_same_as(find_condition(definition, ESTABLISHED)):
             await self._writer.write(definition, _establish)
 
 

@@ -64,7 +64,7 @@ class NamingController:
         if naming.condition is not _NO_CONFLICTS:
             self._waiting[group].add(name)
         same = semantically_equal(naming.accepted, accepted_names(definition))
-        if same and naming.condition.is_said_by(find_condition(definition, NAMES_ACCEPTED)):
+        if same and naming.condition.is_same_as(find_condition(definition, NAMES_ACCEPTED)):
             return
         await self._write(definition, naming)
         self._requeue_waiting(group, name)

@@ -77,8 +77,8 @@ class TakenNames:
         )
 
 
-def _names(said: Json, fields: Iterable[str]) -> set[str]:
-    values = [said.get(each) or "" for each in fields]
+def _names(names: Json, fields: Iterable[str]) -> set[str]:
+    values = [names.get(each) or "" for each in fields]
     return {name for value in values for name in (value if isinstance(value, list) else [value]) if name}
 
 

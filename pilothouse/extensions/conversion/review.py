@@ -51,17 +51,17 @@ def converted_objects(version: str, answer: Json, uid: str) -> list[Any]:
 
 def _check_type(answer: Json) -> None:
     expected = GroupVersion(GROUP, "v1").kind(_KIND)
-    said, kind = str(answer.get("apiVersion") or expected.api_version), str(answer.get("kind") or _KIND)
-    if (said, kind) != (expected.api_version, _KIND):
-        group, _, version = said.rpartition("/")
+    api_version, kind = str(answer.get("apiVersion") or expected.api_version), str(answer.get("kind") or _KIND)
+    if (api_version, kind) != (expected.api_version, _KIND):
+        group, _, version = api_version.rpartition("/")
         got = GroupVersion(group, version).kind(kind)
         raise MalformedReview(f"expected webhook response of {expected}, got {got}")
 
 
 def _check_result(result: Any) -> None:
-    said = result if isinstance(result, dict) else {}
-    if said.get("status") == "Success":
+    outcome = result if isinstance(result, dict) else {}
+    if outcome.get("status") == "Success":
         return
-    if said.get("message"):
-        raise MalformedReview(str(said["message"]))
-    raise MalformedReview(f"response.result.status was '{said.get('status') or ''}', not 'Success'")
+    if outcome.get("message"):
+        raise MalformedReview(str(outcome["message"]))
+    raise MalformedReview(f"response.result.status was '{outcome.get('status') or ''}', not 'Success'")

@@ -28,9 +28,9 @@ class InternalSpec:
         versions = [dict(version) for version in spec.get("versions") or ()]
         common: Json = {}
         for field in _MOVED:
-            said = [version.get(field) for version in versions]
-            if said and all(semantically_equal(value, said[0]) for value in said):
-                common[field] = said[0]
+            values = [version.get(field) for version in versions]
+            if values and all(semantically_equal(value, values[0]) for value in values):
+                common[field] = values[0]
                 for version in versions:
                     version.pop(field, None)
         return cls(spec, versions, common)
@@ -53,8 +53,8 @@ class InternalSpec:
 
     def schemas(self) -> Iterator[Json]:
         """Each schema where it stands: one that all versions share comes once."""
-        for said in (self.common, *self.versions):
-            schema = (said.get("schema") or {}).get("openAPIV3Schema")
+        for holder in (self.common, *self.versions):
+            schema = (holder.get("schema") or {}).get("openAPIV3Schema")
             if schema is not None:
                 yield schema
 

@@ -18,7 +18,7 @@ from pilothouse.machinery.status_error import StatusError
 
 
 @dataclass(frozen=True, slots=True)
-class _At:
+class _ValueAtPath:
     """Reads and writes the value at a path of the definition. Raises a StatusError where it cannot."""
 
     path: str
@@ -45,8 +45,8 @@ class _At:
 
 
 def scaling_of(paths: ScalePaths) -> Scaling:
-    spec, status = _At(paths.spec_replicas), _At(paths.status_replicas)
-    selector = _At(paths.selector).text if paths.selector else lambda _: ""
+    spec, status = _ValueAtPath(paths.spec_replicas), _ValueAtPath(paths.status_replicas)
+    selector = _ValueAtPath(paths.selector).text if paths.selector else lambda _: ""
     return Scaling(
         replicas=spec.replicas,
         set_replicas=spec.set_replicas,

@@ -10,7 +10,7 @@ from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHA
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.extensions.customresources.scale_paths import ScalePaths
-from pilothouse.extensions.schema.compiled import CompiledSchema, OtherErrors, let_pass
+from pilothouse.extensions.schema.compiled import CompiledSchema, OtherErrors, tolerated_errors
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.gofmt import quote
@@ -68,7 +68,7 @@ class CustomResourceStrategy(Strategy):
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         before = set(metadata(old).get("finalizers") or ())
-        return [*let_pass(), *_finalizer_warnings(set(metadata(obj).get("finalizers") or ()) - before)]
+        return [*tolerated_errors(), *_finalizer_warnings(set(metadata(obj).get("finalizers") or ()) - before)]
 
     def canonicalize(self, obj: Json) -> None:
         obj["apiVersion"] = self.resource.kind(self.resource.storage_version.name).api_version
@@ -85,10 +85,10 @@ class CustomResourceStrategy(Strategy):
 
     def _check_kind(self, obj: Json) -> None:
         """Raises Invalid, under the name of the kind that the object says it has."""
-        said, kind = obj.get("kind") or "", self.resource.names.kind
-        if said != kind:
-            error = invalid(root("kind"), said, f"must be {kind}")
-            raise Invalid.of(GroupKind(self.resource.group, said), name_of(obj), [error])
+        given_kind, kind = obj.get("kind") or "", self.resource.names.kind
+        if given_kind != kind:
+            error = invalid(root("kind"), given_kind, f"must be {kind}")
+            raise Invalid.of(GroupKind(self.resource.group, given_kind), name_of(obj), [error])
 
     def _scale_errors(self, obj: Json) -> Errors:
         if self.scale is not None:

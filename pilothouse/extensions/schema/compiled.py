@@ -26,7 +26,7 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 _ROOT = Path()
-_let_pass: ContextVar[list[str]] = ContextVar("let_pass")
+_tolerated: ContextVar[list[str]] = ContextVar("tolerated_errors")
 _BLOCKING = {
     ErrorType.NOT_SUPPORTED,
     ErrorType.REQUIRED,
@@ -109,7 +109,7 @@ class CompiledSchema:
         self, found: list[FieldError], seen: OtherErrors, obj: Json, old: Json | None, path: Path
     ) -> Errors:
         yield from found
-        _let_pass.set([])
+        _tolerated.set([])
         try:
             rules = self._rules
         except CompilationFailed as failure:
@@ -123,7 +123,7 @@ class CompiledSchema:
         link = self._link(obj, old) if old is not None else None
         run = RuleRun()
         yield from validate_rules(rules, obj, old, path, link=link, run=run)
-        _let_pass.set([str(error) for error in run.passed])
+        _tolerated.set([str(error) for error in run.tolerated])
 
     @cached_property
     def _rules(self) -> RuleNode | None:
@@ -144,11 +144,11 @@ class CompiledSchema:
             yield from validate_list_types(obj, self.structural, path)
 
 
-def let_pass() -> list[str]:
+def tolerated_errors() -> list[str]:
     """Return the warnings of the last update that was checked in this task or thread: rules that do not hold for parts
     that did not change.
     """
-    return _let_pass.get()
+    return _tolerated.get()
 
 
 def compile_schema(schema: Json | None, *, preserve_unknown_fields: bool) -> CompiledSchema:

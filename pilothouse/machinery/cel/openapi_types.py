@@ -54,9 +54,9 @@ class OpenAPITypes:
             return self._container("map", schema["additionalProperties"], within)
         fields: dict[str, Declared] = {}
         for name, child in (schema.get("properties") or {}).items():
-            said, declared = escaped(name), self._declared(child, within)
-            if said is not None and declared is not None:
-                fields[said] = declared
+            cel_name, declared = escaped(name), self._declared(child, within)
+            if cel_name is not None and declared is not None:
+                fields[cel_name] = declared
         return Declared("object", 1, fields=fields)
 
 

@@ -147,7 +147,7 @@ def _unchanged_schemas(spec: InternalSpec, old: InternalSpec) -> Iterator[str]:
 def _too_many_fields(spec: InternalSpec, old: InternalSpec) -> Iterator[str]:
     before = {version.get("name"): version for version in old.versions} | {COMMON: old.common}
     now = {version.get("name") or "": version for version in spec.versions} | {COMMON: spec.common}
-    for name, said in now.items():
+    for name, version in now.items():
         kept = (before.get(name) or {}).get("selectableFields") or ()
-        if len(kept) > MAX_SELECTABLE_FIELDS and semantically_equal(said.get("selectableFields"), kept):
+        if len(kept) > MAX_SELECTABLE_FIELDS and semantically_equal(version.get("selectableFields"), kept):
             yield name

@@ -59,7 +59,7 @@ class RuleRun:
     """The evaluation of all rules on one object: its budget, and the errors that are tolerated."""
 
     budget: Budget = field(default_factory=Budget)
-    passed: list[FieldError] = field(default_factory=list)
+    tolerated: list[FieldError] = field(default_factory=list)
     """The findings about parts that did not change."""
 
 
@@ -132,7 +132,7 @@ class _Rules:
             if program.uses_old or not self.trail.is_unchanged():
                 yield found
             else:
-                self.run.passed.append(found)
+                self.run.tolerated.append(found)
 
     def _failed(self, why: str) -> FieldError:
         return invalid(self.path, self.node.schema.type, why)
