@@ -44,18 +44,18 @@ def validate_versions(spec: InternalSpec, path: Path, options: ValidationOptions
         has_status = _has_status(spec.of_version(version, "subresources"))
         context = _context(options, name, has_status=has_status)
         yield from _validate_schema(version.get("schema"), where.child("schema"), context)
-        yield from _validate_parts(version, where)
+        yield from _validate_subresources_and_columns(version, where)
         why = "may only be set when `version.schema.openAPIV3Schema` is not included"
         fields = _SelectableFields(version, where, otherwise=why, allows_too_many=name in options.too_many_fields)
         yield from fields.validate()
 
 
-def validate_common(spec: InternalSpec, path: Path, options: ValidationOptions) -> Errors:
+def validate_common_to_versions(spec: InternalSpec, path: Path, options: ValidationOptions) -> Errors:
     """Validate the fields that all versions have alike."""
     has_status = any(_has_status(spec.of_version(version, "subresources")) for version in spec.versions)
     context = _context(options, spec.version, has_status=has_status)
     yield from _validate_schema(spec.common.get("schema"), path.child("validation"), context)
-    yield from _validate_parts(spec.common, path)
+    yield from _validate_subresources_and_columns(spec.common, path)
     why = "may only be set when validations.schema is included"
     fields = _SelectableFields(spec.common, path, otherwise=why, allows_too_many=COMMON in options.too_many_fields)
     yield from fields.validate()
@@ -83,7 +83,7 @@ def _validate_schema(validation: Json | None, path: Path, context: VersionContex
         yield from validate_crd_schema(schema, path=path.child("openAPIV3Schema"), version_context=context)
 
 
-def _validate_parts(declared: Json, path: Path) -> Errors:
+def _validate_subresources_and_columns(declared: Json, path: Path) -> Errors:
     yield from validate_subresources(declared.get("subresources"), path.child("subresources"))
     for position, column in enumerate(declared.get("additionalPrinterColumns") or ()):
         yield from validate_column(column, path.child("additionalPrinterColumns").index(position))

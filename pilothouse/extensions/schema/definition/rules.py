@@ -27,7 +27,7 @@ _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "
 _LINE_BREAK = re.compile(r"[\n\r]")
 
 
-def validate_rules(schema: Json, path: Path) -> Errors:
+def validate_rule_declarations(schema: Json, path: Path) -> Errors:
     """Validate all that a rule says besides its expressions, which nobody needs to compile for that."""
     for index, rule in enumerate(schema.get(VALIDATIONS) or []):
         at = path.child(VALIDATIONS).index(index)

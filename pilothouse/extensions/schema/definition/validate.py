@@ -13,7 +13,7 @@ from pilothouse.extensions.schema.definition.rules import (
     EstimatedCost,
     RulePlace,
     validate_expressions,
-    validate_rules,
+    validate_rule_declarations,
 )
 from pilothouse.extensions.schema.definition.standards import (
     Surroundings,
@@ -151,7 +151,7 @@ def _validate_tree(place: _Place, estimated: EstimatedCost | None) -> _TreeError
         inner = _validate_tree(below, estimated if below.has_rules else None)
         found.schema += inner.schema
         found.rules += inner.rules
-    found.schema += [*validate_extensions(schema, path, place.around), *validate_rules(schema, path)]
+    found.schema += [*validate_extensions(schema, path, place.around), *validate_rule_declarations(schema, path)]
     if schema.get(VALIDATIONS) and not found.schema and estimated is not None:
         root = place.root or bool(schema.get(EMBEDDED))
         at = RulePlace(schema, path, root, place.count, place.around.uncorrelatable)
