@@ -1,5 +1,5 @@
-"""The errors of requests that the server did not answer. Those that the server answers with are in
-`pilothouse.machinery.errors`.
+"""The errors of requests that the server did not answer. Those that it answers with are in `machinery/errors.py` and
+`machinery/server_errors.py`.
 """
 
 from __future__ import annotations
