@@ -43,9 +43,10 @@ from pilothouse.kube.rbac.rules import PolicyRule
 from pilothouse.machinery.codec.decoder import Codec, DecodedBody, decode_object, strict_refusal
 from pilothouse.machinery.codec.scheme import KUBE
 from pilothouse.machinery.codec.yaml_emit import emit_yaml
-from pilothouse.machinery.errors import Invalid, StatusError
+from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 REVIEW = GroupVersionKind("authorization.k8s.io", "v1", "SelfSubjectAccessReview")
 CLUSTER_ROLE = GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole")

@@ -1,4 +1,4 @@
-"""What the servers behind APIServices publish, made part of what this server publishes: discovery and OpenAPI."""
+"""Discovery and OpenAPI of the servers behind APIServices, merged into what this server publishes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import contextlib
 from pilothouse.aggregator.api_services_to_register import Priorities
 from pilothouse.aggregator.discovery.manager import DiscoveryManager
 from pilothouse.aggregator.handler_manager import ProxyHandlers
-from pilothouse.aggregator.openapi.controller import V2_NAME, V3_NAME, AggregationController
+from pilothouse.aggregator.openapi.controller import V2_NAME, V3_NAME, OpenAPIAggregationController
 from pilothouse.aggregator.openapi.documents import AggregatedOpenAPI
 from pilothouse.aggregator.openapi.v2_aggregator import SpecAggregator
 from pilothouse.aggregator.openapi.v3_aggregator import SpecProxier
@@ -26,8 +26,8 @@ class Aggregation:
         self._first_answers_within = first_answers_within
         v2, v3 = SpecAggregator(), SpecProxier()
         self.discovery = DiscoveryManager(generic.discovery, priorities)
-        self.openapi = AggregationController(V2_NAME, v2)
-        self.openapi_v3 = AggregationController(V3_NAME, v3)
+        self.openapi = OpenAPIAggregationController(V2_NAME, v2)
+        self.openapi_v3 = OpenAPIAggregationController(V3_NAME, v3)
         generic.openapi_documents = AggregatedOpenAPI(generic.openapi, v2, v3)
 
     def follow(self, handlers: ProxyHandlers) -> None:

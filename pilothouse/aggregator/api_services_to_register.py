@@ -13,14 +13,14 @@ from pilothouse.machinery.objects import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Priority:
+class APIServicePriority:
     """The group's place among groups, and the version's within its group; what is greater comes first."""
 
     group: int
     version: int
 
 
-Priorities: TypeAlias = Mapping[GroupVersion, Priority]
+Priorities: TypeAlias = Mapping[GroupVersion, APIServicePriority]
 
 
 def api_services_to_register(listed_paths: Iterable[str], priorities: Priorities) -> Iterator[Json]:
@@ -31,7 +31,7 @@ def api_services_to_register(listed_paths: Iterable[str], priorities: Priorities
             yield make_api_service(group_version, priority)
 
 
-def make_api_service(group_version: GroupVersion, priority: Priority) -> Json:
+def make_api_service(group_version: GroupVersion, priority: APIServicePriority) -> Json:
     group = {"group": group_version.group} if group_version.group else {}
     return {
         "kind": API_SERVICES.kind.kind,

@@ -1,32 +1,38 @@
 """The autoRegisterController: keeps a set of APIServices present in the API.
 
 Those of the built-in groups are made right once, when the server starts; those of custom resources are kept so.
-What it does is a table, in autoregister_decisions.py. All writes go through the API.
+What it does is a table, in autoregister_decisions.py. All writes go through the API. The boot-sequence check
+`autoregister-completion` holds once all of the server's own APIServices have been seen available.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from copy import deepcopy
 from typing import Protocol
 
+from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.apiservice.strategy import API_SERVICES, GROUP_VERSION
+from pilothouse.aggregator.apiservices import APIServices
 from pilothouse.aggregator.autoregister_decisions import (
     AUTO_REGISTER_MANAGED_LABEL,
     MANAGE_CONTINUOUSLY,
     MANAGE_ON_START,
     Act,
-    Current,
+    CurrentState,
     current_state,
     decide,
     desired_state,
 )
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.server.checks import Unhealthy
+from pilothouse.apiserver.server.health import HealthCheck
 from pilothouse.client.controller.runner import Controller
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import DeleteOptions
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
+from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
@@ -44,7 +50,7 @@ class AutoAPIServiceRegistration(Protocol):
     def remove_api_service_to_sync(self, name: str) -> None: ...
 
 
-class Lister(Protocol):
+class APIServiceLister(Protocol):
     """Where the controller sees the APIServices that there are."""
 
     def get(self, name: str) -> Json | None: ...
@@ -61,8 +67,8 @@ class InitialSync(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    state: Current
+class _CurrentAPIService:
+    state: CurrentState
     api_service: Json
     error: Exception | None = None
 
@@ -74,7 +80,7 @@ class AutoRegisterController:
     _synced_successfully: set[str]
     _api_services_at_start: frozenset[str]  # the APIServices that existed when the controller started
 
-    def __init__(self, api_services: Lister, client: Client) -> None:
+    def __init__(self, api_services: APIServiceLister, client: Client) -> None:
         self._api_services = api_services
         self._client = client.for_resource(GROUP_VERSION.resource(API_SERVICES.names.plural))
         self._api_services_to_sync = {}
@@ -121,12 +127,14 @@ class AutoRegisterController:
             await self._acts[decision.act](found.api_service, wanted or {})
         self._synced_successfully.add(name)
 
-    def _look_up(self, name: str) -> _Found:
+    def _look_up(self, name: str) -> _CurrentAPIService:
         try:
             current = self._api_services.get(name)
         except Exception as error:
-            return _Found(Current.LOOKUP_ERROR, {}, error)
-        return _Found(current_state(current, present_at_start=name in self._api_services_at_start), current or {})
+            return _CurrentAPIService(CurrentState.LOOKUP_ERROR, {}, error)
+        return _CurrentAPIService(
+            current_state(current, present_at_start=name in self._api_services_at_start), current or {}
+        )
 
     def _add(self, api_service: Json, how: str) -> None:
         wanted = deepcopy(api_service)
@@ -152,3 +160,18 @@ class AutoRegisterController:
     async def _delete(self, current: Json, _: Json) -> None:
         with suppress(NotFound, Conflict):
             await self._client.delete(name_of(current), DeleteOptions(uid=uid_of(current)))
+
+
+def autoregister_completion(wanted: Iterable[Json], api_services: APIServices) -> HealthCheck:
+    """Return a check that holds once each APIService has been seen available, whatever becomes of it afterwards."""
+    pending = set(map(name_of, wanted))
+
+    def changed(seen: list[Json]) -> None:
+        pending.difference_update(name_of(each) for each in seen if is_true(each, AVAILABLE))
+
+    async def probe() -> None:
+        if pending:
+            raise Unhealthy(f"missing APIService: [{' '.join(sorted(pending))}]")
+
+    api_services.listen(changed)
+    return HealthCheck("autoregister-completion", probe, boot_sequence=True)

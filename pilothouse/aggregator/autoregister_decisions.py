@@ -1,4 +1,4 @@
-"""What the autoRegisterController does with an APIService, by how it is and how it is wanted to be."""
+"""The decisions of the autoRegisterController about an APIService, by how it is and how it is wanted to be."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MANAGE_ON_START = "onstart"
 MANAGE_CONTINUOUSLY = "true"
 
 
-class Current(Enum):
+class CurrentState(Enum):
     """The rows: how the APIService is."""
 
     LOOKUP_ERROR = 1
@@ -23,7 +23,7 @@ class Current(Enum):
     SYNC_ALWAYS = 6
 
 
-class Desired(Enum):
+class DesiredState(Enum):
     """The columns: how the APIService is wanted."""
 
     NOT_FOUND = "A"
@@ -40,47 +40,55 @@ class Act(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RegistrationDecision:
     act: Act
     once: bool = False
     """Only as long as the APIService has never been synced successfully."""
 
 
-_ERROR, _NOTHING = Decision(Act.FAIL), Decision(Act.NOTHING)
-_CREATE, _UPDATE, _DELETE = Decision(Act.CREATE), Decision(Act.UPDATE), Decision(Act.DELETE)
-_CREATE_ONCE, _UPDATE_ONCE = Decision(Act.CREATE, once=True), Decision(Act.UPDATE, once=True)
-_DELETE_ONCE = Decision(Act.DELETE, once=True)
+_ERROR, _NOTHING = RegistrationDecision(Act.FAIL), RegistrationDecision(Act.NOTHING)
+_CREATE, _UPDATE, _DELETE = (
+    RegistrationDecision(Act.CREATE),
+    RegistrationDecision(Act.UPDATE),
+    RegistrationDecision(Act.DELETE),
+)
+_CREATE_ONCE, _UPDATE_ONCE = RegistrationDecision(Act.CREATE, once=True), RegistrationDecision(Act.UPDATE, once=True)
+_DELETE_ONCE = RegistrationDecision(Act.DELETE, once=True)
 
 # fmt: off
 _TABLE = {
-    #                                            A. not found   B. sync on start  C. sync always
-    Current.LOOKUP_ERROR:                       (_ERROR,        _ERROR,           _ERROR),
-    Current.NOT_FOUND:                          (_NOTHING,      _CREATE_ONCE,     _CREATE),
-    Current.NO_SYNC:                            (_NOTHING,      _NOTHING,         _NOTHING),
-    Current.SYNC_ON_START_NOT_PRESENT_AT_START: (_NOTHING,      _NOTHING,         _NOTHING),
-    Current.SYNC_ON_START_PRESENT_AT_START:     (_DELETE_ONCE,  _UPDATE_ONCE,     _UPDATE_ONCE),
-    Current.SYNC_ALWAYS:                        (_DELETE,       _UPDATE_ONCE,     _UPDATE),
+    #                                                 A. not found   B. sync on start  C. sync always
+    CurrentState.LOOKUP_ERROR:                       (_ERROR,        _ERROR,           _ERROR),
+    CurrentState.NOT_FOUND:                          (_NOTHING,      _CREATE_ONCE,     _CREATE),
+    CurrentState.NO_SYNC:                            (_NOTHING,      _NOTHING,         _NOTHING),
+    CurrentState.SYNC_ON_START_NOT_PRESENT_AT_START: (_NOTHING,      _NOTHING,         _NOTHING),
+    CurrentState.SYNC_ON_START_PRESENT_AT_START:     (_DELETE_ONCE,  _UPDATE_ONCE,     _UPDATE_ONCE),
+    CurrentState.SYNC_ALWAYS:                        (_DELETE,       _UPDATE_ONCE,     _UPDATE),
 }
 # fmt: on
 
 
-def decide(current: Current, desired: Desired) -> Decision:
-    return dict(zip(Desired, _TABLE[current], strict=True))[desired]
+def decide(current: CurrentState, desired: DesiredState) -> RegistrationDecision:
+    return dict(zip(DesiredState, _TABLE[current], strict=True))[desired]
 
 
-def current_state(api_service: Json | None, *, present_at_start: bool) -> Current:
+def current_state(api_service: Json | None, *, present_at_start: bool) -> CurrentState:
     if api_service is None:
-        return Current.NOT_FOUND
+        return CurrentState.NOT_FOUND
     label = labels_of(api_service).get(AUTO_REGISTER_MANAGED_LABEL)
     if label == MANAGE_CONTINUOUSLY:
-        return Current.SYNC_ALWAYS
+        return CurrentState.SYNC_ALWAYS
     if label != MANAGE_ON_START:
-        return Current.NO_SYNC
-    return Current.SYNC_ON_START_PRESENT_AT_START if present_at_start else Current.SYNC_ON_START_NOT_PRESENT_AT_START
+        return CurrentState.NO_SYNC
+    return (
+        CurrentState.SYNC_ON_START_PRESENT_AT_START
+        if present_at_start
+        else CurrentState.SYNC_ON_START_NOT_PRESENT_AT_START
+    )
 
 
-def desired_state(api_service: Json | None) -> Desired:
+def desired_state(api_service: Json | None) -> DesiredState:
     if api_service is None:
-        return Desired.NOT_FOUND
+        return DesiredState.NOT_FOUND
     label = labels_of(api_service)[AUTO_REGISTER_MANAGED_LABEL]
-    return Desired.SYNC_ON_START if label == MANAGE_ON_START else Desired.SYNC_ALWAYS
+    return DesiredState.SYNC_ON_START if label == MANAGE_ON_START else DesiredState.SYNC_ALWAYS

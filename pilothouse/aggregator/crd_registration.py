@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from pilothouse.aggregator.api_services_to_register import Priority, make_api_service
+from pilothouse.aggregator.api_services_to_register import APIServicePriority, make_api_service
 from pilothouse.aggregator.apiservice.order import api_service_name
 from pilothouse.aggregator.autoregister import AutoAPIServiceRegistration
 from pilothouse.apiserver.metrics import REGISTRY
@@ -18,7 +18,7 @@ from pilothouse.machinery.objects import Json, name_of
 _NAME = "crd_autoregistration_controller"
 _WORKERS = 5
 
-PRIORITY = Priority(group=1000, version=100)
+PRIORITY = APIServicePriority(group=1000, version=100)
 """Low among groups. Versions of custom resources have one priority, so that what they are called orders them."""
 
 

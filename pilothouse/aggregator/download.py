@@ -12,7 +12,7 @@ from pilothouse.apiserver.http import Handler, Request, Stream
 from pilothouse.apiserver.request_info import request_info
 from pilothouse.apiserver.streams import close_stream
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.status_error import StatusError
 
 TIMEOUT = 5.0
 LIMIT = 32 * 1024 * 1024
@@ -24,7 +24,7 @@ class DownloadFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """What to ask for, and as whom."""
+    """A document to ask for, and the user to ask as."""
 
     path: str
     user: User
@@ -33,7 +33,7 @@ class Download:
     """Of what is known already; an answer with status 304 then says that it has not changed."""
     timeout: float = TIMEOUT
 
-    async def get(self, handler: Handler) -> Answer:
+    async def get(self, handler: Handler) -> DownloadAnswer:
         """Raises DownloadFailed when there is no answer; one with an error's status is an answer."""
         try:
             async with asyncio.timeout(self.timeout):
@@ -41,7 +41,7 @@ class Download:
         except TimeoutError:
             raise DownloadFailed(f"{self.path}: no answer within {self.timeout:g} s") from None
         except StatusError as refusal:
-            return Answer(refusal.code, b"", "", "")
+            return DownloadAnswer(refusal.code, b"", "", "")
         except DownloadFailed:
             raise
         except Exception as error:  # the other server may do anything; none of it may end who asks
@@ -58,18 +58,18 @@ class Download:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DownloadAnswer:
     status: int
     body: bytes
     content_type: str
     etag: str
 
 
-async def _answer(handler: Handler, request: Request) -> Answer:
+async def _answer(handler: Handler, request: Request) -> DownloadAnswer:
     response = await handler(request)
     headers = {name: value.decode("latin-1") for name, value in reversed(response.headers)}
     body = response.body if isinstance(response.body, bytes) else await _read(response.body)
-    return Answer(response.status, body, headers.get(b"content-type", ""), headers.get(b"etag", ""))
+    return DownloadAnswer(response.status, body, headers.get(b"content-type", ""), headers.get(b"etag", ""))
 
 
 async def _read(stream: Stream) -> bytes:

@@ -19,16 +19,16 @@ LEGACY_API_SERVICE_NAME = "v1."
 
 class APIHandlerManager(Protocol):
     def add_api_service(self, api_service: Json) -> None:
-        """One that is new, or has changed."""
+        """Add an APIService that is new, or has changed."""
 
     def remove_api_service(self, name: str) -> None: ...
 
 
-class AggregationController(Protocol):
+class APIServiceFollower(Protocol):
     """Merges what each APIService publishes, OpenAPI or discovery, into what the aggregator publishes."""
 
     def add_api_service(self, handler: ProxyHandler, api_service: Json) -> None:
-        """One that is new, or has changed. `handler` answers requests as its server does."""
+        """Add an APIService that is new, or has changed. `handler` answers requests as its server does."""
 
     def remove_api_service(self, name: str) -> None: ...
 
@@ -55,9 +55,9 @@ class ProxyHandlers:
         self._proxy = proxy or ProxyConfig()
         self._handlers = {}
         self._versions = {}
-        self._controllers: list[AggregationController] = []
+        self._controllers: list[APIServiceFollower] = []
 
-    def add_controller(self, controller: AggregationController) -> None:
+    def add_controller(self, controller: APIServiceFollower) -> None:
         self._controllers.append(controller)
 
     def add_api_service(self, api_service: Json) -> None:

@@ -13,8 +13,7 @@ from pilothouse.aggregator.apiservice.storage import APIServiceStore
 from pilothouse.aggregator.apiservice.strategy import API_SERVICES, GROUP_VERSION
 from pilothouse.aggregator.apiservice_registration import APIServiceRegistrationController
 from pilothouse.aggregator.apiservices import APIServices
-from pilothouse.aggregator.autoregister import AutoRegisterController
-from pilothouse.aggregator.autoregister_completion import autoregister_completion
+from pilothouse.aggregator.autoregister import AutoRegisterController, autoregister_completion
 from pilothouse.aggregator.availability.local import LocalAvailableController
 from pilothouse.aggregator.availability.remote import RemoteAvailableController
 from pilothouse.aggregator.availability.services import Services
@@ -48,7 +47,7 @@ class AggregatorConfig:
     proxy: ProxyConfig = field(default_factory=ProxyConfig)
     """How other servers are reached."""
     services: Services | None = None
-    """What is known of Services; without, nobody finds out which other servers are available."""
+    """The Services that are known; without, nobody finds out which other servers are available."""
 
 
 class Aggregator:
@@ -86,7 +85,9 @@ class Aggregator:
         self.generic.mux.handle("/apis/", plain, listed=False)
 
     def _add_availability(self) -> None:
-        """Before either of them has looked at an APIService, its status is what the last server left."""
+        """Add the controllers of availability. Before one has looked at an APIService, its status is what the last
+        server left.
+        """
         config, status = self.config, AvailabilityStatus(self.config.client)
         local = LocalAvailableController(self.api_services, status)
         self._add_controller("apiservice-status-local-available-controller", local.run)

@@ -25,7 +25,7 @@ from prometheus_client import Gauge
 from pilothouse.apiserver.collector_pause import CollectorPause
 from pilothouse.apiserver.fair_thread import FairThread, Job
 from pilothouse.apiserver.metrics import REGISTRY
-from pilothouse.machinery.errors import TooManyRequests
+from pilothouse.machinery.server_errors import TooManyRequests
 
 WORTH_A_THREAD = 16 * 1024
 """Bytes of input. The slowest work we know costs 2.5 µs a byte, so that this much of it takes some 40 ms."""

@@ -17,8 +17,9 @@ from pilothouse.controlplane.certificates.files import PRIVATE, PUBLIC, write_at
 from pilothouse.controlplane.certificates.issue import Profile
 from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate
 from pilothouse.controlplane.certificates.names import ServingNames
-from pilothouse.machinery.errors import AlreadyExists, NotFound, StatusError
+from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from pilothouse.controlplane.options.completion import InvalidOptions
 from pilothouse.controlplane.options.etcd import EtcdOptions
 from pilothouse.controlplane.options.logs import LogsOptions
 from pilothouse.controlplane.options.pilothouse import default_data_dir
-from pilothouse.controlplane.options.secure_serving import SecureServingOptions
+from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import build, flag, flags_of
 from pilothouse.machinery.flags.flagset import FlagError, parse

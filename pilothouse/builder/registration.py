@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 from pilothouse.builder.place import Place, on_this_machine
 from pilothouse.client.rest.client import Client
 from pilothouse.controlplane.options.completion import host_address
-from pilothouse.machinery.errors import AlreadyExists, NotFound, StatusError
+from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.status_error import StatusError
 
 log = logging.getLogger(__name__)
 

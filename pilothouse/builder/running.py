@@ -40,7 +40,7 @@ from pilothouse.controlplane.ports import Port, host_port
 from pilothouse.controlplane.serving import secure_serving
 from pilothouse.controlplane.storage import open_store
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.status_error import StatusError
 
 if TYPE_CHECKING:
     from pilothouse.builder.server import APIServer

@@ -17,8 +17,8 @@ from pilothouse.builder.strategy import AuthoredStatusStrategy, AuthoredStrategy
 from pilothouse.builder.subresources import subresources_of
 from pilothouse.builder.typed_functions import typed_functions
 from pilothouse.extensions.customresources.model import CustomResource, Version
-from pilothouse.extensions.customresources.served import Rules, api_versions, declared
 from pilothouse.extensions.customresources.strategy import CustomResourceStrategy
+from pilothouse.extensions.customresources.version_endpoints import Rules, api_versions, declared
 from pilothouse.extensions.openapi.definitions import CustomDefinitions
 from pilothouse.machinery.kube_versions import preference
 from pilothouse.machinery.names import GroupVersion

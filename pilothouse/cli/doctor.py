@@ -41,7 +41,7 @@ async def _examine(parsed: argparse.Namespace) -> int:
     from pilothouse.client.config.model import ConfigError
     from pilothouse.client.rest.connect import connect
     from pilothouse.client.rest.errors import ConnectionFailed
-    from pilothouse.machinery.errors import StatusError
+    from pilothouse.machinery.status_error import StatusError
 
     cert, key = parsed.proxy_client_cert_file, parsed.proxy_client_key_file
     try:
@@ -67,10 +67,10 @@ async def _examine_all(doctor: APIServiceDoctor) -> bool:
 
 
 async def _examine_one(doctor: APIServiceDoctor, name: str) -> bool:
-    from pilothouse.cli.diagnosis.findings import Outcome, shown
+    from pilothouse.cli.diagnosis.findings import FindingOutcome, shown
 
     well = True
     async for finding in doctor.examine(name):
-        well = well and finding.outcome is not Outcome.FAILED
+        well = well and finding.outcome is not FindingOutcome.FAILED
         print("\n".join(shown([finding])), flush=True)
     return well

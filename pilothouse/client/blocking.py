@@ -65,7 +65,7 @@ class BlockingClient:
         return BlockingResource(self, self._client.resource(api_version, plural, namespace=namespace))
 
     def find(self, name: str, *, namespace: str = "") -> BlockingResource:
-        """By any name the server knows: `find("deploy")`. Raises NoMatch."""
+        """Return a resource by any name the server knows: `find("deploy")`. Raises NoMatch."""
         mapping: RESTMapping = self.run(self._mapper.mapping_for(name))
         scope = namespace if mapping.namespaced else ""
         return BlockingResource(self, self._client.for_resource(mapping.resource, namespace=scope))

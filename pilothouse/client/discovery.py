@@ -13,9 +13,10 @@ from dataclasses import field
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ class ServerResources:
 
     @property
     def failure(self) -> str:
-        """What there is to say about those that could not be read, or nothing."""
+        """Return a message about the groups that could not be read; "" if all could."""
         told = ", ".join(f"{gv}: {why}" for gv, why in sorted(self.failed.items(), key=lambda item: str(item[0])))
         return f"unable to retrieve the complete list of server APIs: {told}" if told else ""
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from pilothouse.client.discovery import APIResource, DiscoveryClient
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import PilothouseError
 from pilothouse.machinery.names import GroupKind, GroupVersionKind, GroupVersionResource
+from pilothouse.machinery.status_error import PilothouseError
 
 
 class NoMatch(PilothouseError, LookupError):
@@ -80,7 +80,7 @@ class RESTMapper:
         return RESTMapping(best.resource, best.kind, best.namespaced)
 
     async def category(self, name: str) -> list[GroupVersionResource]:
-        """What a category such as "all" stands for, each resource in its preferred version."""
+        """Return the resources of a category such as "all", each in its preferred version."""
         resources = await self._discovery.server_resources()
         return [entry.resource for entry in resources.preferred() if name in entry.categories]
 

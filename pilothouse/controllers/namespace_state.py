@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 _TERMINATING = "NamespaceTerminating"
 

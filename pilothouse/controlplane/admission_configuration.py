@@ -20,7 +20,7 @@ _UNVERSIONED = {"podNodeSelectorPluginConfig": "PodNodeSelector", "imagePolicy":
 
 
 def admission_configurations(file: str) -> Mapping[str, Json]:
-    """By the names of the plug-ins. Raises ValueError."""
+    """Return the configurations by the names of their plug-ins. Raises ValueError."""
     configuration = _read(Path(file))
     for field, plugin in _UNVERSIONED.items():
         if field in configuration and "kind" not in configuration:
@@ -44,9 +44,9 @@ def _plugin(plugin: Json, folder: Path, where: str) -> Json:
 
 
 def _check_kind(configuration: Json, file: str) -> None:
-    said = (configuration.get("apiVersion"), configuration.get("kind"))
-    if said not in _KINDS:
-        why = f"no kind {quote(str(said[1] or ''))} is registered for version {quote(str(said[0] or ''))}"
+    api_version, kind = configuration.get("apiVersion"), configuration.get("kind")
+    if (api_version, kind) not in _KINDS:
+        why = f"no kind {quote(str(kind or ''))} is registered for version {quote(str(api_version or ''))}"
         raise ValueError(f"{file}: {why}; expected {_KIND[1]} of {_KIND[0]}")
     _check_fields(configuration, _FIELDS, file)
 

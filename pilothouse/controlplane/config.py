@@ -50,9 +50,9 @@ class Config:
     kube: KubeConfig
     chain: ChainConfig
     proxy_client: KeyPair
-    """What the servers of other API groups are shown."""
+    """The certificate that is shown to the servers of other API groups."""
     background: Mapping[str, Background] = field(default_factory=dict)
-    """What runs beside the server until it stops, by name."""
+    """The tasks that run beside the server until it stops, by name."""
 
 
 def new_config(options: CompletedOptions, store: Store) -> Config:
@@ -90,7 +90,7 @@ def _audit(options: CompletedOptions) -> Audit | None:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What both the generic and the kube server's configuration are made from."""
+    """The parts of which both the generic and the kube server's configuration are made."""
 
     options: CompletedOptions
     registries: Registries
@@ -163,7 +163,7 @@ def _configured(config: AdmissionConfig, file: str) -> AdmissionConfig:
 
 
 def _endpoint_ip(options: CompletedOptions) -> str:
-    """As upstream, the host's own address where the server listens on loopback only."""
+    """Return the address of the endpoint: as upstream, the host's own where the server listens on loopback only."""
     advertised = options.generic.advertise_address
     return host_address() if ip_address(advertised).is_loopback else advertised
 

@@ -1,4 +1,4 @@
-"""What the controllers inside this server are told, as the options say it."""
+"""The configuration of the controllers inside this server, made from the options."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ PROGRAM = "kube-controller-manager"
 
 
 def install_controllers(server: GenericAPIServer, options: CompletedOptions, client: Client) -> None:
-    """Nothing is added to a server that runs no controller."""
+    """Add the hooks that run the controllers; none to a server that runs no controller."""
     if enabled(options.controllers.controllers):
         controllers = _Controllers(server, options, client)
         server.add_post_start_hook("start-pilothouse-controllers", controllers.start)

@@ -1,4 +1,4 @@
-"""What keeps a server from starting."""
+"""The error of a server that cannot start."""
 
 from __future__ import annotations
 

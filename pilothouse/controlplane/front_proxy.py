@@ -21,7 +21,7 @@ from pilothouse.machinery.dataclass import dataclass
 @dataclass(frozen=True, slots=True)
 class FrontProxy:
     client: KeyPair
-    """What this server shows to the servers that it is the front proxy of."""
+    """The certificate that is shown to the servers that this one is the front proxy of."""
     cas: tuple[Path, ...]
     allowed_names: tuple[str, ...]
     headers: RequestHeaders

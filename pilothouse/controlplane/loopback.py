@@ -23,7 +23,7 @@ class Loopback:
         self.client: Client = self.client_named("kube-apiserver")
 
     def client_named(self, program: str) -> Client:
-        """One whose changes are recorded in managedFields under this name."""
+        """Return a client whose changes are recorded in managedFields under this name."""
         return loopback(AsgiApp(self), user_agent=f"{program}/{GIT_VERSION}", on_warning=_ignore)
 
     def bind(self, api: Handler) -> None:
@@ -38,4 +38,4 @@ class Loopback:
 
 
 def _ignore(warning: str) -> None:
-    """What the server warns itself of is no news to anybody."""
+    """Drop a warning: those that the server gives itself are no news to anybody."""

@@ -13,7 +13,7 @@ from pilothouse.apiserver.serving.secure import SecureServing
 from pilothouse.apiserver.serving.server import ListenEndpoint, Server
 from pilothouse.controlplane.config import Config
 from pilothouse.controlplane.errors import StartFailed
-from pilothouse.controlplane.options.secure_serving import SecureServingOptions
+from pilothouse.controlplane.options.serving import SecureServingOptions
 
 
 class Port:

@@ -5,7 +5,7 @@ Only what is served gets an APIService; a group version that is not in here gets
 
 from __future__ import annotations
 
-from pilothouse.aggregator.api_services_to_register import Priorities, Priority
+from pilothouse.aggregator.api_services_to_register import APIServicePriority, Priorities
 from pilothouse.machinery.names import GroupVersion
 
 _GROUPS: dict[str, tuple[int, dict[str, int]]] = {
@@ -35,7 +35,7 @@ _GROUPS: dict[str, tuple[int, dict[str, int]]] = {
 """Each group's place among groups, and the places of its versions; what is greater comes first."""
 
 API_VERSION_PRIORITIES: Priorities = {
-    GroupVersion(group, version): Priority(group_priority, version_priority)
+    GroupVersion(group, version): APIServicePriority(group_priority, version_priority)
     for group, (group_priority, versions) in _GROUPS.items()
     for version, version_priority in versions.items()
 }

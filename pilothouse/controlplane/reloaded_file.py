@@ -27,7 +27,7 @@ class ReloadedFile:
         self._seen: tuple[int, ...] = ()
 
     async def run(self) -> None:
-        """For ever."""
+        """Follow the file for ever."""
         while True:
             await asyncio.sleep(self._every)
             await self.look()

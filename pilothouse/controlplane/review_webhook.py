@@ -9,8 +9,9 @@ from pilothouse.apiserver.webhook.reviews import ReviewFailed
 from pilothouse.client.config.model import ConfigError
 from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, InvalidResponse, RequestTimedOut
 from pilothouse.client.rest.webhook import GenericWebhook
-from pilothouse.machinery.errors import InternalError, StatusError, Timeout, TooManyRequests
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.server_errors import InternalError, Timeout, TooManyRequests
+from pilothouse.machinery.status_error import StatusError
 
 _AGAIN = (InternalError, Timeout, TooManyRequests)
 

@@ -19,8 +19,7 @@ from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.chain import create_server_chain
 from pilothouse.controlplane.config import Config, new_config
-from pilothouse.controlplane.data_dir import DataDir
-from pilothouse.controlplane.data_dir_errors import DataDirError
+from pilothouse.controlplane.data_dir import DataDir, DataDirError
 from pilothouse.controlplane.errors import StartFailed
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.ports import host_port, open_ports
@@ -41,7 +40,7 @@ class Ready:
     data_dir: str
     storage: str
     handler: Handler
-    """What the secure port leads to, for calls without a socket."""
+    """The handler behind the secure port, for calls without a socket."""
 
 
 def run(options: CompletedOptions, ready: Callable[[Ready], None]) -> None:

@@ -10,7 +10,7 @@ from pilothouse.kube.core.services.resolver import LoopbackResolver, service_res
 from pilothouse.kube.served import Registries
 
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""What to connect to where the server listens on all addresses."""
+"""The address to connect to where the server listens on all addresses."""
 
 
 def build_service_resolver(

@@ -12,14 +12,14 @@ from pilothouse.controlplane.certificates.kubeconfig import write_kubeconfig
 from pilothouse.controlplane.certificates.paths import CertificatePaths
 from pilothouse.controlplane.front_proxy import front_proxy
 from pilothouse.controlplane.options.completion import CompletedOptions
-from pilothouse.controlplane.options.secure_serving import SecureServingOptions
+from pilothouse.controlplane.options.serving import SecureServingOptions
 from pilothouse.kube.bootstrap.address import kubernetes_service_ip
 from pilothouse.machinery.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """What the server shows, and whom it believes."""
+    """The certificates that the server shows, and the authorities that it believes."""
 
     own: CertificatePaths
     files: TlsFiles

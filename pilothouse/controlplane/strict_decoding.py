@@ -39,8 +39,8 @@ def _shape(found: Json, group: str, kind: str, versions: Mapping[str, Shape]) ->
     for name, shown in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         if not found.get(name):
             raise ValueError(f"Object '{shown}' is missing")
-    said, _, version = str(found["apiVersion"]).partition("/")
-    if said != group or version not in versions or found["kind"] != kind:
+    found_group, _, version = str(found["apiVersion"]).partition("/")
+    if found_group != group or version not in versions or found["kind"] != kind:
         what = f"no kind {quote(str(found['kind']))} is registered for version {quote(str(found['apiVersion']))}"
         raise ValueError(f"{what} in scheme")
     return {"apiVersion": str, "kind": str, **versions[version]}

@@ -1,4 +1,5 @@
-"""What a WebhookAdmissionConfiguration says: a kubeconfig whose users are named after the webhooks that they are for.
+"""The credentials of a WebhookAdmissionConfiguration: a kubeconfig whose users are named after the webhooks that they
+are for.
 
 webhook.ns.svc:8443, *.ns.svc:8443      the first that there is, most specific first
 webhook.ns.svc, *.ns.svc                where the port is 443
@@ -24,7 +25,7 @@ _FIELDS = frozenset(("apiVersion", "kind", "kubeConfigFile", "staticManifestsDir
 
 
 def webhook_credentials(configurations: Mapping[str, Json]) -> dict[str, FindCredentials]:
-    """By the names of the plug-ins that have a configuration. Raises ValueError."""
+    """Return the credentials by the names of the plug-ins that have a configuration. Raises ValueError."""
     found: dict[str, FindCredentials] = {}
     for plugin in _PLUGINS:
         file = _kubeconfig(plugin, configurations.get(plugin) or {})
@@ -100,7 +101,9 @@ class UserCredentials:
 
 
 def _impersonation(impersonate: ImpersonationConfig) -> Iterator[tuple[str, str]]:
-    """Of several values, all in one header: a webhook is no API server, and reads them as HTTP has it."""
+    """Return the impersonation headers. Several values stand in one header: a webhook is no API server, and reads them
+    as HTTP has it.
+    """
     if impersonate.user:
         yield "Impersonate-User", impersonate.user
         if impersonate.uid:

@@ -16,7 +16,7 @@ from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.client.controller.runner import Controller
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.extensions.controllers.api_approval import APIApprovalController
-from pilothouse.extensions.controllers.definitions import Definitions
+from pilothouse.extensions.controllers.definitions import DefinitionInformer
 from pilothouse.extensions.controllers.establishing import EstablishingController
 from pilothouse.extensions.controllers.finalizer import FinalizingController
 from pilothouse.extensions.controllers.naming import NamingController
@@ -37,7 +37,7 @@ class ExtensionsServer:
         self.generic = config.new_server("apiextensions-apiserver", delegate)
         self.admission = admission or AdmissionChain()
         self.definition_store = DefinitionStore(config.store, root=config.key_prefix)
-        self.definitions = Definitions(self.definition_store)
+        self.definitions = DefinitionInformer(self.definition_store)
         self.webhooks = WebhookClients(config.services)
         self.custom_resources = CustomResources(config, self.admission, self.webhooks, delegate=delegate)
         self.publisher = OpenAPIPublisher(self.generic.openapi, self.definitions.of_group)

@@ -1,1 +1,1 @@
-"""What every other part stands on: names, objects, errors, selectors, codecs, schemas and patches. No I/O at all."""
+"""The foundation of every other part: names, objects, errors, selectors, codecs, schemas and patches. No I/O at all."""

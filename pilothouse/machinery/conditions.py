@@ -9,14 +9,14 @@ from pilothouse.machinery.times import now
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a condition says, whenever it came to say so."""
+    """The content of a condition, without the times of its changes."""
 
     type: str
     status: str
     reason: str
     message: str
 
-    def is_said_by(self, other: Json | None) -> bool:
+    def is_same_as(self, other: Json | None) -> bool:
         return other is not None and Condition.of(other) == self
 
     @classmethod

@@ -55,7 +55,7 @@ def human_duration(span: timedelta) -> str:
 
 
 def short_human_duration(span: timedelta) -> str:
-    """One unit only."""
+    """Return a span in its largest unit alone."""
     seconds = _whole_seconds(span)
     if seconds < -1:
         return "<invalid>"
@@ -66,7 +66,7 @@ def short_human_duration(span: timedelta) -> str:
 
 
 def seconds(count: int) -> timedelta:
-    """As Go multiplies `count * time.Second`, whatever a client says: it starts over behind some 292 years."""
+    """Return `count` seconds as Go multiplies `count * time.Second`: numbers beyond some 292 years start over."""
     nanoseconds = (count * _SECOND + _MAX_NANOSECONDS) % (2 * _MAX_NANOSECONDS) - _MAX_NANOSECONDS
     return timedelta(microseconds=nanoseconds // 1000)
 
@@ -90,7 +90,7 @@ def parse_duration(text: str) -> int:
 
 
 def format_duration(nanoseconds: int) -> str:
-    """As Go prints a duration: `0s`, `1.5µs`, `1h0m0.25s`."""
+    """Return a duration as Go prints it: `0s`, `1.5µs`, `1h0m0.25s`."""
     sign, size = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
     if size < _SECOND:
         unit = "s" if not size else "ns" if size < 1000 else "µs" if size < 1_000_000 else "ms"

@@ -1,68 +1,20 @@
-"""API errors: each is a `Status` with upstream's code, reason, message and details.
+"""The API errors that refuse a request (4xx): each is a `Status` with upstream's code, reason, message and details.
 
 The server raises them and one filter writes them; the client reads a Status and raises the same class:
 
-    raise NotFound(GroupResource("apps", "deployments"), "web")     → 404 deployments.apps "web" not found
+    raise NotFound.of(GroupResource("apps", "deployments"), "web")  → 404 deployments.apps "web" not found
     except NotFound: ...                                            → on either side of the wire
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 from pilothouse.machinery.field import FieldError
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupKind, GroupResource
-from pilothouse.machinery.objects import Json
-
-NO_RESOURCE = GroupResource("", "")
-
-
-class PilothouseError(Exception):
-    """The root of all errors that the library raises on purpose.
-
-    >>> from pilothouse.errors import ConfigError, NotFound, PilothouseError
-    >>> issubclass(NotFound, PilothouseError) and issubclass(ConfigError, PilothouseError)
-    True
-    """
-
-
-class StatusError(PilothouseError):
-    """A failure that travels as a Status object. `details` is left out of the Status when it is None.
-
-    >>> from pilothouse.errors import StatusError
-    >>> error = StatusError("it broke")
-    >>> error.status["code"], error.status["message"]
-    (500, 'it broke')
-    """
-
-    reason: ClassVar[str] = ""
-    code: int = 500
-
-    def __init__(self, message: str, *, code: int | None = None, details: Json | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.code = self.code if code is None else code
-        self.details = details
-        self.list_metadata: Json = {}
-        """The Status object's own metadata: where an expired list can go on."""
-
-    @property
-    def status(self) -> Json:
-        """The Status object, with its keys in upstream's order."""
-        out: Json = {"kind": "Status", "apiVersion": "v1", "metadata": self.list_metadata}
-        out |= {"status": "Failure", "message": self.message}
-        if self.reason:
-            out["reason"] = self.reason
-        if self.details is not None:
-            out["details"] = self.details
-        out["code"] = self.code
-        return out
-
-    @property
-    def retry_after_seconds(self) -> int:
-        return int((self.details or {}).get("retryAfterSeconds") or 0)
+from pilothouse.machinery.status_error import NO_RESOURCE, StatusError, aggregate, details_of
 
 
 class BadRequest(StatusError):
@@ -205,7 +157,7 @@ class Conflict(StatusError):
 
 
 class Gone(StatusError):
-    """What was asked for was there and is no more (410).
+    """The object or the version that was asked for was there and is no more (410).
 
     >>> from pilothouse.errors import Gone
     >>> Gone("too old resource version: 1 (5)").code
@@ -273,107 +225,3 @@ class Invalid(StatusError):
         message = f"{kind} {quote(name)} is invalid" + (f": {aggregate(map(str, found))}" if found else "")
         details = details_of(GroupResource(kind.group, kind.kind), name)
         return cls(message, details=details | {"causes": causes} if causes else details)
-
-
-class TooManyRequests(StatusError):
-    """The server has too much to do (429). `retry_after_seconds` says when to try again.
-
-    >>> from pilothouse.errors import TooManyRequests
-    >>> TooManyRequests.of("try later", 2).retry_after_seconds
-    2
-    """
-
-    reason, code = "TooManyRequests", 429
-
-    @classmethod
-    def of(cls, message: str, retry_after_seconds: int) -> TooManyRequests:
-        return cls(message, details={"retryAfterSeconds": retry_after_seconds} if retry_after_seconds else {})
-
-
-class InternalError(StatusError):
-    """Something went wrong in the server (500).
-
-    >>> from pilothouse.errors import InternalError
-    >>> InternalError.of("no space").message
-    'Internal error occurred: no space'
-    """
-
-    reason, code = "InternalError", 500
-
-    @classmethod
-    def of(cls, why: str) -> InternalError:
-        return cls(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})
-
-
-class ServerTimeout(StatusError):
-    """The server could not finish in time and nothing was done; try again (500).
-
-    >>> from pilothouse.errors import ServerTimeout
-    >>> from pilothouse.machinery.names import GroupResource
-    >>> ServerTimeout.of(GroupResource("", "pods"), "create", 1).retry_after_seconds
-    1
-    """
-
-    reason, code = "ServerTimeout", 500
-
-    @classmethod
-    def of(cls, resource: GroupResource, operation: str, retry_after_seconds: int) -> ServerTimeout:
-        message = f"The {operation} operation against {resource} could not be completed at this time, please try again."
-        return cls(message, details=details_of(resource, operation, retryAfterSeconds=retry_after_seconds))
-
-
-class ServiceUnavailable(StatusError):
-    """The server, or one that it asks, cannot be used now (503).
-
-    >>> from pilothouse.errors import ServiceUnavailable
-    >>> ServiceUnavailable("service unavailable").code
-    503
-    """
-
-    reason, code = "ServiceUnavailable", 503
-
-
-class Timeout(StatusError):
-    """The request took too long; whether it took effect is unknown (504).
-
-    >>> from pilothouse.errors import Timeout
-    >>> Timeout.of("request did not complete within 10s", 0).message
-    'Timeout: request did not complete within 10s'
-    """
-
-    reason, code = "Timeout", 504
-
-    @classmethod
-    def of(cls, message: str, retry_after_seconds: int) -> Timeout:
-        details: Json = {"retryAfterSeconds": retry_after_seconds} if retry_after_seconds else {}
-        return cls(f"Timeout: {message}", details=details)
-
-    @classmethod
-    def too_large_resource_version(cls, requested: int, current: int, retry_after_seconds: int = 1) -> Timeout:
-        error = cls.of(f"Too large resource version: {requested}, current: {current}", retry_after_seconds)
-        cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
-        return cls(error.message, details={"causes": [cause]} | (error.details or {}))
-
-
-_BY_REASON: dict[str, type[StatusError]] = {cls.reason: cls for cls in StatusError.__subclasses__()}
-
-
-def from_status(status: Json, *, http_code: int = 500) -> StatusError:
-    """The error that a Status object describes, as the class of its reason."""
-    cls = _BY_REASON.get(status.get("reason") or "", StatusError)
-    error = cls(status.get("message") or "", code=status.get("code") or http_code, details=status.get("details"))
-    if cls is StatusError and status.get("reason"):
-        error.__dict__["reason"] = status["reason"]
-    return error
-
-
-def details_of(resource: GroupResource, name: str = "", **more: Any) -> Json:
-    """StatusDetails in upstream's key order, empty parts left out."""
-    parts = {"name": name, "group": resource.group, "kind": resource.resource, **more}
-    return {key: value for key, value in parts.items() if value}
-
-
-def aggregate(messages: Iterable[str]) -> str:
-    """Several messages as upstream's Aggregate prints them: each once, in brackets when there is more than one."""
-    unique = list(dict.fromkeys(messages))
-    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"

@@ -120,7 +120,7 @@ class FieldError:
 
 
 Errors: TypeAlias = Iterator[FieldError]
-"""What a validation function yields, in the order in which upstream reports it."""
+"""The findings of a validation function, in the order in which upstream reports them."""
 
 
 def format_value(value: Any) -> str:

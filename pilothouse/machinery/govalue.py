@@ -28,7 +28,7 @@ _JSON_TYPES = {
 
 
 def json_type(value: Any) -> str:
-    """What Go's decoder calls a JSON value: `cannot unmarshal number into …`."""
+    """Return the name that Go's decoder has for a JSON value: `cannot unmarshal number into …`."""
     return _JSON_TYPES[type(value)]
 
 

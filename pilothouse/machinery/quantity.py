@@ -141,8 +141,8 @@ ZERO = Quantity(0)
 @bounded_cache(entries=4096, key_bytes=40)
 def parse_quantity(text: str) -> Quantity:
     """Raises QuantityError."""
-    said = notation.read(text)
-    return Quantity(said.digits, said.power, said.format, said.text)
+    parts = notation.read(text)
+    return Quantity(parts.digits, parts.power, parts.format, parts.text)
 
 
 def milli_quantity(value: int, form: Format = Format.DECIMAL_SI) -> Quantity:

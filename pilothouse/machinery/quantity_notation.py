@@ -38,7 +38,7 @@ class Format(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Notation:
-    """What a text says. `text` is kept where upstream prints a quantity again just as it was written."""
+    """The parts of a quantity's text. `text` is kept where upstream prints a quantity again just as it was written."""
 
     digits: int
     power: int

@@ -19,7 +19,7 @@ def added(one: ResourceList, other: ResourceList) -> ResourceList:
 
 
 def increase(new: ResourceList, old: ResourceList) -> ResourceList:
-    """What the new has more than the old; nothing where it has less."""
+    """Return by how much each resource of the new list is more than in the old; zero where it is not."""
     grown = {name: amount - old.get(name, ZERO) for name, amount in new.items()}
     return {name: amount if amount.sign > 0 else ZERO for name, amount in grown.items()}
 

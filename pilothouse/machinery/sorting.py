@@ -13,7 +13,7 @@ _PIECE = 10_000
 
 
 def sorted_in_pieces(items: Sequence[T], key: Callable[[T], str]) -> list[T]:
-    """What `sorted` gives, with equal items in the order in which they came."""
+    """Return the items sorted, with equal items in the order in which they came."""
     if len(items) <= _PIECE:
         return sorted(items, key=key)
     pieces = (sorted(items[at : at + _PIECE], key=key) for at in range(0, len(items), _PIECE))

@@ -28,12 +28,12 @@ def now_micro(clock: Clock = system_clock) -> str:
 
 
 def format_time(moment: datetime) -> str:
-    """As metav1.Time prints: 2024-02-01T12:00:00Z. A fraction of a second is dropped."""
+    """Return a time as metav1.Time prints it: 2024-02-01T12:00:00Z. A fraction of a second is dropped."""
     return _utc(moment).isoformat(timespec="seconds") + "Z"
 
 
 def format_micro_time(moment: datetime) -> str:
-    """As metav1.MicroTime prints: 2024-02-01T12:00:00.000000Z."""
+    """Return a time as metav1.MicroTime prints it: 2024-02-01T12:00:00.000000Z."""
     return _utc(moment).isoformat(timespec="microseconds") + "Z"
 
 

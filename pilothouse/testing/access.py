@@ -1,4 +1,6 @@
-"""What every form of the server gives a test: where it is, and credentials for whomever the test wants to be."""
+"""The access of a test to its server, in whatever form it runs: its place, and credentials for whomever the test wants
+to be.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,11 @@ if TYPE_CHECKING:
     from pilothouse.client.config.model import ClientConfig
     from pilothouse.testing.home import Home
 
-A = TypeVar("A", bound="Access")
+A = TypeVar("A", bound="ServerAccess")
 
 
 @dataclass(slots=True)
-class Access:
+class ServerAccess:
     """Where a running server is, as one user of it."""
 
     url: str

@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.testing.access import Access, http_request
+from pilothouse.testing.access import ServerAccess, http_request
 from pilothouse.testing.answer import Answer
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _JSON = "application/json"
 
 
 @dataclass(slots=True)
-class API(Access):
+class API(ServerAccess):
     """A running server, for code in an event loop.
 
     >>> from pilothouse.testing import server
@@ -105,7 +105,7 @@ class API(Access):
 
 
 @dataclass(slots=True)
-class BlockingAPI(Access):
+class BlockingAPI(ServerAccess):
     """A running server, for code without an event loop. May be used from several threads.
 
     >>> from pilothouse.testing import Server

@@ -1,8 +1,8 @@
-"""What can go wrong before a test has its server."""
+"""The error of a test whose server does not start."""
 
 from __future__ import annotations
 
-from pilothouse.machinery.errors import PilothouseError
+from pilothouse.machinery.status_error import PilothouseError
 
 
 class StartError(PilothouseError):

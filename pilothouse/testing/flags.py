@@ -9,7 +9,7 @@ from typing import TypeAlias
 Flag: TypeAlias = str | int | float | bool | Path | Iterable[str]
 """A text, a number, yes or no, a path, or a list whose items are joined by commas."""
 DEFAULTS: dict[str, Flag] = {"secure_port": 0, "bind_address": "127.0.0.1"}
-"""What a test wants where it does not say otherwise: any free port of this machine."""
+"""The flags of a test that does not say otherwise: any free port of this machine."""
 
 
 def command_line(flags: Mapping[str, Flag]) -> list[str]:

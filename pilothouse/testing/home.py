@@ -29,7 +29,7 @@ class Home:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReadyServer:
     """Where a server is that is ready. `handler` is the server itself, where it runs in this event loop."""
 
     url: str

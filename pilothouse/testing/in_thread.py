@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pilothouse.testing.answer import Answer
 from pilothouse.testing.api import API, BlockingAPI
 from pilothouse.testing.flags import Flag
-from pilothouse.testing.in_loop import server
+from pilothouse.testing.running import server
 
 T = TypeVar("T")
 

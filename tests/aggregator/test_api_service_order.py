@@ -5,7 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.aggregator.api_services_to_register import Priority, api_services_to_register, make_api_service
+from pilothouse.aggregator.api_services_to_register import (
+    APIServicePriority,
+    api_services_to_register,
+    make_api_service,
+)
 from pilothouse.aggregator.apiservice.order import name_to_group_version, sorted_by_group_and_version
 from pilothouse.controlplane.priorities import API_VERSION_PRIORITIES
 from pilothouse.machinery.names import GroupVersion
@@ -15,7 +19,7 @@ IN_ORDER = ["v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "
 
 
 def made(name: str, group: int = 100, version: int = 10) -> Json:
-    return make_api_service(name_to_group_version(name), Priority(group, version))
+    return make_api_service(name_to_group_version(name), APIServicePriority(group, version))
 
 
 def names(groups: list[list[Json]]) -> list[list[str]]:

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from pilothouse.aggregator.api_services_to_register import Priority, make_api_service
+from pilothouse.aggregator.api_services_to_register import APIServicePriority, make_api_service
 from pilothouse.aggregator.autoregister import AutoRegisterController
 from pilothouse.aggregator.autoregister_decisions import AUTO_REGISTER_MANAGED_LABEL
 from pilothouse.apiserver.http import Request, Response
@@ -22,8 +22,8 @@ from pilothouse.machinery.objects import Json, name_of
 GROUP_VERSION = GroupVersion("example.com", "v1")
 NAME = "v1.example.com"
 COLLECTION = "/apis/apiregistration.k8s.io/v1/apiservices"
-OTHER = Priority(1, 1)
-WANTED = Priority(1000, 100)
+OTHER = APIServicePriority(1, 1)
+WANTED = APIServicePriority(1000, 100)
 
 # rows: how it is; columns: A. not wanted, B. wanted on start, C. wanted always
 TABLE = {
@@ -41,7 +41,7 @@ CELLS = [
 ]
 
 
-def current(label: str = "", priority: Priority = OTHER) -> Json:
+def current(label: str = "", priority: APIServicePriority = OTHER) -> Json:
     made = make_api_service(GROUP_VERSION, priority)
     labels = {AUTO_REGISTER_MANAGED_LABEL: label} if label else {}
     made["metadata"] |= {"uid": "u1", "resourceVersion": "7", "labels": labels}

@@ -28,7 +28,7 @@ from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.serving.client_certificate import client_certificate
 from pilothouse.apiserver.serving.server import ListenEndpoint, Server
 from pilothouse.apiserver.serving.upgrade import raw_connection
-from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.status_error import StatusError
 
 PATH = "/apis/example.com/v1/things"
 USER = User("amy-é", uid="a-1", groups=("builders", "x"), extra={"acme.com/Pro%ject": ("one", "two")})

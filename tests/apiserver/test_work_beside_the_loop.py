@@ -18,7 +18,7 @@ from pilothouse.apiserver.beside_the_loop import (
     may_take_long,
 )
 from pilothouse.apiserver.fair_thread import FairThread, Job
-from pilothouse.machinery.errors import TooManyRequests
+from pilothouse.machinery.server_errors import TooManyRequests
 
 HEAVY, LARGE = WORTH_A_THREAD + 1, 3 << 20
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shelves import Served, Shelf, book, next_event, retitled, served
 
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.errors import StatusError
 from pilothouse.machinery.objects import Json, name_of
 
@@ -63,7 +63,7 @@ async def _take(books: Served, shelf: Shelf, step: tuple[str, str, str]) -> None
                 await books.delete(name)
 
 
-async def _check(books: Served, shelf: Shelf, watcher: Watcher, replayed: dict[str, Json]) -> None:
+async def _check(books: Served, shelf: Shelf, watcher: CacheWatcher, replayed: dict[str, Json]) -> None:
     objects = {name_of(obj): obj for obj in await books.list()}
     assert {name: obj["spec"] for name, obj in objects.items()} == {
         name: row["spec"] for (_, name), row in shelf.rows.items()

@@ -23,8 +23,8 @@ from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.extensions.customresources.conversion import on_read
 from pilothouse.extensions.customresources.model import CustomResource
-from pilothouse.extensions.customresources.served import api_versions
 from pilothouse.extensions.customresources.strategy import CustomResourceStrategy
+from pilothouse.extensions.customresources.version_endpoints import api_versions
 from pilothouse.machinery.objects import Json
 
 GROUP = "library.example.com"

@@ -24,8 +24,9 @@ from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.client.wait import Backoff, poll
-from pilothouse.machinery.errors import AlreadyExists, NotFound, StatusError
+from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json, resource_version_of, uid_of
+from pilothouse.machinery.status_error import StatusError
 
 OBJECTS = 10_000
 WRITERS = 32

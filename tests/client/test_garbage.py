@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 
-from pilothouse.client import garbage
+from pilothouse.client import garbage_collection
 
 
 class Node:
@@ -21,7 +21,7 @@ def test_nothing_is_collected_in_a_pause_and_what_was_made_is_old_afterwards():
     collections: list[int] = []
     gc.callbacks.append(lambda phase, info: collections.append(info["generation"]) if phase == "start" else None)
     try:
-        with garbage.paused(1):
+        with garbage_collection.paused(1):
             kept = [{"n": [n]} for n in range(10_000)]
             assert not gc.isenabled()
         assert collections == []
@@ -34,34 +34,34 @@ def test_nothing_is_collected_in_a_pause_and_what_was_made_is_old_afterwards():
 
 
 def test_cycles_that_became_garbage_meanwhile_are_collected_in_the_end():
-    with garbage.paused(0):
+    with garbage_collection.paused(0):
         node = Node()
         seen = weakref.ref(node)
         del node
     assert seen() is not None
-    with garbage.paused(garbage.FULL_COLLECTION_EVERY + 1):
+    with garbage_collection.paused(garbage_collection.FULL_COLLECTION_EVERY + 1):
         pass
     assert seen() is None
 
 
 def test_the_collector_comes_back_after_an_error():
-    with pytest.raises(ZeroDivisionError), garbage.paused(1):
+    with pytest.raises(ZeroDivisionError), garbage_collection.paused(1):
         raise ZeroDivisionError
     assert gc.isenabled()
 
 
 def test_a_process_with_a_policy_of_its_own_is_left_alone(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(garbage._Tally, "frozen", False)
+    monkeypatch.setattr(garbage_collection._Tally, "frozen", False)
     gc.disable()
     try:
-        with garbage.paused(1):
+        with garbage_collection.paused(1):
             pass
         assert not gc.isenabled()
     finally:
         gc.enable()
     gc.freeze()
     try:
-        with garbage.paused(1):
+        with garbage_collection.paused(1):
             assert gc.isenabled()
         assert gc.get_freeze_count() > 0
     finally:

@@ -15,8 +15,9 @@ from pilothouse.client.cache.reflector import Reflector
 from pilothouse.client.cache.watch_errors import VeryShortWatch
 from pilothouse.client.fake_clock import FakeClock
 from pilothouse.client.rest.client import Client
-from pilothouse.machinery.errors import Expired, StatusError
+from pilothouse.machinery.errors import Expired
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 
 class Recorder:

@@ -18,16 +18,10 @@ from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, I
 from pilothouse.client.rest.http_transport import HttpTransport
 from pilothouse.client.rest.options import DeleteOptions, ListOptions, PatchType, WriteOptions
 from pilothouse.client.rest.warnings import log_each_once, warnings_in
-from pilothouse.machinery.errors import (
-    AlreadyExists,
-    Conflict,
-    Expired,
-    NotFound,
-    ServiceUnavailable,
-    StatusError,
-    TooManyRequests,
-)
+from pilothouse.machinery.errors import AlreadyExists, Conflict, Expired, NotFound
 from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.server_errors import ServiceUnavailable, TooManyRequests
+from pilothouse.machinery.status_error import StatusError
 
 
 def config_map(name: str, **data: str) -> Json:

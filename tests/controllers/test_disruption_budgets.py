@@ -17,8 +17,8 @@ from pilothouse.controllers.descriptors import enabled
 from pilothouse.controllers.disruption.stale_pods import seconds_until_stale, without_disruption
 from pilothouse.controllers.disruption.status import Disrupted, Wanted, disrupted, new_status, scaled
 from pilothouse.controllers.manager import ControllerManager
-from pilothouse.machinery.errors import TooManyRequests
 from pilothouse.machinery.objects import Json, uid_of
+from pilothouse.machinery.server_errors import TooManyRequests
 from pilothouse.machinery.times import format_time
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)

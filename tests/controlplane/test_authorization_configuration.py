@@ -12,7 +12,7 @@ from serving_process import ServeProcess, parsed
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes, Decision
-from pilothouse.controlplane.authorization.build import ChainBuilder, Sources
+from pilothouse.controlplane.authorization.build import AuthorizerSources, ChainBuilder
 from pilothouse.controlplane.authorization.configuration import read_authorization_configuration
 from pilothouse.controlplane.authorization.reload import configured_authorizer
 from pilothouse.kube.node_authorizer.graph import NodeGraph
@@ -131,7 +131,7 @@ def test_an_expression_that_names_what_is_not_there_does_not_compile() -> None:
 
 async def test_a_changed_file_replaces_the_authorizers_unless_it_makes_no_sense(tmp_path: Path) -> None:
     file = tmp_path / "authorization.yaml"
-    builder = ChainBuilder(Sources(RBACPolicy(), NodeGraph()), types=["AlwaysDeny"])
+    builder = ChainBuilder(AuthorizerSources(RBACPolicy(), NodeGraph()), types=["AlwaysDeny"])
     authorizer, watched = configured_authorizer(file, DENY.encode(), builder)
     question = Attributes(User("jane"), "get", path="/x")
 

@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from pilothouse.controlplane.data_dir import DataDir
-from pilothouse.controlplane.data_dir_errors import DataDirInUse, DataDirUnsafe
+from pilothouse.controlplane.data_dir import DataDir, DataDirInUse, DataDirUnsafe
 
 
 def test_a_directory_that_is_not_there_is_made_for_its_owner_alone(tmp_path: Path) -> None:
@@ -88,7 +87,7 @@ def test_what_belongs_to_another_user_is_refused(tmp_path: Path, name: str) -> N
 def test_what_is_root_s_and_open_to_others_is_refused() -> None:
     code = (
         "import os, pathlib, sys\n"
-        "from pilothouse.controlplane.privacy import make_private\n"
+        "from pilothouse.controlplane.data_dir import make_private\n"
         "os.setegid(12345); os.seteuid(12345)\n"
         "make_private(pathlib.Path(sys.argv[1]))\n"
     )

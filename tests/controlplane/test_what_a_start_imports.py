@@ -29,7 +29,7 @@ _OF_FEATURES = {
     "pilothouse.client.cache": "informers",
     "pilothouse.client.rest.webhook": "webhooks of kubeconfigs",
     "pilothouse.controllers.manager": "controllers, which start when the server is ready",
-    "pilothouse.extensions.customresources.served": "custom resources",
+    "pilothouse.extensions.customresources.version_endpoints": "custom resources",
     "pilothouse.extensions.schema.compiled": "schemas of custom resources",
     "pilothouse.extensions.schema.definition": "validation of definitions",
     "pilothouse.machinery.cel": "expressions",

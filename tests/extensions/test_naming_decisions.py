@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilothouse.extensions.controllers.naming import Naming, accepted_names
 from pilothouse.extensions.controllers.naming import decide as decide_with
-from pilothouse.extensions.controllers.taken_names import Taken, TakenNames
+from pilothouse.extensions.controllers.taken_names import NamesOfOthers, TakenNames
 from pilothouse.machinery.objects import Json
 
 NAMES: Json = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
@@ -55,7 +55,7 @@ def test_a_name_is_free_again_when_the_last_one_who_had_it_is_gone() -> None:
     taken.forget("a")
     assert taken.by_others("c", "example.com", NAMES).kinds == {"Widget", "WidgetList"}
     taken.forget("b")
-    assert taken.by_others("c", "example.com", NAMES) == Taken()
+    assert taken.by_others("c", "example.com", NAMES) == NamesOfOthers()
 
 
 def test_news_from_before_a_decision_does_not_undo_it() -> None:
@@ -64,4 +64,4 @@ def test_news_from_before_a_decision_does_not_undo_it() -> None:
     taken.record("a", "example.com", {"plural": "", "kind": ""}, after=6)
     assert "widgets" in taken.by_others("b", "example.com", NAMES).resources
     taken.record("a", "example.com", {"plural": "", "kind": ""}, after=8)
-    assert taken.by_others("b", "example.com", NAMES) == Taken()
+    assert taken.by_others("b", "example.com", NAMES) == NamesOfOthers()

@@ -92,9 +92,9 @@ MEMOS = {
         "apiserver/openapi/v2:SharedParameters._references",
         "controllers/garbagecollector/resources:Mappings._found",
         "extensions/customresources/model:Schemas._compiled",
-        "extensions/customresources/serving:Serving._routes",
-        "extensions/customresources/serving:Serving._views",
-        "extensions/customresources/serving:SharedRegistries._registries",
+        "extensions/customresources/served_definition:ServedDefinition._routes",
+        "extensions/customresources/served_definition:ServedDefinition._views",
+        "extensions/customresources/served_definition:SharedRegistries._registries",
     ),
     "what there is: others take it out": ("kube/admission/quota/plugin:ResourceQuota._locks",),
     "numbers of at most three digits, or bytes": (
@@ -107,7 +107,7 @@ MEMOS = {
         "apiserver/storage/encryption/kms/envelope:EnvelopeTransformer._keys",
         "apiserver/tallies:CounterTally._rows",
         "apiserver/tallies:HistogramTally._rows",
-        "machinery/apply/whole:shapes",
+        "machinery/apply/all_fields:shapes",
     ),
     "bounded in entries, of events that we write ourselves": ("client/events/lru:LRU._entries",),
 }

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilothouse.machinery.flags.declare import Flag
-from pilothouse.machinery.flags.duration import format_duration, parse_duration
 from pilothouse.machinery.flags.flagset import FlagError, parse
 from pilothouse.machinery.flags.usage import format_section
 from pilothouse.machinery.flags.values import (
@@ -119,7 +118,7 @@ def test_everything_after_two_dashes_is_positional() -> None:
     [("0", 0), ("1h", 3600), ("1h2m3s", 3723), ("1.5s", 1.5), ("-2m", -120), ("250ms", 0.25), ("+1s", 1), (".5s", 0.5)],
 )
 def test_durations_are_gos(text: str, seconds: float) -> None:
-    assert parse_duration(text) == pytest.approx(seconds)
+    assert DURATION.parse(text) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(
@@ -135,12 +134,12 @@ def test_durations_are_gos(text: str, seconds: float) -> None:
 )
 def test_a_bad_duration_is_refused_with_gos_words(text: str, message: str) -> None:
     with pytest.raises(ValueError) as refusal:
-        parse_duration(text)
+        DURATION.parse(text)
     assert str(refusal.value) == message
 
 
 def test_durations_print_as_go_prints_them() -> None:
-    printed = [format_duration(seconds) for seconds in (0, 1, 1.5, 60, 90, 3600, 3661, 0.25, -60)]
+    printed = [DURATION.show(seconds) for seconds in (0, 1, 1.5, 60, 90, 3600, 3661, 0.25, -60)]
     assert printed == ["0s", "1s", "1.5s", "1m0s", "1m30s", "1h0m0s", "1h1m1s", "250ms", "-1m0s"]
 
 
@@ -148,7 +147,7 @@ def test_durations_print_as_go_prints_them() -> None:
 @given(st.integers(-(10**7), 10**7))
 def test_a_printed_duration_reads_back(milliseconds: int) -> None:
     seconds = milliseconds / 1000
-    assert parse_duration(format_duration(seconds)) == pytest.approx(seconds, rel=1e-5, abs=1e-9)
+    assert DURATION.parse(DURATION.show(seconds)) == pytest.approx(seconds, rel=1e-5, abs=1e-9)
 
 
 def test_the_help_shows_types_and_defaults_sorted_by_name() -> None:

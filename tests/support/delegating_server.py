@@ -15,7 +15,7 @@ from pilothouse.apiserver.authn.user_info import user_info
 from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.certificate_files import KeyPair
-from pilothouse.apiserver.serving.secure import SecureServing, SecureServingOptions
+from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
 from pilothouse.apiserver.serving.server import Server
 from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.builder.delegation.authentication import DelegatedAuthentication, delegated_authentication
@@ -100,7 +100,7 @@ async def delegating_server(api: API, folder: Path, *, name: str = NAME) -> Asyn
     await authentication.start()
     chain = ChainConfig(authentication.authenticator, delegated_authorizer(client))
     files = TlsFiles(pki.server("localhost"), client_cas=authentication.client_cas)
-    secure = SecureServing(SecureServingOptions(files, "127.0.0.1", 0), poll_seconds=0)
+    secure = SecureServing(SecureServingInfo(files, "127.0.0.1", 0), poll_seconds=0)
     server = Server(handler_chain(_who, chain), [secure.endpoint])
     await server.start()
     try:

@@ -15,7 +15,7 @@ from pilothouse.apiserver.registry.interface import Result, object_of, unchecked
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.strategy import Strategy
-from pilothouse.apiserver.storage.cacher.watcher import Watcher
+from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.builder.own_functions.registry import OwnRegistry, own_registry
 from pilothouse.machinery.names import GroupResource
@@ -117,9 +117,9 @@ class Served:
     async def delete(self, name: str, options: DeleteOptions | None = None) -> None:
         await self.storage.delete(context("default"), name, options=options or DeleteOptions(), validate=unchecked)
 
-    async def watch(self, namespace: str = "", **options: Any) -> Watcher:
+    async def watch(self, namespace: str = "", **options: Any) -> CacheWatcher:
         deadline = asyncio.get_running_loop().time() + PATIENCE
-        watcher: Watcher = await self.storage.watch(context(namespace), ListOptions(**options), deadline=deadline)
+        watcher: CacheWatcher = await self.storage.watch(context(namespace), ListOptions(**options), deadline=deadline)
         return watcher
 
 
@@ -154,12 +154,12 @@ async def served(folder: Path, functions: object, **options: Any) -> AsyncIterat
         await store.close()
 
 
-async def next_event(watcher: Watcher) -> tuple[str, Json]:
+async def next_event(watcher: CacheWatcher) -> tuple[str, Json]:
     async with asyncio.timeout(PATIENCE):
         event = await anext(watcher)
     return event.type.value, event.object.parse()
 
 
-async def next_title(watcher: Watcher) -> tuple[str, str, str]:
+async def next_title(watcher: CacheWatcher) -> tuple[str, str, str]:
     kind, obj = await next_event(watcher)
     return kind, name_of(obj), obj["spec"]["title"]

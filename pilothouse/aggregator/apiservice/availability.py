@@ -8,11 +8,11 @@ from pilothouse.machinery.objects import Json
 AVAILABLE = "Available"
 
 LOCAL_AVAILABLE = Condition(AVAILABLE, "True", "Local", "Local APIServices are always available")
-"""What every APIService without a service is."""
+"""The condition of every APIService without a service."""
 
 
 def shown_availability(api_service: Json) -> str:
-    """As a table shows it: why it is not available stands beside that it is not."""
+    """Return the availability as a table shows it: a reason stands beside it where there is none."""
     condition = find_condition(api_service, AVAILABLE)
     if condition is None:
         return "Unknown"

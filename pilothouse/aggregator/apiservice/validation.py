@@ -1,4 +1,4 @@
-"""What an APIService must be. Its name says what it serves: `<version>.<group>`."""
+"""The validation of APIServices. The name of one says what it serves: `<version>.<group>`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be said of an APIService without asking its server: whether the Service is there, and where it listens."""
+"""The checks of an APIService that need no answer of its server: whether the Service is there, and where it listens."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What both availableConditionControllers do alike: they look at an APIService when it changes, every 30 s, and again
-after a failure, ever later."""
+"""The part that both availableConditionControllers share: they look at an APIService when it changes, every 30 s, and
+again after a failure, ever later.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from pilothouse.aggregator.proxy.headers import user_headers
-from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
+from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportUnusable
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.outbound.exchange import BackendExchange
 from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, BackendFailed, DialFailed, get_problem
@@ -26,12 +26,12 @@ _TIMED_OUT = f"{DEADLINE_EXCEEDED} (Client.Timeout exceeded while awaiting heade
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryCheck:
-    transport: Transport
+    transport: ProxyTransport
     services: ServiceResolver
     path: str
 
     async def problem(self) -> str:
-        """Of the attempt that failed last; empty if any attempt was good."""
+        """Return the problem of the attempt that failed last; "" if any attempt succeeded."""
         attempts = [asyncio.create_task(self._attempt()) for _ in range(ATTEMPTS)]
         problem = ""
         try:

@@ -1,4 +1,4 @@
-"""What the aggregator must know of Services. The server of the built-in groups, which stores them, offers it."""
+"""The facts of Services that the aggregator needs. The server of the built-in groups stores them, and offers them."""
 
 from __future__ import annotations
 
@@ -23,5 +23,6 @@ class Services(Protocol):
         """The EndpointSlices of a Service. Raises ServiceUnresolved."""
 
     async def follow(self, changed: Callable[[str, str], None], anything: Callable[[], None]) -> None:
-        """For ever: tells of each Service (namespace, name) that has changed, or whose EndpointSlices have.
-        `anything` is told when changes may have been missed."""
+        """Run for ever, and tell of each Service (namespace, name) that has changed, or whose EndpointSlices have.
+        `anything` is told when changes may have been missed.
+        """

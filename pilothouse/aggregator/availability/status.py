@@ -25,7 +25,7 @@ class AvailabilityStatus:
         """Raises StatusError. An APIService that has changed in the meantime comes here again by itself."""
         name, available = name_of(api_service), condition.status == "True"
         note_availability(name, available=available)
-        if condition.is_said_by(find_condition(api_service, AVAILABLE)):
+        if condition.is_same_as(find_condition(api_service, AVAILABLE)):
             return
         changed = deepcopy(api_service)
         set_condition(changed, condition)

@@ -12,12 +12,12 @@ from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 
 Versions: TypeAlias = dict[GroupVersion, Json]
-"""What an aggregated document says about each group version, without its freshness."""
+"""The discovery of each group version in an aggregated document, without its freshness."""
 
 _SCOPES = ("Namespaced", "Cluster")
 
 
-class Malformed(Exception):
+class MalformedDiscovery(Exception):
     """The document is not what it says it is."""
 
 
@@ -55,7 +55,7 @@ def _version(version: Json) -> Json:
 def _resource(resource: Json) -> Json:
     scope = _string(resource, "scope")
     if scope not in _SCOPES:
-        raise Malformed(f"scope is {scope!r}")
+        raise MalformedDiscovery(f"scope is {scope!r}")
     subresources = [_subresource(subresource) for subresource in _objects(resource, "subresources")]
     return {
         "resource": _string(resource, "resource"),
@@ -80,7 +80,7 @@ def _subresource(subresource: Json) -> Json:
 
 
 def _kind(kind: Json) -> Json:
-    """One that is absent is shown empty: old clients of Go's cannot do without."""
+    """Return the kind; an empty one where it is absent, because old clients of Go's cannot do without."""
     return {key: _string(kind, key) for key in ("group", "version", "kind")}
 
 
@@ -100,7 +100,7 @@ def _add_subresource(parents: dict[str, Json], name: str, child: Json) -> None:
     orphaned = {"resource": name, "responseKind": _kind({}), "scope": child["scope"]}
     parent = parents.setdefault(name, orphaned | {"singularResource": "", "verbs": []})
     if parent["scope"] != child["scope"]:
-        raise Malformed(f"{name} and its subresource {child['resource']} are not of the same scope")
+        raise MalformedDiscovery(f"{name} and its subresource {child['resource']} are not of the same scope")
     shown = {"subresource": child["resource"], "responseKind": _response_kind(child), "verbs": child["verbs"]}
     parent.setdefault("subresources", []).append(shown)
 
@@ -114,9 +114,9 @@ def _loads(body: bytes) -> Json:
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise Malformed(f"not JSON: {error}") from None
+        raise MalformedDiscovery(f"not JSON: {error}") from None
     if not isinstance(document, dict):
-        raise Malformed("not a JSON object")
+        raise MalformedDiscovery("not a JSON object")
     return document
 
 
@@ -125,7 +125,7 @@ def _checked(obj: Json, key: str, kind: type, default: Any) -> Any:
     if value is None:
         return default
     if not isinstance(value, kind):
-        raise Malformed(f"{key} is {value!r}")
+        raise MalformedDiscovery(f"{key} is {value!r}")
     return value
 
 
@@ -150,7 +150,7 @@ def _strings(obj: Json, key: str) -> list[str]:
 def _each(obj: Json, key: str, is_right: Callable[[Any], bool]) -> Iterator[Any]:
     for value in _checked(obj, key, list, []):
         if not is_right(value):
-            raise Malformed(f"{key} has {value!r} in it")
+            raise MalformedDiscovery(f"{key} has {value!r} in it")
         yield value
 
 

@@ -31,7 +31,7 @@ def apis_handler(api_services: APIServices) -> Handler:
 
 
 def api_group_handler(api_services: APIServices, group: str, delegate: Handler) -> Handler:
-    """One group; when its last APIService has gone, whatever the delegate says of it."""
+    """Return the handler of one group; when its last APIService has gone, the delegate answers."""
 
     async def discover(request: Request) -> Response:
         members = api_services.of_group(group)

@@ -10,14 +10,15 @@ import asyncio
 import logging
 from dataclasses import field
 
-from pilothouse.aggregator.api_services_to_register import Priorities, Priority
+from pilothouse.aggregator.api_services_to_register import APIServicePriority, Priorities
 from pilothouse.aggregator.apiservice.order import group_version_of
-from pilothouse.aggregator.discovery.document import Documents, Known
-from pilothouse.aggregator.discovery.merging import RankedVersion
+from pilothouse.aggregator.discovery.merging import RankedVersion, local_versions, merged_groups
 from pilothouse.aggregator.discovery.service import TICKS, ServiceDiscovery
 from pilothouse.aggregator.download import TIMEOUT, DownloadFailed
+from pilothouse.apiserver.discovery.groups import group_discovery_list
 from pilothouse.apiserver.discovery.handlers import AggregatedDocument
-from pilothouse.apiserver.discovery.manager import GroupManager
+from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
+from pilothouse.apiserver.discovery.metrics import AGGREGATIONS
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.logs import v
 from pilothouse.apiserver.metrics import REGISTRY
@@ -40,8 +41,38 @@ _DEFAULT_PORT = 443
 _CURRENT, _STALE = "Current", "Stale"
 
 
+@dataclass(frozen=True, slots=True)
+class _DiscoverySources:
+    """The discovery of all servers. What has not changed is the same object, so comparing two of these is cheap."""
+
+    servers: tuple[tuple[GroupDocuments, ...], ...] = ()
+    remote: tuple[RankedVersion, ...] = ()
+
+
+class _CurrentDocument:
+    """The document of all groups, made again when somebody asks for it and something has changed."""
+
+    def __init__(self, priorities: Priorities) -> None:
+        self._priorities = priorities
+        self._sources = _DiscoverySources()
+        self._document = self._made_from(self._sources)
+
+    def of(self, sources: _DiscoverySources) -> AggregatedDocument:
+        if sources != self._sources:
+            self._sources, self._document = sources, self._made_from(sources)
+        return self._document
+
+    def _made_from(self, sources: _DiscoverySources) -> AggregatedDocument:
+        def make() -> Json:
+            AGGREGATIONS.inc()
+            versions = (*sources.remote, *local_versions(sources.servers, self._priorities))
+            return group_discovery_list(merged_groups(versions))
+
+        return AggregatedDocument(make)
+
+
 @dataclass(slots=True, eq=False)
-class Backend:
+class DiscoveryBackend:
     """An APIService with what is shown of it. One that changes is another backend."""
 
     handler: Handler
@@ -53,7 +84,7 @@ class Backend:
 
 
 class DiscoveryManager:
-    _backends: dict[str, Backend]  # by the names of the APIServices
+    _backends: dict[str, DiscoveryBackend]  # by the names of the APIServices
     _services: dict[tuple[str, str, int], ServiceDiscovery]  # by namespace, name and port; those in use only
 
     def __init__(
@@ -66,10 +97,10 @@ class DiscoveryManager:
         self._failures = ItemExponentialFailureRateLimiter(_FIRST_RETRY, REFRESH_INTERVAL)
         queue: RateLimitingQueue[str] = RateLimitingQueue(_NAME, registry=REGISTRY, clock=clock)
         self._controller = Controller(_NAME, self._sync, workers=_WORKERS, queue=queue, clock=clock)
-        self._documents = Documents(priorities)
+        self._document_of_all = _CurrentDocument(priorities)
 
     def add_api_service(self, handler: Handler, api_service: Json) -> None:
-        """One that is new, or has changed. Those that are served here are known without asking."""
+        """Add an APIService that is new, or has changed. Those that are served here are known without asking."""
         name, spec = name_of(api_service), api_service["spec"]
         if spec.get("service") is None:
             self.remove_api_service(name)
@@ -77,20 +108,20 @@ class DiscoveryManager:
         known = self._backends.get(name)
         before = known.shown.discovery if known else {"version": spec["version"], "freshness": _STALE}
         shown = _same_or(known, _ranked(api_service, before))
-        self._backends[name] = Backend(handler, self._service(spec["service"]), shown)
+        self._backends[name] = DiscoveryBackend(handler, self._service(spec["service"]), shown)
         self._forget_unused()
         self._controller.queue.add(name)
 
     def remove_api_service(self, name: str) -> None:
-        """One that is not there is no error."""
+        """Remove an APIService, if it is there."""
         if self._backends.pop(name, None) is not None:
             self._failures.forget(name)
             self._forget_unused()
 
     def document(self) -> AggregatedDocument:
-        """Of all groups, as they are known now."""
+        """Return the document of all groups, as they are known now."""
         remote = tuple(backend.shown for backend in self._backends.values())
-        return self._documents.of(Known(self._local.by_server(), remote))
+        return self._document_of_all.of(_DiscoverySources(self._local.by_server(), remote))
 
     async def run(self) -> None:
         await self._controller.run()
@@ -118,30 +149,30 @@ class DiscoveryManager:
             backend.tried.set()
         return Requeue(after) if self._backends.get(name) is backend else None
 
-    async def _refresh(self, name: str, backend: Backend) -> float:
+    async def _refresh(self, name: str, backend: DiscoveryBackend) -> float:
         """Answers when to ask again."""
         group_version = backend.shown.group_version
         try:
-            said = await backend.service.versions(backend.handler, group_version, since=backend.changed_at)
+            discovered = await backend.service.versions(backend.handler, group_version, since=backend.changed_at)
         except DownloadFailed as failure:
             log.log(v(3), "discovery of %s failed: %s", name, failure)
             _show(backend, {**backend.shown.discovery, "freshness": _STALE})
             after = self._failures.when(name)
         else:
-            _show(backend, {**said.get(group_version, {"version": group_version.version}), "freshness": _CURRENT})
+            _show(backend, {**discovered.get(group_version, {"version": group_version.version}), "freshness": _CURRENT})
             self._failures.forget(name)
             after = REFRESH_INTERVAL
         backend.changed_at = next(TICKS)
         return after
 
 
-def _show(backend: Backend, discovery: Json) -> None:
-    """What says the same stays the same object, so that the document need not be made again."""
+def _show(backend: DiscoveryBackend, discovery: Json) -> None:
+    """Show this discovery. One that says the same stays the same object, so that no new document is made."""
     if discovery != backend.shown.discovery:
         backend.shown = RankedVersion(backend.shown.group_version, backend.shown.priority, discovery)
 
 
-def _same_or(known: Backend | None, new: RankedVersion) -> RankedVersion:
+def _same_or(known: DiscoveryBackend | None, new: RankedVersion) -> RankedVersion:
     if known and (known.shown.group_version, known.shown.priority) == (new.group_version, new.priority):
         return known.shown
     return new
@@ -149,7 +180,7 @@ def _same_or(known: Backend | None, new: RankedVersion) -> RankedVersion:
 
 def _ranked(api_service: Json, discovery: Json) -> RankedVersion:
     spec = api_service["spec"]
-    priority = Priority(spec.get("groupPriorityMinimum") or 0, spec.get("versionPriority") or 0)
+    priority = APIServicePriority(spec.get("groupPriorityMinimum") or 0, spec.get("versionPriority") or 0)
     return RankedVersion(group_version_of(api_service), priority, discovery)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from pilothouse.aggregator.api_services_to_register import Priorities, Priority
+from pilothouse.aggregator.api_services_to_register import APIServicePriority, Priorities
 from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
 from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.machinery.dataclass import dataclass
@@ -16,10 +16,10 @@ from pilothouse.machinery.kube_versions import PreferenceKey, preference
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 
-CUSTOM_RESOURCES = Priority(1000, 100)
-"""What versions get that nothing else is known about."""
+CUSTOM_RESOURCES = APIServicePriority(1000, 100)
+"""The priority of versions about which nothing else is known."""
 
-_ABOVE_ALL = Priority(20001, 0)
+_ABOVE_ALL = APIServicePriority(20001, 0)
 """APIServices ask for 20000 at most: who manages them comes first."""
 
 
@@ -28,7 +28,7 @@ class RankedVersion:
     """One version as the document shows it."""
 
     group_version: GroupVersion
-    priority: Priority
+    priority: APIServicePriority
     discovery: Json
 
     @property
@@ -37,7 +37,7 @@ class RankedVersion:
 
 
 def local_versions(servers: Iterable[Sequence[GroupDocuments]], priorities: Priorities) -> Iterator[RankedVersion]:
-    """Those of the servers of the chain, which are given in the order that a request passes them."""
+    """Return the versions of the servers of the chain, which are given in the order that a request passes them."""
     for server in servers:
         for group in server:
             for version in group.discovery["versions"]:
@@ -45,7 +45,7 @@ def local_versions(servers: Iterable[Sequence[GroupDocuments]], priorities: Prio
                 yield RankedVersion(group_version, _local_priority(group_version, priorities), version)
 
 
-def _local_priority(group_version: GroupVersion, priorities: Priorities) -> Priority:
+def _local_priority(group_version: GroupVersion, priorities: Priorities) -> APIServicePriority:
     if group_version == GROUP_VERSION:
         return _ABOVE_ALL
     return priorities.get(group_version) or CUSTOM_RESOURCES

@@ -1,5 +1,6 @@
-"""What one Service says about the group versions that it serves. Many APIServices can name the same Service:
-whoever wants to know after it was asked gets the answer, good or bad, that was given then."""
+"""The discovery of the group versions that one Service serves. Many APIServices can name the same Service: whoever
+wants to know after it was asked gets the answer, good or bad, that was given then.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +8,13 @@ import asyncio
 import itertools
 from collections.abc import Iterator
 
-from pilothouse.aggregator.discovery.decoding import Malformed, Versions, decode_group_list, decode_resource_list
-from pilothouse.aggregator.download import TIMEOUT, Answer, Download, DownloadFailed
+from pilothouse.aggregator.discovery.decoding import (
+    MalformedDiscovery,
+    Versions,
+    decode_group_list,
+    decode_resource_list,
+)
+from pilothouse.aggregator.download import TIMEOUT, Download, DownloadAnswer, DownloadFailed
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.endpoints.negotiation import parse_accept
 from pilothouse.apiserver.http import Handler
@@ -38,7 +44,7 @@ class ServiceDiscovery:
         self._etag = ""
 
     async def versions(self, handler: Handler, group_version: GroupVersion, *, since: int) -> Versions:
-        """As it was after the tick. Raises DownloadFailed."""
+        """Return the discovery as it was after the tick. Raises DownloadFailed."""
         async with self._lock:
             if self._asked_at <= since:
                 self._asked_at = next(TICKS)
@@ -55,10 +61,10 @@ class ServiceDiscovery:
             return await self._read(await wanted.get(handler))
         except DownloadFailed as failure:
             return failure
-        except Malformed as error:
+        except MalformedDiscovery as error:
             return DownloadFailed(f"/apis: {error}")
 
-    async def _read(self, answer: Answer) -> Versions | None:
+    async def _read(self, answer: DownloadAnswer) -> Versions | None:
         if answer.status == 304 and self._etag:
             return self._known
         if answer.status == 503:
@@ -76,7 +82,7 @@ class ServiceDiscovery:
             raise DownloadFailed(f"{path}: status {answer.status}")
         try:
             return await asyncio.to_thread(decode_resource_list, answer.body, group_version)
-        except Malformed as error:
+        except MalformedDiscovery as error:
             raise DownloadFailed(f"{path}: {error}") from None
 
 

@@ -30,8 +30,8 @@ _WORKERS = 25
 """Each may wait for a server that does not answer; the others must not have to wait for it."""
 
 
-class Aggregator(Protocol):
-    """Keeps what the servers publish."""
+class DownloadedSpecs(Protocol):
+    """The OpenAPI documents of other servers, downloaded when `update` is called."""
 
     def put(self, service: RemoteService) -> None: ...
 
@@ -41,9 +41,9 @@ class Aggregator(Protocol):
         """False for a name that is not there. Raises DownloadFailed."""
 
 
-class AggregationController:
-    def __init__(self, name: str, aggregator: Aggregator, *, clock: Clock = REAL_CLOCK) -> None:
-        self._aggregator = aggregator
+class OpenAPIAggregationController:
+    def __init__(self, name: str, specs: DownloadedSpecs, *, clock: Clock = REAL_CLOCK) -> None:
+        self._specs = specs
         self._known: dict[str, Json] = {}
         """By the names of the APIServices, their specs."""
         self._failures = ItemExponentialFailureRateLimiter(SUCCESSFUL_UPDATE_DELAY, FAILED_UPDATE_MAX_DELAY)
@@ -51,20 +51,20 @@ class AggregationController:
         self._controller = Controller(name, self._sync, workers=_WORKERS, queue=queue, clock=clock)
 
     def add_api_service(self, handler: Handler, api_service: Json) -> None:
-        """One that is new, or has changed. Those that are served here are known without asking."""
+        """Add an APIService that is new, or has changed. Those that are served here are known without asking."""
         name, spec = name_of(api_service), api_service["spec"]
         if spec.get("service") is None:
             self.remove_api_service(name)
             return
-        self._aggregator.put(RemoteService.of(handler, api_service))
+        self._specs.put(RemoteService.of(handler, api_service))
         if self._known.get(name) != spec or self._failures.num_requeues(name):
             self._failures.forget(name)
             self._controller.queue.add_after(name, FIRST_DELAY)
         self._known[name] = spec
 
     def remove_api_service(self, name: str) -> None:
-        """One that is not there is no error."""
-        self._aggregator.remove(name)
+        """Remove an APIService, if it is there."""
+        self._specs.remove(name)
         self._known.pop(name, None)
         self._failures.forget(name)
 
@@ -73,7 +73,7 @@ class AggregationController:
 
     async def _sync(self, name: str) -> Requeue | None:
         try:
-            found = await self._aggregator.update(name)
+            found = await self._specs.update(name)
         except DownloadFailed as failure:
             log.log(v(2), "loading the OpenAPI documents of %s failed: %s", name, failure)
             return Requeue(self._failures.when(name))

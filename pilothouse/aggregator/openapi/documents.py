@@ -1,4 +1,4 @@
-"""What /openapi shows: the documents of the three servers, merged with those of the servers behind APIServices.
+"""The documents of /openapi: those of the three servers, merged with those of the servers behind APIServices.
 
 Everything is made when it is first asked for after a change, from what is in memory. Without APIServices that name a
 Service, the documents are those of the three servers. What does the work is imported when there is some.
@@ -29,10 +29,10 @@ class AggregatedOpenAPI:
         self._local = local
         self._v2 = v2
         self._v3 = v3
-        self._merged = AggregatedDocuments(Sources(local.merged(), (), {}))
+        self._merged = AggregatedDocuments(DocumentSources(local.merged(), (), {}))
 
     def merged(self) -> AggregatedDocuments:
-        sources = Sources(self._local.merged(), self._v2.documents(), self._remote_v3())
+        sources = DocumentSources(self._local.merged(), self._v2.documents(), self._remote_v3())
         if self._merged.sources != sources:
             self._merged = AggregatedDocuments(sources)
         return self._merged
@@ -47,7 +47,7 @@ class AggregatedOpenAPI:
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class DocumentSources:
     """Unequal when anything in the documents has changed. `v3` is the remote ones by path."""
 
     local: MergedContainers
@@ -58,7 +58,7 @@ class Sources:
 class AggregatedDocuments:
     """The documents that tell of everything, as long as the sources are these."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: DocumentSources) -> None:
         self.sources = sources
 
     @cached_property
@@ -86,7 +86,7 @@ class AggregatedDocuments:
 
 
 def merge_documents(local: Document, remote: tuple[Document, ...]) -> Document:
-    """One that cannot be merged is left out."""
+    """Return one document of several; one that cannot be merged is left out."""
     from pilothouse.aggregator.openapi.merging import merge
     from pilothouse.aggregator.openapi.spec import Spec
 

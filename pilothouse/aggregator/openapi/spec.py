@@ -25,7 +25,7 @@ class MalformedSpec(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class SpecReference:
     section: str
     name: str
 
@@ -59,9 +59,9 @@ class Spec:
         sections = {name: dict(sorted(getattr(self, name).items())) for name in _SECTIONS}
         return self.head | {name: section for name, section in sections.items() if section or name == "paths"}
 
-    def used(self) -> set[Reference]:
-        """What the paths refer to, directly or through something else."""
-        found: set[Reference] = set()
+    def used(self) -> set[SpecReference]:
+        """Return what the paths refer to, directly or through others."""
+        found: set[SpecReference] = set()
         waiting = references(self.paths)
         while waiting:
             reference = waiting.pop()
@@ -97,8 +97,8 @@ class Spec:
         return self.definitions if name == DEFINITIONS else self.parameters
 
 
-def references(value: Any) -> set[Reference]:
-    return {Reference(section.decode(), name.decode()) for section, name in _REFERENCE.findall(orjson.dumps(value))}
+def references(value: Any) -> set[SpecReference]:
+    return {SpecReference(section.decode(), name.decode()) for section, name in _REFERENCE.findall(orjson.dumps(value))}
 
 
 def _section(whole: Json, name: str) -> Section:
@@ -110,7 +110,7 @@ def _section(whole: Json, name: str) -> Section:
     return section
 
 
-def _without(unused: Iterable[Reference], section: str, values: Section) -> Section:
+def _without(unused: Iterable[SpecReference], section: str, values: Section) -> Section:
     names = {reference.name for reference in unused if reference.section == section}
     return {name: value for name, value in values.items() if name not in names}
 

@@ -27,7 +27,7 @@ class SpecAggregator:
         self._specs[service.name] = RemoteSpec(service, known.downloaded if known else None)
 
     def remove(self, name: str) -> None:
-        """One that is not there is no error."""
+        """Remove the documents of an APIService, if they are there."""
         self._specs.pop(name, None)
 
     async def update(self, name: str) -> bool:
@@ -39,6 +39,6 @@ class SpecAggregator:
         return True
 
     def documents(self) -> tuple[Document, ...]:
-        """Those that there are, the most important first. One that has not changed is the same object."""
+        """Return the documents, the most important first. One that has not changed is the same object."""
         specs = by_priority(self._specs.values())
         return tuple(spec.downloaded.document for spec in specs if spec.downloaded)

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from pilothouse.aggregator.download import TIMEOUT, Answer, Download, DownloadFailed
+from pilothouse.aggregator.download import TIMEOUT, Download, DownloadAnswer, DownloadFailed
 from pilothouse.aggregator.openapi.remote import USER, Ranked, RemoteService, by_priority
 from pilothouse.aggregator.openapi.v2_download import DownloadedSpec, download_v2
 from pilothouse.apiserver.openapi.document import Document
@@ -51,7 +51,7 @@ class SpecProxier:
         self._services[service.name] = kept
 
     def remove(self, name: str) -> None:
-        """One that is not there is no error."""
+        """Remove the documents of an APIService, if they are there."""
         self._services.pop(name, None)
 
     async def update(self, name: str) -> bool:
@@ -67,7 +67,7 @@ class SpecProxier:
         return True
 
     def own(self) -> dict[str, Document]:
-        """By path, the documents of the APIServices' own group versions."""
+        """Return, by path, the documents of the APIServices' own group versions."""
         return {
             path: known.by_path[path].document
             for known in by_priority(self._services.values())
@@ -75,7 +75,7 @@ class SpecProxier:
         }
 
     def of_groups(self) -> dict[str, Document]:
-        """By path, the documents of their groups; where several have one, that of the most important version."""
+        """Return, by path, the documents of their groups; of several, that of the most important version."""
         found: dict[str, Document] = {}
         for known in by_priority(self._services.values()):
             path = _group_path(known.service)
@@ -84,7 +84,7 @@ class SpecProxier:
         return found
 
     async def _follow(self, known: RemoteDocuments, index: Json) -> dict[str, DownloadedDocument]:
-        """What the index says that there is, as far as the APIService stands for it."""
+        """Return the documents of the APIService's group version and group, as far as the index has them."""
         found: dict[str, DownloadedDocument] = {}
         for path in (_own_path(known.service), _group_path(known.service)):
             url = _url(index, path)
@@ -115,7 +115,7 @@ class SpecProxier:
             raise DownloadFailed(f"/openapi/v2 cannot be converted: {error!r}") from None
         known.v2, known.by_path = downloaded, {_own_path(known.service): DownloadedDocument(document, "")}
 
-    async def _get(self, known: RemoteDocuments, path: str) -> Answer:
+    async def _get(self, known: RemoteDocuments, path: str) -> DownloadAnswer:
         return await Download(path, USER, timeout=self._timeout).get(known.service.handler)
 
 
@@ -127,7 +127,7 @@ def _group_path(service: RemoteService) -> str:
     return f"apis/{service.group_version.group}"
 
 
-async def _parsed(answer: Answer) -> Json:
+async def _parsed(answer: DownloadAnswer) -> Json:
     """Raises DownloadFailed for anything but an object: clients get it as it is."""
     if answer.status != 200:
         raise DownloadFailed(f"{_ROOT}: status {answer.status}")

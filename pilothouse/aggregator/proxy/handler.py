@@ -10,7 +10,7 @@ from dataclasses import field
 from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.proxy.forwarding import Forwarding
 from pilothouse.aggregator.proxy.headers import forwarded_upgrade
-from pilothouse.aggregator.proxy.transport import Transport, TransportConfig, TransportUnusable
+from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportConfig, TransportUnusable
 from pilothouse.aggregator.proxy.transports import Transports
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Handler, Request, Response, text
@@ -21,8 +21,8 @@ from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver, ServiceUnresolved
 from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ _REDIRECTED = "the backend attempted to redirect this request, which is not perm
 
 @dataclass(frozen=True, slots=True)
 class ProxyConfig:
-    """What all proxy handlers have in common."""
+    """The configuration that all proxy handlers share."""
 
     services: ServiceResolver = field(default_factory=NoServices)
     transports: Transports = field(default_factory=Transports)
@@ -47,7 +47,7 @@ class ProxyHandler:
         self._local_delegate = local_delegate
         self._config = config or ProxyConfig()
         self._serve = local_delegate
-        self._transport: Transport | None = None
+        self._transport: ProxyTransport | None = None
 
     def update(self, api_service: Json) -> None:
         if api_service["spec"].get("service") is None:
@@ -73,7 +73,7 @@ class ProxyHandler:
 
 @dataclass(frozen=True, slots=True)
 class _Remote:
-    transport: Transport
+    transport: ProxyTransport
     config: ProxyConfig
 
     async def serve(self, request: Request) -> Response:

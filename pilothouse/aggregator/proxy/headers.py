@@ -17,14 +17,14 @@ _CREDENTIALS = frozenset({b"authorization"})
 _NOT_FORWARDED = HOP_BY_HOP | _REPLACED | _CREDENTIALS
 """The client's credentials are for this server, which says in headers of its own who the client is."""
 _OWN_ANSWER = CORS | {b"audit-id", b"date"}
-"""What this server says itself."""
+"""The headers that this server sets itself."""
 _REMOTE = b"x-remote-"
 _TOKEN = frozenset(b"!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _SWITCH = (b"connection", b"upgrade")
 
 
 def forwarded(request: Request, target: Target) -> Headers:
-    """What goes on of a request, and who makes it."""
+    """Return the headers of a request for the other server, which say who makes it."""
     named = _named_by_connection(request.headers)
     kept = [
         (name, value)
@@ -45,13 +45,13 @@ def forwarded(request: Request, target: Target) -> Headers:
 
 
 def forwarded_upgrade(request: Request, target: Target) -> Headers:
-    """As `forwarded`, and the wish to switch protocols."""
+    """Return the headers of `forwarded` and the wish to switch protocols."""
     wish = [(name, value) for name, value in request.headers if name in _SWITCH]
     return [*forwarded(request, target), *wish]
 
 
 def answered(headers: Headers) -> Headers:
-    """What goes back of an answer."""
+    """Return the headers of an answer for the client."""
     named = _named_by_connection(headers)
     return [
         (name, value)

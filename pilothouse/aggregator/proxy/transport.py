@@ -53,19 +53,19 @@ class TransportConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _CurrentPool:
     generation: int
     tls: ssl.SSLContext
     pool: ConnectionPool
 
 
-class Transport:
+class ProxyTransport:
     """Makes its TLS context when it is first used, and again when the client certificate has changed."""
 
     def __init__(self, config: TransportConfig, certificate: ProxyClientCertificate) -> None:
         self.config = config
         self._certificate = certificate
-        self._made: _Made | None = None
+        self._made: _CurrentPool | None = None
         self._making = asyncio.Lock()
 
     async def pool(self) -> ConnectionPool:
@@ -73,16 +73,16 @@ class Transport:
         return (await self._current()).pool
 
     async def tls(self) -> ssl.SSLContext:
-        """For connections that are not kept, and may be upgraded. Raises TransportUnusable."""
+        """Return the TLS context for connections that are not kept, and may be upgraded. Raises TransportUnusable."""
         return (await self._current()).tls
 
-    async def _current(self) -> _Made:
+    async def _current(self) -> _CurrentPool:
         made = self._made
         if made is None or made.generation != self._certificate.generation:
             return await self._make()
         return made
 
-    async def _make(self) -> _Made:
+    async def _make(self) -> _CurrentPool:
         # Imported for the first server behind an APIService, with all of HTTP/2: a start needs none of it.
         from pilothouse.apiserver.outbound.pool import ConnectionPool
 
@@ -96,7 +96,7 @@ class Transport:
             except (OSError, ValueError) as error:
                 raise TransportUnusable(str(error)) from error
             self.close()
-            self._made = _Made(generation, tls, ConnectionPool(pooled, self.config.server_name))
+            self._made = _CurrentPool(generation, tls, ConnectionPool(pooled, self.config.server_name))
             return self._made
 
     def _context(self, protocols: list[str]) -> ssl.SSLContext:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
-from pilothouse.aggregator.proxy.transport import Transport, TransportConfig
+from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportConfig
 
 
 class Transports:
     def __init__(self, certificate: ProxyClientCertificate | None = None) -> None:
         self._certificate = certificate or ProxyClientCertificate()
-        self._transports: dict[TransportConfig, Transport] = {}
+        self._transports: dict[TransportConfig, ProxyTransport] = {}
 
-    def get(self, config: TransportConfig) -> Transport:
+    def get(self, config: TransportConfig) -> ProxyTransport:
         found = self._transports.get(config)
         if found is None:
-            found = self._transports[config] = Transport(config, self._certificate)
+            found = self._transports[config] = ProxyTransport(config, self._certificate)
         return found
 
     def drop(self, config: TransportConfig) -> None:

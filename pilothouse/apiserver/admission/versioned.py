@@ -7,10 +7,10 @@ from dataclasses import replace
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.matching.matcher import Match
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import InternalError
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.object_type import DecodeError
+from pilothouse.machinery.server_errors import InternalError
 
 
 @dataclass(frozen=True, slots=True)

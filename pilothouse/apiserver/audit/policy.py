@@ -9,10 +9,10 @@ from typing import Any
 from pilothouse.apiserver.authz.interface import Attributes
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.field import Errors, FieldError, invalid, not_supported, required, root
 from pilothouse.machinery.field import Path as FieldPath
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import aggregate
 from pilothouse.machinery.validation.names import name_is_dns_subdomain
 
 

@@ -8,9 +8,10 @@ from typing import Protocol
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.http import Request
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import Forbidden, StatusError, details_of
+from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.status_error import StatusError, details_of
 
 
 class Decision(Enum):

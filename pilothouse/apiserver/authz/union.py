@@ -8,7 +8,7 @@ from dataclasses import replace
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Authorizer, Decision
 from pilothouse.apiserver.authz.rules import Rules, rules_of, union_of_rules
-from pilothouse.machinery.errors import aggregate
+from pilothouse.machinery.status_error import aggregate
 
 
 class UnionAuthorizer:

@@ -14,7 +14,7 @@ from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.apiserver.cel.expression import Expression
 from pilothouse.machinery.cel.authorizer import AnswerMissing
 from pilothouse.machinery.cel.interpreter.errors import CostLimitExceeded, EvaluationCancelled, EvaluationFailed
-from pilothouse.machinery.cel.program import PER_CALL_LIMIT, Outcome, Program
+from pilothouse.machinery.cel.program import PER_CALL_LIMIT, EvaluationOutcome, Program
 from pilothouse.machinery.dataclass import dataclass
 
 BUDGET = 10_000_000
@@ -63,7 +63,7 @@ class Activation(dict[str, Any]):
                 return outcome.value
         raise EvaluationFailed(self._failed[name])
 
-    def _run(self, name: str, expression: Expression) -> Outcome | None:
+    def _run(self, name: str, expression: Expression) -> EvaluationOutcome | None:
         if expression.program is None:
             self._failed[name] = f'composited variable "{name}" fails to compile: {expression.problem}'
             return None
@@ -74,7 +74,7 @@ class Activation(dict[str, Any]):
         return outcome
 
 
-def run(program: Program, activation: Activation) -> Outcome:
+def run(program: Program, activation: Activation) -> EvaluationOutcome:
     outcome = program.run(activation, limit=activation.limit)
     if isinstance(outcome.error, CostLimitExceeded) and activation.limit < PER_CALL_LIMIT:
         raise _TooLong
@@ -101,7 +101,7 @@ class ExpressionEvaluator:
             return Evaluation(error=f"expression '{expression.source}' resulted in error: {outcome.error}")
         return Evaluation(outcome.value)
 
-    async def _outcome(self, program: Program) -> Outcome:
+    async def _outcome(self, program: Program) -> EvaluationOutcome:
         self._activation.limit = _INLINE_LIMIT
         while True:
             try:

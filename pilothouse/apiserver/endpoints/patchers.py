@@ -12,7 +12,7 @@ from pilothouse.apiserver.endpoints.patch_types import JSON_PATCH, MERGE_PATCH, 
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.machinery.codec.json import JsonError, parse_untyped
-from pilothouse.machinery.errors import BadRequest, Invalid, RequestEntityTooLarge, StatusError
+from pilothouse.machinery.errors import BadRequest, Invalid, RequestEntityTooLarge
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.govalue import go_value, json_type
 from pilothouse.machinery.names import GroupKind
@@ -26,6 +26,7 @@ from pilothouse.machinery.patch.errors import (
     TooManyOperations,
 )
 from pilothouse.machinery.schema.object_type import DecodeError
+from pilothouse.machinery.status_error import StatusError
 
 _NO_KIND = GroupKind("", "")
 

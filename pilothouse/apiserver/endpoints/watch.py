@@ -24,7 +24,8 @@ from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.tallies import CounterTally, HistogramTally, Labels
 from pilothouse.machinery.durations import seconds
-from pilothouse.machinery.errors import Expired, InternalError
+from pilothouse.machinery.errors import Expired
+from pilothouse.machinery.server_errors import InternalError
 
 _LABELS = ("group", "version", "resource")
 

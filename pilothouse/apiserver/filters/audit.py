@@ -15,7 +15,9 @@ from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Filter, Handler, Request, Response, Upgrade
 from pilothouse.apiserver.streams import UntilCompleted
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import InternalError, StatusError, Unauthorized
+from pilothouse.machinery.errors import Unauthorized
+from pilothouse.machinery.server_errors import InternalError
+from pilothouse.machinery.status_error import StatusError
 
 _NAMES = {level: (name,) for name, level in LEVEL_NAMES.items()}
 _NOBODY = User("")

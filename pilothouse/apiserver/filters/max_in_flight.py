@@ -10,7 +10,7 @@ from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.filters.metrics import CURRENT_INFLIGHT, DROPPED
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
-from pilothouse.machinery.errors import TooManyRequests
+from pilothouse.machinery.server_errors import TooManyRequests
 
 READ_ONLY = frozenset(("get", "list", "watch"))
 _RETRY_AFTER = 1

@@ -15,7 +15,7 @@ from pilothouse.apiserver.flowcontrol.queue_set import Rejected, Ticket
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
 from pilothouse.apiserver.streams import UntilEnd
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import TooManyRequests
+from pilothouse.machinery.server_errors import TooManyRequests
 
 _RETRY_AFTER = 1
 

@@ -14,7 +14,7 @@ from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.streams import UntilEnd
 from pilothouse.apiserver.tallies import Count, Labels
 from pilothouse.machinery.bounded_cache import BoundedCache
-from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.status_error import StatusError
 
 _SHOWN = {
     "get": "GET",

@@ -6,7 +6,8 @@ from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.endpoints.negotiation import Output, negotiate_output
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, JSON
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.machinery.errors import NotAcceptable, StatusError
+from pilothouse.machinery.errors import NotAcceptable
+from pilothouse.machinery.status_error import StatusError
 
 
 def with_status_errors(handler: Handler) -> Handler:

@@ -11,7 +11,7 @@ import time
 
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
-from pilothouse.machinery.errors import Timeout
+from pilothouse.machinery.server_errors import Timeout
 
 _LOOK_EVERY = 1.0
 

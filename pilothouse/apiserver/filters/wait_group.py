@@ -6,7 +6,7 @@ import asyncio
 
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
-from pilothouse.machinery.errors import ServiceUnavailable
+from pilothouse.machinery.server_errors import ServiceUnavailable
 
 
 class WaitGroup:

@@ -12,7 +12,7 @@ from pilothouse.apiserver.outbound.reaching import reach
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.serving.upgrade import raw_connection
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.status_error import StatusError
 
 _CHUNK = 64 * 1024
 _MAX_HEAD = 64 * 1024

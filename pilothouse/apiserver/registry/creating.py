@@ -12,8 +12,9 @@ from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.interface import Result, Validate
 from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.options import WriteOptions
-from pilothouse.machinery.errors import AlreadyExists, StatusError
+from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of
+from pilothouse.machinery.status_error import StatusError
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.registry.store import RegistryStore

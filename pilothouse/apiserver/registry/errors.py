@@ -8,19 +8,12 @@ from contextlib import contextmanager
 
 from pilothouse.apiserver.storage import errors as storage
 from pilothouse.apiserver.storage.cacher import errors as cacher
-from pilothouse.machinery.errors import (
-    AlreadyExists,
-    Conflict,
-    Expired,
-    InternalError,
-    NotFound,
-    StatusError,
-    Timeout,
-    TooManyRequests,
-)
+from pilothouse.machinery.errors import AlreadyExists, Conflict, Expired, NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, resource_version_of
+from pilothouse.machinery.server_errors import InternalError, Timeout, TooManyRequests
+from pilothouse.machinery.status_error import StatusError
 
 _log = logging.getLogger(__name__)
 

@@ -22,7 +22,8 @@ from pilothouse.apiserver.registry.options import ListOptions
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.object import StoredObject
-from pilothouse.machinery.errors import BadRequest, Expired, StatusError
+from pilothouse.machinery.errors import BadRequest, Expired
+from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.validation.names import is_valid_path_segment_name, name_is_dns_label
 
 if TYPE_CHECKING:

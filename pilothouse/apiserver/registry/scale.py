@@ -20,12 +20,13 @@ from pilothouse.machinery.apply.fieldset import Path
 from pilothouse.machinery.apply.managed import InvalidManagedFields, set_entries
 from pilothouse.machinery.apply.scale import REPLICAS, to_parent, to_scale
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import BadRequest, Conflict, Invalid, StatusError
+from pilothouse.machinery.errors import BadRequest, Conflict, Invalid
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.validation.names import name_is_dns_subdomain
 from pilothouse.machinery.validation.object_meta import validate_nonnegative_field, validate_object_meta
 

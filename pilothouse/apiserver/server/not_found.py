@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.http import Handler, Request, Response, text
 from pilothouse.apiserver.server.lifecycle import LifecycleSignal
-from pilothouse.machinery.errors import ServiceUnavailable
+from pilothouse.machinery.server_errors import ServiceUnavailable
 
 _TOO_EARLY = "the request has been made before all known HTTP paths have been installed, please try again"
 

@@ -23,7 +23,7 @@ from pilothouse.machinery.codec.decoder import BodyError, interpret
 from pilothouse.machinery.codec.json import JsonError, parse_untyped
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import format_duration
-from pilothouse.machinery.errors import from_status
+from pilothouse.machinery.errors_by_reason import from_status
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import orjson
 
-from pilothouse.machinery.errors import StatusError, from_status
+from pilothouse.machinery.errors_by_reason import from_status
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.server_response import generic_response
+from pilothouse.machinery.status_error import StatusError
 
 _MAX_TEXT = 2048
 _UNEXPECTED = "UnexpectedServerResponse"

@@ -10,8 +10,9 @@ import orjson
 from pilothouse.apiserver.registry.keys import Keys
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import BadRequest, InternalError
+from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.server_errors import InternalError
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,10 @@ from typing import Any, cast
 from pilothouse.apiserver.registry.keys import Keys
 from pilothouse.builder.own_functions.answers import Answer, AnswerReader
 from pilothouse.builder.own_functions.pauses import Pauses
-from pilothouse.machinery.errors import InternalError, MethodNotAllowed, NotFound, StatusError
+from pilothouse.machinery.errors import MethodNotAllowed, NotFound
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.server_errors import InternalError
+from pilothouse.machinery.status_error import StatusError
 
 _FUNCTIONS = ("get", "list", "create", "update", "delete", "watch")
 

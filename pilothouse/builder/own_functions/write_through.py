@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import orjson
 
+from pilothouse.apiserver.storage.delegating import DelegatingStore
 from pilothouse.apiserver.storage.errors import KeyExists, KeyNotFound, RevisionConflict
 from pilothouse.apiserver.storage.interface import Entry, Revision
-from pilothouse.apiserver.storage.passing import PassingStore
 from pilothouse.builder.own_functions.answers import Answer
 from pilothouse.builder.own_functions.mirror import Mirror
 
 
-class WriteThroughStore(PassingStore):
+class WriteThroughStore(DelegatingStore):
     """Holds the keys of one resource. Where an object is read or written by its key, the author is asked for it first,
     so that nothing is decided by an old state. What an author's function raises is raised here (functions.py)."""
 

@@ -1,1 +1,1 @@
-"""What `pilothouse doctor` looks at, one file for each kind of patient."""
+"""The checks of `pilothouse doctor`, one file for each kind of patient."""

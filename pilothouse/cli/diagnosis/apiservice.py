@@ -13,12 +13,12 @@ from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.apiservice.order import group_version_of
 from pilothouse.aggregator.availability.discovery_check import TIMEOUT
 from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
-from pilothouse.aggregator.proxy.transport import Transport, TransportConfig, TransportUnusable
+from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportConfig, TransportUnusable
 from pilothouse.apiserver.authn.user import ANONYMOUS
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.serving.certificate_files import KeyPair
 from pilothouse.cli.diagnosis.answers import NOT_BELIEVED, Asked, other_group, timed, too_slow
-from pilothouse.cli.diagnosis.backend import Backend
+from pilothouse.cli.diagnosis.backend import BackendServer
 from pilothouse.cli.diagnosis.delegation import examine_delegation, refused_by_the_cluster
 from pilothouse.cli.diagnosis.findings import Finding, failed, note, ok
 from pilothouse.cli.diagnosis.places import find_places
@@ -28,8 +28,9 @@ from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.kube.bootstrap.cluster_authentication_trust import NAME, NAMESPACE
 from pilothouse.machinery.conditions import find_condition
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.status_error import StatusError
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class APIServiceDoctor:
         async for finding in examine_delegation(self.client, service):
             yield finding
         version = group_version_of(api_service)
-        transport = Transport(place, ProxyClientCertificate(self.proxy_client))
+        transport = ProxyTransport(place, ProxyClientCertificate(self.proxy_client))
         try:
             tls = await transport.tls()
         except TransportUnusable as error:
@@ -84,7 +85,7 @@ class APIServiceDoctor:
             return
         for host, port in found.addresses:
             target = Target(host, port, f"/apis/{version}", tls=tls, server_name=place.server_name)
-            async for finding in Backend(target, transport, self.proxy_client is not None, version).examine():
+            async for finding in BackendServer(target, transport, self.proxy_client is not None, version).examine():
                 yield finding
         transport.close()
 
@@ -121,6 +122,6 @@ def _condition(api_service: Json) -> Finding:
     found = find_condition(api_service, AVAILABLE)
     if found is None:
         return note("apiservice", "nobody has looked yet whether it is available")
-    said = f"Available is {found['status']} since {found.get('lastTransitionTime')}: {found.get('reason')}"
-    text = f"{said} ({found.get('message')})"
+    state = f"Available is {found['status']} since {found.get('lastTransitionTime')}: {found.get('reason')}"
+    text = f"{state} ({found.get('message')})"
     return ok("apiservice", text) if found["status"] == "True" else failed("apiservice", text)

@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from pilothouse.aggregator.availability.discovery_check import TIMEOUT, send_probe
-from pilothouse.aggregator.proxy.transport import Transport, TransportUnusable
+from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportUnusable
 from pilothouse.apiserver.outbound.failures import BackendFailed, DialFailed, dial_problem
 from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundResponse, read_answer
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.outbound.tls import unverified_context
 from pilothouse.cli.diagnosis.answers import Asked, judge, served_groups, too_slow
 from pilothouse.cli.diagnosis.certificates import described, untrusted
-from pilothouse.cli.diagnosis.findings import Finding, Outcome, failed, note, ok
+from pilothouse.cli.diagnosis.findings import Finding, FindingOutcome, failed, note, ok
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
 
@@ -23,11 +23,11 @@ _MOST_BYTES = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class BackendServer:
     """`identified`: the transport has the front proxy's certificate, so that refusals mean something."""
 
     target: Target
-    transport: Transport
+    transport: ProxyTransport
     identified: bool
     wanted: GroupVersion
 
@@ -35,14 +35,14 @@ class Backend:
         """Ends at the first thing that makes the next one pointless."""
         tcp = await self._tcp()
         yield tcp
-        if tcp.outcome is Outcome.FAILED:
+        if tcp.outcome is FindingOutcome.FAILED:
             return
         shown = await self._certificate()
         if shown is not None:
             yield shown
         trusted = await self._trusted()
         yield trusted
-        if trusted.outcome is not Outcome.FAILED:
+        if trusted.outcome is not FindingOutcome.FAILED:
             yield await self._discovery()
 
     async def _tcp(self) -> Finding:
@@ -57,7 +57,7 @@ class Backend:
         return ok("tcp", f"{self.target.authority} takes connections ({_since(began)})")
 
     async def _certificate(self) -> Finding | None:
-        """As it is, whoever signed it."""
+        """Return a finding about the server's certificate, whoever signed it; None if there is no connection."""
         try:
             async with asyncio.timeout(TIMEOUT):
                 _, writer = await asyncio.open_connection(

@@ -12,8 +12,8 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.controlplane.delegation_roles import bind_auth_delegator, bind_trust_reader
 from pilothouse.kube.bootstrap.cluster_authentication_trust import NAME, NAMESPACE
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json, labels_of, namespace_of
+from pilothouse.machinery.status_error import StatusError
 
 _STEP = "delegation"
 _TRUST_MAP: Json = {"verb": "get", "resource": "configmaps", "namespace": NAMESPACE, "name": NAME}

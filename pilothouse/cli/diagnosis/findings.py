@@ -1,4 +1,4 @@
-"""What was found out, step by step."""
+"""The findings of `pilothouse doctor`, step by step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 from pilothouse.machinery.dataclass import dataclass
 
 
-class Outcome(StrEnum):
+class FindingOutcome(StrEnum):
     OK = "ok"
     NOTE = "note"  # worth knowing, and no fault by itself
     FAILED = "FAILED"
@@ -17,21 +17,21 @@ class Outcome(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Finding:
     step: str
-    outcome: Outcome
+    outcome: FindingOutcome
     text: str
     advice: str = ""
 
 
 def ok(step: str, text: str) -> Finding:
-    return Finding(step, Outcome.OK, text)
+    return Finding(step, FindingOutcome.OK, text)
 
 
 def note(step: str, text: str, advice: str = "") -> Finding:
-    return Finding(step, Outcome.NOTE, text, advice)
+    return Finding(step, FindingOutcome.NOTE, text, advice)
 
 
 def failed(step: str, text: str, advice: str = "") -> Finding:
-    return Finding(step, Outcome.FAILED, text, advice)
+    return Finding(step, FindingOutcome.FAILED, text, advice)
 
 
 def shown(findings: Iterable[Finding]) -> Iterable[str]:

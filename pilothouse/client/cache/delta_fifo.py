@@ -1,4 +1,4 @@
-"""What happened to each object since it was last processed, oldest object first.
+"""The changes of each object since it was last processed, oldest object first.
 
 Guarantees: every change is delivered once, with all changes of the same object together and in order. Two deletions
 in a row are one: the one that knows more of the final state. `replace` also reports what it found missing, as
@@ -47,7 +47,7 @@ Process: TypeAlias = Callable[[str, list[Delta], bool], None]
 
 
 class KnownObjects(Protocol):
-    """What the consumer of the queue holds."""
+    """The objects that the consumer of the queue holds."""
 
     def list_keys(self) -> list[str]: ...
     def get_by_key(self, key: str) -> Json | None: ...

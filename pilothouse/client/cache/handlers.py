@@ -1,4 +1,4 @@
-"""What a client of an informer is told: one thing at a time, through plain functions or coroutines."""
+"""The notifications of a client of an informer: one at a time, through plain functions or coroutines."""
 
 from __future__ import annotations
 

@@ -69,5 +69,5 @@ def split_meta_namespace_key(key: str) -> ObjectName:
 
 
 def last_known_state(obj: Json | DeletedFinalStateUnknown) -> Json | None:
-    """What a delete handler was given, with the tombstone taken off."""
+    """Return the object that a delete handler was given, with the tombstone taken off."""
     return obj.obj if isinstance(obj, DeletedFinalStateUnknown) else obj

@@ -1,4 +1,4 @@
-"""What a reflector reads from: something that lists and watches one collection."""
+"""The source of a reflector: something that lists and watches one collection."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pilothouse.client.cache.watch_errors import is_expired
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest.watch import WatchEvent
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 PAGE_SIZE = 500
 
 
-class Watch(Protocol):
+class RunningWatch(Protocol):
     """A running watch. Iteration ends when the server ends it, and raises ConnectionFailed when it breaks off."""
 
     def __aiter__(self) -> AsyncIterator[WatchEvent]: ...
@@ -26,7 +26,7 @@ class Watch(Protocol):
 class ListerWatcher(Protocol):
     async def list(self, options: ListOptions) -> Json: ...
 
-    async def watch(self, options: ListOptions) -> Watch:
+    async def watch(self, options: ListOptions) -> RunningWatch:
         """Returns when the server has accepted the watch; raises the error it answered otherwise."""
 
 
@@ -70,7 +70,7 @@ class SelectedListWatch:
     async def list(self, options: ListOptions) -> Json:
         return await self.source.list(self._selected(options))
 
-    async def watch(self, options: ListOptions) -> Watch:
+    async def watch(self, options: ListOptions) -> RunningWatch:
         return await self.source.watch(self._selected(options))
 
     def _selected(self, options: ListOptions) -> ListOptions:

@@ -37,7 +37,7 @@ class Lister:
         return obj
 
     def list(self, selector: str | labels.Selector = "") -> Objects:
-        """What the label selector selects. Raises InvalidSelector."""
+        """Return the objects that the label selector selects. Raises InvalidSelector."""
         if isinstance(selector, str):
             selector = labels.parse(selector)
         matches = selector.matches

@@ -14,9 +14,9 @@ import random
 from collections.abc import Callable
 from typing import NoReturn, Protocol
 
-from pilothouse.client import garbage
+from pilothouse.client import garbage_collection
 from pilothouse.client.cache.keys import meta_namespace_key
-from pilothouse.client.cache.list_watch import PAGE_SIZE, ListerWatcher, Listing, Watch, list_all
+from pilothouse.client.cache.list_watch import PAGE_SIZE, ListerWatcher, Listing, RunningWatch, list_all
 from pilothouse.client.cache.sync_position import SyncPosition
 from pilothouse.client.cache.watch_errors import (
     VeryShortWatch,
@@ -31,7 +31,7 @@ from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.rest.options import ListOptions
 from pilothouse.client.rest.watch import WatchEvent
 from pilothouse.client.wait import Backoff
-from pilothouse.machinery.errors import from_status
+from pilothouse.machinery.errors_by_reason import from_status
 from pilothouse.machinery.objects import Json
 
 logger = logging.getLogger(__name__)
@@ -126,7 +126,7 @@ class Reflector:
         exact = version not in ("", "0") and not self._paginated
         return await list_all(self._source, version, 0 if exact else PAGE_SIZE)
 
-    async def _watch_list(self) -> Watch | None:
+    async def _watch_list(self) -> RunningWatch | None:
         """Streams the state into the store and answers the watch, which goes on; None if the server can not stream."""
         while True:
             options = ListOptions(
@@ -152,7 +152,7 @@ class Reflector:
             return True
         return False
 
-    async def _stream_state(self, options: ListOptions) -> Watch:
+    async def _stream_state(self, options: ListOptions) -> RunningWatch:
         state = _InitialState()
         watch = await self._source.watch(options)
         try:
@@ -167,11 +167,11 @@ class Reflector:
             raise
 
     def _replace(self, objects: list[Json], version: str) -> None:
-        with garbage.paused(0):
+        with garbage_collection.paused(0):
             self._store.replace(objects)
         self._position.reached(version)
 
-    async def _watch(self, watch: Watch | None) -> NoReturn:
+    async def _watch(self, watch: RunningWatch | None) -> NoReturn:
         """Follows the watch and its successors. Raises when only a new list can help."""
         while True:
             started = self._clock.now()
@@ -188,7 +188,7 @@ class Reflector:
                     raise VeryShortWatch(self.name)
             watch = None
 
-    async def _follow(self, watch: Watch) -> int:
+    async def _follow(self, watch: RunningWatch) -> int:
         """Applies the watch's events to the store until it ends; answers how many there were."""
         count = 0
         try:

@@ -23,8 +23,8 @@ from pilothouse.client.cache.reflector import BACKOFF, Reflector
 from pilothouse.client.cache.watch_errors import WatchErrorHandler, log_watch_error
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.wait import Backoff
-from pilothouse.machinery.errors import PilothouseError
 from pilothouse.machinery.objects import Json, resource_version_of
+from pilothouse.machinery.status_error import PilothouseError
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""What a reflector makes of an error: go back and list again, wait and go on, or give up this attempt."""
+"""The answers of a reflector to an error: go back and list again, wait and go on, or give up this attempt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from http import HTTPStatus
 from typing import TypeAlias
 
 from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused
-from pilothouse.machinery.errors import StatusError, Timeout
+from pilothouse.machinery.server_errors import Timeout
+from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
 

@@ -160,7 +160,7 @@ def _exec(spec: Json, cluster: Json) -> ExecConfig:
 
 
 def _cluster_info(cluster: Json) -> Json:
-    """What an exec plugin may know of the cluster; a CA file is given as its data."""
+    """Return the facts of the cluster that an exec plugin is told; a CA file is given as its data."""
     names = ("server", "tls-server-name", "insecure-skip-tls-verify", "certificate-authority-data", "proxy-url")
     info = {name: cluster[name] for name in names if cluster.get(name)}
     file = _path(cluster, "certificate-authority")

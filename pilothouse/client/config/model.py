@@ -6,8 +6,8 @@ from dataclasses import field
 from pathlib import Path
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import PilothouseError
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import PilothouseError
 
 
 class ConfigError(PilothouseError):
@@ -48,7 +48,7 @@ class ExecConfig:
     install_hint: str = ""
     interactive_mode: str = "IfAvailable"
     cluster: Json | None = None
-    """What the program is told of the cluster; None if it did not ask."""
+    """The facts of the cluster that the program is told; None if it did not ask."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class ClientConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """What to show the server with a request: a bearer token, a client certificate (PEM), both or neither."""
+    """The credentials of a request: a bearer token, a client certificate (PEM), both or neither."""
 
     token: str = field(default="", repr=False)
     cert_data: bytes = field(default=b"", repr=False)

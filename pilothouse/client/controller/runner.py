@@ -17,7 +17,7 @@ from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.workqueue.queue import ShutDown
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import PilothouseError, StatusError
+from pilothouse.machinery.status_error import PilothouseError, StatusError
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Synced(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Requeue:
-    """What a reconcile answers to be called again for the same key though it succeeded.
+    """Returned by a reconcile that succeeded, to be called again for the same key.
 
     >>> from pilothouse.client import Requeue
     >>> async def reconcile(key: str) -> Requeue:
@@ -43,7 +43,7 @@ class Requeue:
 
 
 class TryAgain(PilothouseError):
-    """What a reconcile raises that waits for others: it is called again, later each time, and nothing is wrong.
+    """Raised by a reconcile that waits for others: it is called again, later each time, and nothing is wrong.
 
     >>> from pilothouse.errors import TryAgain
     >>> async def reconcile(key: str) -> None:

@@ -38,8 +38,8 @@ class _Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """What the server has of an event."""
+class _RecordedEvent:
+    """An event as the server has it."""
 
     name: str
     count: int
@@ -48,7 +48,7 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """What to write. `patch` is None for an event to create, and what changed for one that the server has."""
+    """An event to write. `patch` is None for an event to create, and what changed for one that the server has."""
 
     event: Json
     patch: Json | None = None
@@ -59,11 +59,11 @@ class EventCorrelator:
         self._clock = clock
         self._options = options
         self._aggregates: LRU[Hashable, _Aggregate] = LRU(CACHE_SIZE)
-        self._seen: LRU[Hashable, _Seen] = LRU(CACHE_SIZE)
+        self._seen: LRU[Hashable, _RecordedEvent] = LRU(CACHE_SIZE)
         self._buckets: LRU[Hashable, TokenBucket] = LRU(CACHE_SIZE)
 
     def correlate(self, event: Json) -> Correlated | None:
-        """What to write for the event; None if it is spam."""
+        """Return the event to write; None if it is spam."""
         event, key = self._aggregate(event)
         correlated = self._count(event, key)
         return None if self._is_spam(correlated.event) else correlated
@@ -114,7 +114,7 @@ class EventCorrelator:
         return Correlated(again, patch)
 
     def _remember(self, key: Hashable, event: Json) -> None:
-        self._seen.put(key, _Seen(event["metadata"]["name"], event["count"], event["firstTimestamp"]))
+        self._seen.put(key, _RecordedEvent(event["metadata"]["name"], event["count"], event["firstTimestamp"]))
 
     def _is_spam(self, event: Json) -> bool:
         key = spam_key(event)

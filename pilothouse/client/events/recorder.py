@@ -18,8 +18,9 @@ from pilothouse.client.events.event import NORMAL, WARNING, EventSource, new_eve
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.client.rest.options import PatchType
-from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
 

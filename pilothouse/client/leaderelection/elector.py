@@ -20,7 +20,8 @@ from pilothouse.client.leaderelection.record import LeaderElectionRecord
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.client.wait import jitter
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ class LeaderElector:
 
     @property
     def leader(self) -> str:
-        """Who leads as far as this candidate knows; "" if nobody does."""
+        """The identity of the leader as far as this candidate knows; "" if nobody leads."""
         return self._observed.holder_identity
 
     @property

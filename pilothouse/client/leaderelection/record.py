@@ -1,4 +1,4 @@
-"""What a Lease says of an election."""
+"""The record of an election in a Lease."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LeaderElectionRecord:
     renew_time: float = 0.0
     leader_transitions: int = 0
     rest: Json = field(default_factory=dict, compare=False)
-    """What else the spec holds (strategy, preferredHolder); is written back as it was."""
+    """The other fields of the spec (strategy, preferredHolder), which are written back as they were."""
 
     def to_spec(self) -> Json:
         return {

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import orjson
 
-from pilothouse.client import garbage
+from pilothouse.client import garbage_collection
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.client.rest.errors import ConnectionFailed, ConnectionRefused, InvalidResponse, RequestTimedOut
@@ -22,9 +22,9 @@ from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.client.rest.response_errors import error_from
 from pilothouse.client.rest.transport import HttpRequest, HttpResponse, Transport
 from pilothouse.client.rest.warnings import WarningHandler, log_each_once, warnings_in
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.names import GroupVersion, GroupVersionResource
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
 
@@ -164,7 +164,7 @@ def parse(data: bytes) -> Any:
     """Raises orjson.JSONDecodeError."""
     if len(data) < BIG:
         return orjson.loads(data)
-    with garbage.paused(len(data)):
+    with garbage_collection.paused(len(data)):
         return orjson.loads(data)
 
 

@@ -1,8 +1,10 @@
-"""What can go wrong before the server has said anything. What the server says is in pilothouse.machinery.errors."""
+"""The errors of requests that the server did not answer. Those that it answers with are in `machinery/errors.py` and
+`machinery/server_errors.py`.
+"""
 
 from __future__ import annotations
 
-from pilothouse.machinery.errors import PilothouseError
+from pilothouse.machinery.status_error import PilothouseError
 
 
 class ConnectionFailed(PilothouseError):

@@ -1,4 +1,4 @@
-"""What may be asked for beside the object itself: upstream's ListOptions, PatchOptions and so on."""
+"""The options of requests: upstream's ListOptions, PatchOptions and so on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Params: TypeAlias = dict[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOptions:
-    """What to list or watch.
+    """Selects what to list or watch.
 
     >>> from pilothouse.client import ListOptions
     >>> selected = await client.resource("v1", "namespaces").list(ListOptions(field_selector="metadata.name=default"))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from pilothouse.client import garbage
+from pilothouse.client import garbage_collection
 from pilothouse.client.rest.options import DeleteOptions, ListOptions, PatchType, WriteOptions
 from pilothouse.client.rest.watch import RestWatch
 from pilothouse.machinery.names import GroupVersionResource
@@ -180,6 +180,6 @@ def _with_types(listing: Json) -> Json:
     kind, api_version = listing.get("kind") or "", listing.get("apiVersion")
     if kind.endswith("List") and kind != "List":
         types = {"kind": kind.removesuffix("List"), "apiVersion": api_version}
-        with garbage.paused(0):
+        with garbage_collection.paused(0):
             listing["items"] = [types | item for item in listing.get("items") or ()]
     return listing

@@ -7,8 +7,9 @@ from http import HTTPStatus
 
 import orjson
 
-from pilothouse.machinery.errors import StatusError, from_status
+from pilothouse.machinery.errors_by_reason import from_status
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 _REASONS = {
     400: "BadRequest",

@@ -1,4 +1,4 @@
-"""What carries a request to the server: over HTTP (http_transport.py) or by a call (asgi_transport.py)."""
+"""The way of a request to the server: over HTTP (http_transport.py) or by a call (asgi_transport.py)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import orjson
 
-from pilothouse.client import garbage
+from pilothouse.client import garbage_collection
 from pilothouse.client.rest.errors import InvalidResponse
 from pilothouse.client.rest.transport import HttpResponse
 from pilothouse.machinery.dataclass import dataclass
@@ -73,7 +73,7 @@ class RestWatch:
         if len(chunk) < BUSY:
             self._parse(lines)
         else:
-            with garbage.paused(len(chunk)):
+            with garbage_collection.paused(len(chunk)):
                 self._parse(lines)
 
     def _parse(self, lines: list[bytes]) -> None:

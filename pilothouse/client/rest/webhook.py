@@ -13,8 +13,9 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.client.wait import Backoff
-from pilothouse.machinery.errors import InternalError, ServiceUnavailable, StatusError, Timeout, TooManyRequests
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.server_errors import InternalError, ServiceUnavailable, Timeout, TooManyRequests
+from pilothouse.machinery.status_error import StatusError
 
 _ATTEMPTS = 5
 _BACKOFF = Backoff(duration=0.5, factor=1.5, jitter=0.2, steps=_ATTEMPTS)

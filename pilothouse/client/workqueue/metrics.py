@@ -40,7 +40,7 @@ class Durations:
 
 
 class QueueMetrics:
-    """What the queues of one name have done. Queues of the same name share it, as they do upstream."""
+    """The metrics of the queues of one name. Queues of the same name share them, as they do upstream."""
 
     def __init__(self, clock: Clock) -> None:
         self._now = clock.now

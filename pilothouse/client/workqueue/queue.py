@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pilothouse.client.clock import REAL_CLOCK, Clock, resolve
 from pilothouse.client.workqueue.metrics import QueueMetrics, metrics_for
-from pilothouse.machinery.errors import PilothouseError
+from pilothouse.machinery.status_error import PilothouseError
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry

@@ -11,8 +11,9 @@ from pilothouse.client.wait import until
 from pilothouse.controllers.certificates.requests import APPROVED, DENIED, FAILED, certificate_of, conditions
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.resources import CERTIFICATE_SIGNING_REQUESTS
-from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of
+from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.times import parse_time
 
 logger = logging.getLogger(__name__)

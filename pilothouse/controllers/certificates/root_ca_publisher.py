@@ -11,8 +11,9 @@ from pilothouse.controllers.context import ControllerContext, ObjectSelection
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.namespace_state import is_active, is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import CONFIG_MAPS, NAMESPACES
-from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of, namespace_of
+from pilothouse.machinery.status_error import StatusError
 
 NAME = "kube-root-ca.crt"
 DESCRIPTION_ANNOTATION = "kubernetes.io/description"

@@ -27,9 +27,10 @@ from pilothouse.controllers.disruption.status import (
     scaled,
 )
 from pilothouse.controllers.resources import POD_DISRUPTION_BUDGETS, PODS
-from pilothouse.machinery.errors import Conflict, NotFound, StatusError
+from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of
 from pilothouse.machinery.selectors.label_selector import format_label_selector, from_label_selector
+from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
 

@@ -16,8 +16,9 @@ from pilothouse.controllers.endpoint.desired import CONTROLLER, desired_subsets,
 from pilothouse.controllers.endpointslice.service_syncs import MAX_RETRIES, STALE, ServiceSyncs, has_endpoints_of_pods
 from pilothouse.controllers.namespace_state import is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import ENDPOINTS
-from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, annotations_of, name_of, namespace_of, resource_version_of
+from pilothouse.machinery.status_error import StatusError
 
 NAME = "endpoint"
 LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader"

@@ -29,8 +29,8 @@ from pilothouse.controllers.endpointslice.traffic_distribution import (
 )
 from pilothouse.controllers.endpointslice.trigger_times import with_trigger_time
 from pilothouse.controllers.endpointslice.writer import SliceWriter, WriteFailed, is_owned_by
-from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, namespace_of
+from pilothouse.machinery.status_error import aggregate
 
 CONTROLLER = "endpointslice-controller.k8s.io"
 

@@ -27,7 +27,8 @@ from pilothouse.controllers.garbagecollector.graph_builder import GraphBuilder
 from pilothouse.controllers.garbagecollector.operations import NamespacedOwnerOfClusterScopedObject, Operations
 from pilothouse.controllers.garbagecollector.resources import NoMapping
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.errors import NotFound
+from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
 

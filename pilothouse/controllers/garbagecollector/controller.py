@@ -22,8 +22,8 @@ from pilothouse.controllers.garbagecollector.invalid_owners import InvalidOwnerR
 from pilothouse.controllers.garbagecollector.monitors import GraphMonitors
 from pilothouse.controllers.garbagecollector.operations import Operations
 from pilothouse.controllers.garbagecollector.resources import KindMappings, deletable
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
+from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
 

@@ -16,8 +16,9 @@ from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.controllers.namespace.conditions import Progress, discovery_failed, update_conditions
 from pilothouse.controllers.namespace.content import PODS, Content, Remaining
-from pilothouse.machinery.errors import Conflict, NotFound, StatusError, aggregate
+from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
+from pilothouse.machinery.status_error import StatusError, aggregate
 
 _FINALIZER = "kubernetes"
 _RESOURCES_AT_ONCE = 8

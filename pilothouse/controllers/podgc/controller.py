@@ -19,8 +19,9 @@ from pilothouse.client.wait import until
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.metrics import metrics_in
 from pilothouse.controllers.resources import NODES, PODS
-from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.status_error import StatusError
 
 logger = logging.getLogger(__name__)
 

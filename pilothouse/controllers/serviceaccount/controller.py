@@ -8,8 +8,9 @@ from pilothouse.client.controller.runner import Controller
 from pilothouse.controllers.context import ControllerContext
 from pilothouse.controllers.namespace_state import is_active, is_refusal_of_terminating_namespace
 from pilothouse.controllers.resources import NAMESPACES, SERVICE_ACCOUNTS
-from pilothouse.machinery.errors import AlreadyExists, StatusError
+from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, namespace_of
+from pilothouse.machinery.status_error import StatusError
 
 DEFAULT = "default"
 

@@ -25,7 +25,7 @@ from pilothouse.controllers.serviceaccount.token_secrets import (
     refers_to,
 )
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import Conflict, NotFound, StatusError
+from pilothouse.machinery.errors import Conflict, NotFound
 from pilothouse.machinery.objects import (
     Json,
     annotations_of,
@@ -37,6 +37,7 @@ from pilothouse.machinery.objects import (
     uid_of,
 )
 from pilothouse.machinery.pod_references import secret_names
+from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.times import parse_time
 
 logger = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ from pilothouse.apiserver.authn.jwt.settings import ClaimOrExpression, IssuerSet
 from pilothouse.controlplane.authentication.settings import AnonymousSettings, AuthenticationSettings
 from pilothouse.controlplane.authentication.validation import validate_authentication_configuration
 from pilothouse.controlplane.strict_decoding import Shape, decode
-from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import aggregate
 
 _GROUP = "apiserver.config.k8s.io"
 _PREFIXED: Shape = {"claim": str, "prefix": str, "expression": str}
@@ -45,11 +45,11 @@ def read_authentication_configuration(data: bytes, *, disallowed_issuers: Collec
     return AuthenticationSettings(tuple(map(_issuer, found.get("jwt") or ())), _anonymous(found.get("anonymous")))
 
 
-def _anonymous(said: Json | None) -> AnonymousSettings | None:
-    if said is None:
+def _anonymous(anonymous: Json | None) -> AnonymousSettings | None:
+    if anonymous is None:
         return None
-    conditions = said.get("conditions") or ()
-    return AnonymousSettings(bool(said.get("enabled")), tuple(each.get("path") or "" for each in conditions))
+    conditions = anonymous.get("conditions") or ()
+    return AnonymousSettings(bool(anonymous.get("enabled")), tuple(each.get("path") or "" for each in conditions))
 
 
 def _issuer(jwt: Json) -> IssuerSettings:

@@ -1,4 +1,4 @@
-"""What is configured of issuers of tokens and of anonymous users, wherever it was said."""
+"""The settings of issuers of tokens and of anonymous users, from flags or from a file."""
 
 from __future__ import annotations
 

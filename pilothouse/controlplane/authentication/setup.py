@@ -1,23 +1,36 @@
-"""Authentication as the options ask for it."""
+"""Authentication as the options ask for it: front proxies, then client certificates, then tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pilothouse.apiserver.authn.bearer import UnionTokenAuthenticator
+from pilothouse.apiserver.authn.authorities import AuthorityFiles
+from pilothouse.apiserver.authn.bearer import BearerAuthenticator, UnionTokenAuthenticator
 from pilothouse.apiserver.authn.interface import Authenticator, TokenAuthenticator
-from pilothouse.controlplane.authentication.build import build_authenticator, built_in_tokens
+from pilothouse.apiserver.authn.tokens import StaticTokens, read_token_file
+from pilothouse.apiserver.authn.union import UnionAuthenticator
+from pilothouse.apiserver.authn.websocket_token import WebSocketTokenAuthenticator
+from pilothouse.apiserver.authn.x509 import X509Authenticator
+from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.controllers.serviceaccount.token_secrets import LEGACY_ISSUER
 from pilothouse.controlplane.authentication.settings import AnonymousSettings, AuthenticationSettings
 from pilothouse.controlplane.front_proxy import FrontProxy
+from pilothouse.controlplane.options.authentication import AuthenticationOptions
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.options.files import content
 from pilothouse.controlplane.options.oidc import OIDCOptions
 from pilothouse.controlplane.serving import client_cas
+from pilothouse.kube.authentication.bootstrap_tokens import BootstrapTokens
+from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.served import Registries
+from pilothouse.kube.serviceaccount.authenticator import ServiceAccountTokenAuthenticator
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
+from pilothouse.kube.serviceaccount.getter import StoredTokenObjects
+from pilothouse.kube.serviceaccount.legacy import LegacyValidator, SecretUses
+from pilothouse.kube.serviceaccount.validator import BoundTokenValidator
 from pilothouse.machinery.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -42,7 +55,7 @@ def set_up_authentication(
     """Raises ValueError, OSError when a file that an option names makes no sense."""
     data = content(options.authentication.config) if options.authentication.config else b""
     settings = _settings(options, service_accounts, data)
-    tokens = built_in_tokens(options.authentication, service_accounts, registries)
+    tokens = _built_in_tokens(options.authentication, service_accounts, registries)
     background: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}
     if settings.issuers or data:
         issuers = _issuers(settings, service_accounts)
@@ -58,7 +71,7 @@ def set_up_authentication(
         tokens.append(_webhook_tokens(webhook, options.token_webhook, service_accounts))
     union = UnionTokenAuthenticator(tokens)
     anonymous = settings.anonymous or AnonymousSettings(options.authentication.anonymous_auth)
-    return Authentication(build_authenticator(proxy, client_cas(options), union), union, anonymous, background)
+    return Authentication(_authenticator(proxy, client_cas(options), union), union, anonymous, background)
 
 
 def _settings(options: CompletedOptions, service_accounts: ServiceAccountConfig, data: bytes) -> AuthenticationSettings:
@@ -117,3 +130,32 @@ def _webhook_tokens(
 
     tokens = WebhookTokens(webhook, version=given.version, audiences=service_accounts.audiences)
     return CachedTokens(tokens, success_ttl=given.cache_ttl, failure_ttl=given.cache_ttl)
+
+
+def _built_in_tokens(
+    options: AuthenticationOptions, service_accounts: ServiceAccountConfig, registries: Registries
+) -> list[TokenAuthenticator]:
+    """Return the authenticators of tokens that are known without asking anybody else, in their order.
+
+    Raises ValueError when the token file makes no sense, OSError when it can not be read.
+    """
+    users = read_token_file(Path(options.token_auth_file)) if options.token_auth_file else {}
+    objects = StoredTokenObjects(registries)
+    uses = SecretUses(OwnAccess(registries.open(SECRETS)))
+    legacy = LegacyValidator(objects, uses, lookup=options.service_account_lookup)
+    tokens: list[TokenAuthenticator] = [
+        StaticTokens(users, service_accounts.audiences),
+        ServiceAccountTokenAuthenticator(service_accounts, BoundTokenValidator(objects)),
+        ServiceAccountTokenAuthenticator(service_accounts, legacy, issuers=(LEGACY_ISSUER,)),
+    ]
+    if options.bootstrap_tokens:
+        tokens.append(BootstrapTokens(objects.secret, service_accounts.audiences))
+    return tokens
+
+
+def _authenticator(proxy: FrontProxy, client_cas: Iterable[Path], tokens: TokenAuthenticator) -> Authenticator:
+    """Raises OSError, ValueError when a CA file makes no sense."""
+    users = X509Authenticator(AuthorityFiles(client_cas))
+    return UnionAuthenticator(
+        [proxy.authenticator, users, BearerAuthenticator(tokens), WebSocketTokenAuthenticator(tokens)]
+    )

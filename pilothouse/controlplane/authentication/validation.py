@@ -1,4 +1,4 @@
-"""What is wrong with an AuthenticationConfiguration, as upstream says it."""
+"""The validation of an AuthenticationConfiguration, in upstream's words."""
 
 from __future__ import annotations
 

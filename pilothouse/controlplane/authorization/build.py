@@ -39,15 +39,15 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """What authorizers go by; somebody else keeps it up to date."""
+class AuthorizerSources:
+    """The objects that authorizers decide by; somebody else keeps them up to date."""
 
     policy: RBACPolicy
     graph: NodeGraph
 
 
 class ChainBuilder:
-    def __init__(self, sources: Sources, *, types: Iterable[str], policy_file: str = "") -> None:
+    def __init__(self, sources: AuthorizerSources, *, types: Iterable[str], policy_file: str = "") -> None:
         """Only `types` and webhooks can be built later on. Raises ValueError, OSError."""
         makers: dict[str, Callable[[], Authorizer]] = {
             ALWAYS_ALLOW: AlwaysAllow,

@@ -10,8 +10,8 @@ from pilothouse.controlplane.authorization.validation import validate_authorizat
 from pilothouse.controlplane.options.authorization import MODES, WEBHOOK
 from pilothouse.controlplane.strict_decoding import Shape, decode
 from pilothouse.machinery.durations import DurationError, parse_duration
-from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import aggregate
 
 _GROUP = "apiserver.config.k8s.io"
 _DURATIONS = {"authorizedTTL": "5m", "unauthorizedTTL": "30s", "timeout": ""}

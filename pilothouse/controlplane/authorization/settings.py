@@ -1,4 +1,4 @@
-"""What is configured of each authorizer, wherever it was said."""
+"""The settings of each authorizer, from flags or from a file."""
 
 from __future__ import annotations
 

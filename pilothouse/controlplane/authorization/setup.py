@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pilothouse.apiserver.authz.interface import Authorizer
-from pilothouse.controlplane.authorization.build import ChainBuilder, Sources, settings_of_flags
+from pilothouse.controlplane.authorization.build import AuthorizerSources, ChainBuilder, settings_of_flags
 from pilothouse.controlplane.options.authorization import NODE, AuthorizationOptions
 from pilothouse.controlplane.options.files import content
 from pilothouse.kube.node_authorizer.graph import NodeGraph
@@ -23,13 +23,13 @@ class Authorization:
     policy: RBACPolicy
     """What RBAC goes by; somebody else fills it."""
     node_graph: NodeGraph | None
-    """What the node authorizer goes by, if there is one; somebody else fills it."""
+    """The graph that the node authorizer decides by, if there is one; somebody else fills it."""
     background: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
 
 
 def set_up_authorization(options: AuthorizationOptions) -> Authorization:
     """Raises ValueError, OSError."""
-    sources = Sources(RBACPolicy(), NodeGraph())
+    sources = AuthorizerSources(RBACPolicy(), NodeGraph())
     if options.config:
         return _from_file(options.config, sources)
     builder = ChainBuilder(sources, types=options.modes, policy_file=options.policy_file)
@@ -39,7 +39,7 @@ def set_up_authorization(options: AuthorizationOptions) -> Authorization:
     return Authorization(chain.authorizer, sources.policy, graph, background)
 
 
-def _from_file(file: str, sources: Sources) -> Authorization:
+def _from_file(file: str, sources: AuthorizerSources) -> Authorization:
     from pilothouse.controlplane.authorization.configuration import read_authorization_configuration
     from pilothouse.controlplane.authorization.reload import configured_authorizer
 

@@ -1,4 +1,4 @@
-"""What is wrong with an AuthorizationConfiguration, as upstream says it. Durations are seconds by now."""
+"""The validation of an AuthorizationConfiguration, in upstream's words. Durations are seconds by now."""
 
 from __future__ import annotations
 
@@ -97,11 +97,11 @@ def _choice_errors(webhook: Json, path: Path) -> Iterator[FieldError]:
 
 
 def _choice(webhook: Json, name: str, choices: Collection[str], path: Path) -> Iterator[FieldError]:
-    said = webhook.get(name) or ""
-    if not said:
+    value = webhook.get(name) or ""
+    if not value:
         yield required(path.child(name))
-    elif said not in choices:
-        yield not_supported(path.child(name), said, choices)
+    elif value not in choices:
+        yield not_supported(path.child(name), value, choices)
 
 
 def _connection_errors(connection: Json, path: Path) -> Iterator[FieldError]:

@@ -2,19 +2,24 @@
 
     ensure_certificates(data_dir, bind_address="0.0.0.0", hostnames=["api.example"], service_ip="10.0.0.1")
 
-A restart finds everything in place and reads nothing but hashes: the library that makes certificates is not loaded.
+What was issued is recorded beside it. As long as the files are those of the record, are not due for renewal and hold
+for the wanted names, a restart reads nothing but hashes: the library that makes certificates is not loaded.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from pilothouse.controlplane.certificates.files import PUBLIC, write_atomically
 from pilothouse.controlplane.certificates.names import ServingNames, serving_names
 from pilothouse.controlplane.certificates.paths import CertificatePaths
-from pilothouse.controlplane.certificates.record import note, still_good
 
 FRONT_PROXY_CLIENT = "front-proxy-client"
+_RECORD = "issued.json"
 
 
 def ensure_certificates(
@@ -23,7 +28,7 @@ def ensure_certificates(
     """Raises CertificateError where the files that are there contradict each other."""
     paths = CertificatePaths.under(data_dir)
     wanted = serving_names(bind_address=bind_address, hostnames=hostnames, service_ip=service_ip)
-    if not still_good(paths, wanted):
+    if not _is_current(paths, wanted):
         paths.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         _make(paths, wanted)
     return paths
@@ -47,4 +52,32 @@ def _make(paths: CertificatePaths, wanted: ServingNames) -> None:
         keep_certificate(proxy, proxy_ca, paths.front_proxy_client_cert, paths.front_proxy_client_key),
     ]
     renew_after = min(certificate.not_valid_after_utc - RENEW_BEFORE for certificate in issued)
-    note(paths, names_of(serving), renew_after.timestamp())
+    _record(paths, names_of(serving), renew_after.timestamp())
+
+
+def _is_current(paths: CertificatePaths, wanted: ServingNames) -> bool:
+    try:
+        record = json.loads((paths.directory / _RECORD).read_bytes())
+        noted = ServingNames(frozenset(record["dns"]), frozenset(record["ips"]))
+        fresh = time.time() < record["renewAfter"]
+        return fresh and noted.covers(wanted) and record["files"] == _digests(paths)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _record(paths: CertificatePaths, names: ServingNames, renew_after: float) -> None:
+    record = {
+        "renewAfter": renew_after,
+        "dns": sorted(names.dns),
+        "ips": sorted(names.ips),
+        "files": _digests(paths),
+    }
+    write_atomically(paths.directory / _RECORD, json.dumps(record, indent=2).encode(), mode=PUBLIC)
+
+
+def _digests(paths: CertificatePaths) -> dict[str, str]:
+    return {path.name: _digest(path) for path in paths.files if path.exists()}
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

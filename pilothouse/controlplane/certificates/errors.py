@@ -1,4 +1,4 @@
-"""What can go wrong with certificates that are already there."""
+"""The faults of certificates that are already there."""
 
 from __future__ import annotations
 

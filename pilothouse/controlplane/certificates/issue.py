@@ -36,7 +36,7 @@ class Authority:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a certificate is for: a client's identity, or a server's names."""
+    """The purpose of a certificate: a client's identity, or a server's names."""
 
     common_name: str
     organizations: tuple[str, ...] = ()

@@ -90,7 +90,7 @@ class ControllerOptions:
     def validate(self) -> Iterator[str]:
         for name in unknown(self.controllers):
             yield f'"{name}" is not in the list of known controllers'
-        yield from self._validate_certificates()
+        yield from self._validate_certificates_and_signing()
         for name, number in (
             ("gc", self.concurrent_gc_syncs),
             ("namespace", self.concurrent_namespace_syncs),
@@ -103,9 +103,9 @@ class ControllerOptions:
         if self.legacy_service_account_token_clean_up_period <= 0:
             yield "legacy-service-account-token-clean-up-period must be greater than 0"
         if self.leader_elect:
-            yield from self._validate_times()
+            yield from self._validate_election_times()
 
-    def _validate_certificates(self) -> Iterator[str]:
+    def _validate_certificates_and_signing(self) -> Iterator[str]:
         signing = {
             "cluster-signing-cert-file": self.cluster_signing_cert_file,
             "cluster-signing-key-file": self.cluster_signing_key_file,
@@ -116,7 +116,7 @@ class ControllerOptions:
         if self.cluster_signing_duration <= 0:
             yield "cluster-signing-duration must be greater than 0"
 
-    def _validate_times(self) -> Iterator[str]:
+    def _validate_election_times(self) -> Iterator[str]:
         from pilothouse.client.leaderelection.elector import ElectionTimes
 
         try:

@@ -52,7 +52,7 @@ class EtcdOptions:
     )
 
     def validate(self) -> Iterator[str]:
-        yield from self._validate_backend()
+        yield from self._validate_servers_and_backend()
         files = {"etcd-cafile": self.cafile, "etcd-certfile": self.certfile, "etcd-keyfile": self.keyfile}
         yield from missing_files(files | {"encryption-provider-config": self.encryption_provider_config})
         if self.encryption_reload and not self.encryption_provider_config:
@@ -66,7 +66,7 @@ class EtcdOptions:
         if not self.prefix.startswith("/"):
             yield f'--etcd-prefix must begin with a slash, got "{self.prefix}"'
 
-    def _validate_backend(self) -> Iterator[str]:
+    def _validate_servers_and_backend(self) -> Iterator[str]:
         expected = "etcd3" if self.servers else "sqlite"
         if self.storage_backend not in ("", "etcd3", "sqlite"):
             yield "--storage-backend invalid, allowed values: etcd3, sqlite"

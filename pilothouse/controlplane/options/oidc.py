@@ -54,7 +54,7 @@ class OIDCOptions:
                 yield f"oidc: unsupported signing alg: {quote(algorithm)}"
 
     def _validate_issuer(self) -> Iterator[str]:
-        """As if the same stood in a configuration file."""
+        """Validate the issuer as if it stood in a configuration file."""
         from pilothouse.controlplane.authentication.validation import validate_authentication_configuration
 
         issuer = {"url": self.issuer_url, "audiences": [self.client_id]}

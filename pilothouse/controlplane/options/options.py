@@ -10,7 +10,6 @@ from dataclasses import field
 from typing import Any
 
 from pilothouse.apiserver.server.run_options import ServerRunOptions
-from pilothouse.controlplane.options import no_effect, unsupported
 from pilothouse.controlplane.options.admission import AdmissionOptions
 from pilothouse.controlplane.options.aggregator import AggregatorOptions
 from pilothouse.controlplane.options.api_enablement import APIEnablementOptions
@@ -21,15 +20,15 @@ from pilothouse.controlplane.options.controllers import ControllerOptions
 from pilothouse.controlplane.options.endpoint_controllers import EndpointControllerOptions
 from pilothouse.controlplane.options.etcd import EtcdOptions
 from pilothouse.controlplane.options.features import FeatureOptions
-from pilothouse.controlplane.options.insecure_serving import InsecureServingOptions
 from pilothouse.controlplane.options.kubelet import KubeletOptions
 from pilothouse.controlplane.options.logs import LogsOptions
 from pilothouse.controlplane.options.misc import MiscOptions
 from pilothouse.controlplane.options.oidc import OIDCOptions
 from pilothouse.controlplane.options.pilothouse import PilothouseOptions
 from pilothouse.controlplane.options.request_header import RequestHeaderOptions
-from pilothouse.controlplane.options.secure_serving import SecureServingOptions
+from pilothouse.controlplane.options.serving import InsecureServingOptions, SecureServingOptions
 from pilothouse.controlplane.options.token_webhook import TokenWebhookOptions
+from pilothouse.controlplane.options.upstream_flags import UNSUPPORTED, UNSUPPORTED_NAMES, WITHOUT_EFFECT
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import Flag, build, flags_of
 from pilothouse.machinery.flags.flagset import FlagError, parse
@@ -95,7 +94,7 @@ class Options:
 
     def problems(self) -> Iterator[str]:
         """Everything that is wrong, section by section; nothing when the options make sense."""
-        for name in sorted(self.given & unsupported.NAMES):
+        for name in sorted(self.given & UNSUPPORTED_NAMES):
             yield f"--{name} is not supported by this version"
         for name in SECTIONS:
             yield from getattr(self, name).validate()
@@ -103,4 +102,4 @@ class Options:
 
 def all_flags() -> list[Flag]:
     shown = [flag for section in SECTIONS.values() for flag in flags_of(section)]
-    return [*shown, *no_effect.FLAGS, *unsupported.FLAGS]
+    return [*shown, *WITHOUT_EFFECT, *UNSUPPORTED]

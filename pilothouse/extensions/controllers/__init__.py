@@ -1,1 +1,1 @@
-"""What follows from CustomResourceDefinitions: accepted names, conditions, cleanup."""
+"""The controllers of CustomResourceDefinitions: accepted names, conditions, cleanup."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.extensions.controllers.definitions import Definitions
+from pilothouse.extensions.controllers.definitions import DefinitionInformer
 from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.approval import ApprovalState, approval_of, is_protected_group
 from pilothouse.extensions.customresourcedefinitions.conditions import API_APPROVED
@@ -11,7 +11,7 @@ from pilothouse.machinery.objects import Json
 
 
 class APIApprovalController:
-    def __init__(self, definitions: Definitions, writer: StatusWriter) -> None:
+    def __init__(self, definitions: DefinitionInformer, writer: StatusWriter) -> None:
         self._definitions = definitions
         self._writer = writer
 
@@ -20,7 +20,7 @@ class APIApprovalController:
         if definition is None or not is_protected_group(definition["spec"]["group"]):
             return
         condition = _condition(definition)
-        if not condition.is_said_by(find_condition(definition, API_APPROVED)):
+        if not condition.is_same_as(find_condition(definition, API_APPROVED)):
             await self._writer.write(definition, lambda current: set_condition(current, condition))
 
 

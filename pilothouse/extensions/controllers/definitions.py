@@ -7,7 +7,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.machinery.objects import Json, name_of
 
 
-class Definitions(RegistryInformer):
+class DefinitionInformer(RegistryInformer):
     _by_group: dict[str, dict[str, Json]]  # by name; a group without definitions is not here
 
     def __init__(self, registry: RegistryStore) -> None:
@@ -15,7 +15,7 @@ class Definitions(RegistryInformer):
         self._by_group = {}
 
     def of_group(self, group: str) -> list[Json]:
-        """By name. May be asked in another thread."""
+        """Return the definitions of a group, sorted by name. May be called in another thread."""
         return [definition for _, definition in sorted(self._by_group.get(group, {}).items())]
 
     def _notify(self, objects: list[Json]) -> None:

@@ -5,7 +5,7 @@ One whose conversion webhook has a CA bundle that nobody can read is not establi
 
 from __future__ import annotations
 
-from pilothouse.extensions.controllers.definitions import Definitions
+from pilothouse.extensions.controllers.definitions import DefinitionInformer
 from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.ca_bundle import ca_bundle_of
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED
@@ -19,7 +19,7 @@ _INVALID_CA_BUNDLE = Condition(ESTABLISHED, "False", "InvalidCABundle", "The con
 
 
 class EstablishingController:
-    def __init__(self, definitions: Definitions, writer: StatusWriter) -> None:
+    def __init__(self, definitions: DefinitionInformer, writer: StatusWriter) -> None:
         self._definitions = definitions
         self._writer = writer
 
@@ -27,7 +27,7 @@ class EstablishingController:
         definition = self._definitions.get(name)
         if definition is None or not _is_due(definition):
             return
-        if not _condition(definition).is_said_by(find_condition(definition, ESTABLISHED)):
+        if not _condition(definition).is_same_as(find_condition(definition, ESTABLISHED)):
             await self._writer.write(definition, _establish)
 
 

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Callable
 
 from pilothouse.apiserver.registry.own_access import OwnAccess
-from pilothouse.extensions.controllers.definitions import Definitions
+from pilothouse.extensions.controllers.definitions import DefinitionInformer
 from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, TERMINATING
 from pilothouse.extensions.customresourcedefinitions.storage import CLEANUP_FINALIZER
-from pilothouse.extensions.customresources.serving import SharedRegistry
+from pilothouse.extensions.customresources.served_definition import SharedRegistry
 from pilothouse.machinery.conditions import Condition, is_true, set_condition
-from pilothouse.machinery.errors import StatusError, aggregate
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+from pilothouse.machinery.status_error import StatusError, aggregate
 
 _POLL = 0.2
 _PATIENCE = 60.0
@@ -29,7 +29,7 @@ _OVERLAPPING_BUILT_INS = frozenset(
 )
 
 
-class DeletionFailed(Exception):
+class InstanceDeletionFailed(Exception):
     """Not all custom resources could be removed; it is tried again."""
 
     def __init__(self, reason: str, message: str) -> None:
@@ -39,21 +39,21 @@ class DeletionFailed(Exception):
 
 class FinalizingController:
     def __init__(
-        self, definitions: Definitions, writer: StatusWriter, registry: Callable[[str], SharedRegistry | None]
+        self, definitions: DefinitionInformer, writer: StatusWriter, registry: Callable[[str], SharedRegistry | None]
     ) -> None:
         self._definitions = definitions
         self._writer = writer
         self._registry = registry
 
     async def sync(self, name: str) -> None:
-        """Raises DeletionFailed."""
+        """Raises InstanceDeletionFailed."""
         definition = self._definitions.get(name)
         if definition is None or not _is_due(definition):
             return
         await self._writer.write(definition, lambda current: set_condition(current, _IN_PROGRESS))
         try:
             done = await self._clean_up(definition)
-        except DeletionFailed as failure:
+        except InstanceDeletionFailed as failure:
             if self._definitions.get(name) is None:
                 return
             condition = failure.condition
@@ -69,12 +69,14 @@ class FinalizingController:
             return _NEVER_ESTABLISHED
         shared = self._registry(name)
         if shared is None:
-            raise DeletionFailed("InstanceDeletionFailed", f"could not list instances: {name} is not served")
+            raise InstanceDeletionFailed("InstanceDeletionFailed", f"could not list instances: {name} is not served")
         await shared.start()
         try:
             await _delete_all(OwnAccess(shared.registry))
         except StatusError as error:
-            raise DeletionFailed("InstanceDeletionFailed", f"could not list instances: {error.message}") from None
+            raise InstanceDeletionFailed(
+                "InstanceDeletionFailed", f"could not list instances: {error.message}"
+            ) from None
         return _COMPLETED
 
 
@@ -92,13 +94,13 @@ async def _delete_all(access: OwnAccess) -> None:
         except StatusError as error:
             problems.append(error.message)
     if problems:
-        raise DeletionFailed("InstanceDeletionFailed", f"could not issue all deletes: {aggregate(problems)}")
+        raise InstanceDeletionFailed("InstanceDeletionFailed", f"could not issue all deletes: {aggregate(problems)}")
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _PATIENCE
     while await access.list():
         if loop.time() > deadline:
             why = "could not confirm zero CustomResources remaining: timed out waiting for the condition"
-            raise DeletionFailed("InstanceDeletionCheck", why)
+            raise InstanceDeletionFailed("InstanceDeletionCheck", why)
         await asyncio.sleep(_POLL)
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Set
 
-from pilothouse.extensions.controllers.definitions import Definitions
+from pilothouse.extensions.controllers.definitions import DefinitionInformer
 from pilothouse.extensions.controllers.status_writer import StatusWriter
-from pilothouse.extensions.controllers.taken_names import Taken, TakenNames
+from pilothouse.extensions.controllers.taken_names import NamesOfOthers, TakenNames
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED
 from pilothouse.machinery.conditions import Condition, find_condition, is_true, set_condition
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, name_of, resource_version_of
+from pilothouse.machinery.status_error import aggregate
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 _NO_CONFLICTS = Condition(NAMES_ACCEPTED, "True", "NoConflicts", "no conflicts found")
@@ -30,7 +30,7 @@ class Naming:
 
 
 class NamingController:
-    def __init__(self, definitions: Definitions, writer: StatusWriter, requeue: Callable[[str], None]) -> None:
+    def __init__(self, definitions: DefinitionInformer, writer: StatusWriter, requeue: Callable[[str], None]) -> None:
         self._definitions = definitions
         self._writer = writer
         self._requeue = requeue
@@ -64,7 +64,7 @@ class NamingController:
         if naming.condition is not _NO_CONFLICTS:
             self._waiting[group].add(name)
         same = semantically_equal(naming.accepted, accepted_names(definition))
-        if same and naming.condition.is_said_by(find_condition(definition, NAMES_ACCEPTED)):
+        if same and naming.condition.is_same_as(find_condition(definition, NAMES_ACCEPTED)):
             return
         await self._write(definition, naming)
         self._requeue_waiting(group, name)
@@ -83,7 +83,7 @@ class NamingController:
             self._taken.record(name, group, naming.accepted, after=based_on)
 
     def _requeue_waiting(self, group: str, name: str) -> None:
-        """Those that may get their names now."""
+        """Look again at the definitions that may get their names now."""
         for other in self._waiting.pop(group, set()) - {name}:
             self._requeue(other)
 
@@ -92,8 +92,8 @@ def accepted_names(definition: Json) -> Json:
     return (definition.get("status") or {}).get("acceptedNames") or {}
 
 
-def decide(definition: Json, taken: Taken) -> Naming:
-    """Of several conflicts the last one is told."""
+def decide(definition: Json, taken: NamesOfOthers) -> Naming:
+    """Decide about the names that a definition wants. Of several conflicts the last one is told."""
     wanted, accepted = definition["spec"]["names"], dict(accepted_names(definition))
     condition = _NO_CONFLICTS
     for field, used in (

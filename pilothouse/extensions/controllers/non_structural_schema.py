@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from pilothouse.extensions.controllers.definitions import Definitions
+from pilothouse.extensions.controllers.definitions import DefinitionInformer
 from pilothouse.extensions.controllers.status_writer import StatusWriter
 from pilothouse.extensions.customresourcedefinitions.conditions import NON_STRUCTURAL_SCHEMA
 from pilothouse.machinery.conditions import Condition, find_condition, remove_condition, set_condition
-from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.field import FieldError, invalid, root
 from pilothouse.machinery.objects import Json, metadata, uid_of
+from pilothouse.machinery.status_error import aggregate
 
 
 class NonStructuralSchemaController:
-    def __init__(self, definitions: Definitions, writer: StatusWriter) -> None:
+    def __init__(self, definitions: DefinitionInformer, writer: StatusWriter) -> None:
         self._definitions = definitions
         self._writer = writer
         self._checked: dict[str, tuple[str, int]] = {}
@@ -31,7 +31,7 @@ class NonStructuralSchemaController:
             return
         await asyncio.sleep(0)  # At the start all definitions come at once, and others have better things to do.
         condition = condition_of(definition["spec"])
-        if not _says(definition, condition):
+        if not _has_condition(definition, condition):
             await self._writer.write(definition, lambda current: _record(current, condition))
         self._checked[name] = looked_at
 
@@ -63,9 +63,9 @@ def _violations(spec: Json) -> Iterator[FieldError]:
             yield from validate_structural(_schema(version), path)
 
 
-def _says(definition: Json, condition: Condition | None) -> bool:
+def _has_condition(definition: Json, condition: Condition | None) -> bool:
     found = find_condition(definition, NON_STRUCTURAL_SCHEMA)
-    return found is None if condition is None else condition.is_said_by(found)
+    return found is None if condition is None else condition.is_same_as(found)
 
 
 def _record(current: Json, condition: Condition | None) -> None:

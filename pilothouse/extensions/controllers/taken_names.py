@@ -16,7 +16,7 @@ _OF_RESOURCES, _OF_KINDS = ("plural", "singular", "shortNames"), ("kind", "listK
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class NamesOfOthers:
     """Names that others have."""
 
     resources: frozenset[str] = frozenset()
@@ -56,7 +56,7 @@ class TakenNames:
             self._groups[group].kinds[name].add(definition)
 
     def forget(self, definition: str) -> None:
-        """One that has no names is no error."""
+        """Forget the names of a definition, if it has any."""
         held = self._holdings.pop(definition, None)
         if held is None:
             return
@@ -66,19 +66,19 @@ class TakenNames:
         if not group.resources and not group.kinds:
             del self._groups[held.group]
 
-    def by_others(self, definition: str, group: str, wanted: Json) -> Taken:
-        """Of the names that a definition wants, those that others have."""
+    def by_others(self, definition: str, group: str, wanted: Json) -> NamesOfOthers:
+        """Return those of the names that a definition wants which others have."""
         found = self._groups.get(group)
         if found is None:
-            return Taken()
-        return Taken(
+            return NamesOfOthers()
+        return NamesOfOthers(
             frozenset(n for n in _names(wanted, _OF_RESOURCES) if found.resources.get(n, set()) - {definition}),
             frozenset(n for n in _names(wanted, _OF_KINDS) if found.kinds.get(n, set()) - {definition}),
         )
 
 
-def _names(said: Json, fields: Iterable[str]) -> set[str]:
-    values = [said.get(each) or "" for each in fields]
+def _names(names: Json, fields: Iterable[str]) -> set[str]:
+    values = [names.get(each) or "" for each in fields]
     return {name for value in values for name in (value if isinstance(value, list) else [value]) if name}
 
 

@@ -12,9 +12,9 @@ from uuid import uuid4
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.apiserver.webhook.failures import WebhookCallFailed
-from pilothouse.extensions.conversion.metrics import CRD_LATENCY, Failure, observe
+from pilothouse.extensions.conversion.metrics import CRD_LATENCY, ConversionFailure, observe
 from pilothouse.extensions.conversion.restoring import InvalidMetadata, NotTheSame, check_identity, restore_metadata
-from pilothouse.extensions.conversion.review import Malformed, converted_objects, new_review, review_version
+from pilothouse.extensions.conversion.review import MalformedReview, converted_objects, new_review, review_version
 from pilothouse.machinery.objects import Json
 
 TIMEOUT = 30.0
@@ -25,7 +25,7 @@ MAX_OBJECTS = 500
 class ConversionFailed(Undecodable):
     """The text is the one that upstream gives."""
 
-    def __init__(self, text: str, failure: Failure) -> None:
+    def __init__(self, text: str, failure: ConversionFailure) -> None:
         super().__init__(text)
         self.failure = failure
 
@@ -52,7 +52,7 @@ class WebhookConverter:
         return converted
 
     async def _observed(self, objects: Sequence[Json], desired: str) -> list[Json]:
-        started, failure = time.monotonic(), Failure.CALL
+        started, failure = time.monotonic(), ConversionFailure.CALL
         succeeded = False
         try:
             converted = await self._convert(objects, desired)
@@ -72,29 +72,32 @@ class WebhookConverter:
         answered = await self._ask(objects, desired, kind)
         if len(answered) != len(objects):
             text = f"conversion webhook for {kind} returned {len(answered)} objects, expected {len(objects)}"
-            raise ConversionFailed(text, Failure.PARTIAL_RESPONSE)
+            raise ConversionFailed(text, ConversionFailure.PARTIAL_RESPONSE)
         for position, (original, converted) in enumerate(zip(objects, answered, strict=True)):
             problem = _problem(original, converted, desired, position=position if len(objects) > 1 else None)
             if problem:
-                raise ConversionFailed(f"conversion webhook for {kind} returned {problem}", Failure.INVALID_OBJECT)
+                raise ConversionFailed(
+                    f"conversion webhook for {kind} returned {problem}", ConversionFailure.INVALID_OBJECT
+                )
         return answered
 
     async def _ask(self, objects: Sequence[Json], desired: str, kind: str) -> list[Any]:
         uid = str(uuid4())
-        failure = Failure.CALL
+        failure = ConversionFailure.CALL
         try:
             version = review_version(self._review_versions)
             review = new_review(version, objects, desired=desired, uid=uid)
             answer = await self._clients.post(self._config, review, timeout=self._timeout)
-            failure = Failure.MALFORMED_RESPONSE
+            failure = ConversionFailure.MALFORMED_RESPONSE
             return converted_objects(version, answer, uid)
-        except (WebhookCallFailed, Malformed) as error:
+        except (WebhookCallFailed, MalformedReview) as error:
             raise ConversionFailed(f"conversion webhook for {kind} failed: {error}", failure) from None
 
 
 def _problem(original: Json, converted: Any, desired: str, *, position: int | None) -> str:
-    """What is wrong with the converted object, which gets the original's metadata if nothing is. Upstream's words for
-    one object differ from those for one of many."""
+    """Return the complaint about the converted object, or "" after giving it the original's metadata. Upstream's words
+    for one object differ from those for one of many.
+    """
     where = f"invalid converted object at index {position}" if position is not None else "invalid object at index 0"
     if not isinstance(converted, dict):
         return f"{where}: invalid groupVersion (expected {desired}, received /)"

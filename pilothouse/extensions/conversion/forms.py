@@ -8,15 +8,17 @@ from collections.abc import Sequence
 import orjson
 
 from pilothouse.apiserver.storage.object import ObjectCodec
+from pilothouse.extensions.conversion.converted_values import ConvertedValue
 from pilothouse.extensions.conversion.converter import MAX_OBJECTS, WebhookConverter
-from pilothouse.extensions.conversion.kept import Shown
 from pilothouse.extensions.customresources.conversion import as_written
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.machinery.objects import Json
 
 
 class Forms:
-    """Of one version. Raises Undecodable where the webhook does not convert."""
+    """The stored and the shown form of the objects of one version. Raises Undecodable where the webhook does not
+    convert.
+    """
 
     def __init__(self, resource: CustomResource, version: str, converter: WebhookConverter) -> None:
         self._resource = resource
@@ -24,18 +26,18 @@ class Forms:
         self._shown = _codec(resource, version)
         self._stored = _codec(resource, resource.storage_version.name)
 
-    async def shown(self, stored: Sequence[bytes]) -> list[Shown]:
-        values: list[Shown] = []
+    async def shown(self, stored: Sequence[bytes]) -> list[ConvertedValue]:
+        values: list[ConvertedValue] = []
         for start in range(0, len(stored), MAX_OBJECTS):
             values += await self._part_shown(stored[start : start + MAX_OBJECTS])
             await asyncio.sleep(0)  # others run between the parts of a long list
         return values
 
-    async def _part_shown(self, stored: Sequence[bytes]) -> list[Shown]:
+    async def _part_shown(self, stored: Sequence[bytes]) -> list[ConvertedValue]:
         objects = [as_written(self._resource, value) for value in stored]
         stale = [self._is_stale(value, obj) for value, obj in zip(stored, objects, strict=True)]
         made = map(self._shown.encode, await self._in_version(objects, self._shown.api_version))
-        return list(map(Shown, made, stale))
+        return list(map(ConvertedValue, made, stale))
 
     def _is_stale(self, value: bytes, renewed: Json) -> bool:
         return renewed["apiVersion"] != self._stored.api_version or bool(orjson.loads(value) != renewed)

@@ -33,14 +33,14 @@ CRD_LATENCY = HistogramTally(
 )
 
 
-class Failure(Enum):
+class ConversionFailure(Enum):
     CALL = "conversion_webhook_call_failure"
     MALFORMED_RESPONSE = "conversion_webhook_malformed_response_failure"
     PARTIAL_RESPONSE = "conversion_webhook_partial_response_failure"
     INVALID_OBJECT = "conversion_webhook_invalid_converted_object_failure"
 
 
-def observe(seconds: float, failure: Failure | None) -> None:
+def observe(seconds: float, failure: ConversionFailure | None) -> None:
     labels = ("failure", failure.value) if failure else ("success", "")
     REQUESTS.labels(*labels).inc()
     LATENCY.labels(*labels).observe(seconds)

@@ -16,8 +16,8 @@ import orjson
 from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.apiserver.storage.errors import Undecodable
 from pilothouse.extensions.conversion.converter import WebhookConverter
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 _Known: TypeAlias = dict[tuple[str, bytes], bytes]
 _known: ContextVar[_Known] = ContextVar("conversions of this request")

@@ -1,13 +1,15 @@
-"""What a webhook may change: all but the object's identity and metadata; of metadata, labels and annotations."""
+"""The changes that a webhook may make: to all but the object's identity and metadata; of metadata, to labels and
+annotations.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.govalue import go_type
 from pilothouse.machinery.objects import Json, name_of, namespace_of, uid_of
+from pilothouse.machinery.status_error import aggregate
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.object_meta import validate_annotations
 

@@ -14,16 +14,16 @@ _KIND = "ConversionReview"
 _VERSIONS = ("v1", "v1beta1")
 
 
-class Malformed(ValueError):
+class MalformedReview(ValueError):
     """The answer is none to the question; the text says why, in upstream's words."""
 
 
 def review_version(wanted: Sequence[str]) -> str:
-    """The first of the versions that a webhook understands which this server speaks, too. Raises Malformed."""
+    """The first of the versions that a webhook understands which this server speaks, too. Raises MalformedReview."""
     for version in wanted:
         if version in _VERSIONS:
             return version
-    raise Malformed("no supported conversion review versions")
+    raise MalformedReview("no supported conversion review versions")
 
 
 def new_review(version: str, objects: Sequence[Any], *, desired: str, uid: str) -> Json:
@@ -36,14 +36,14 @@ def new_review(version: str, objects: Sequence[Any], *, desired: str, uid: str) 
 
 
 def converted_objects(version: str, answer: Json, uid: str) -> list[Any]:
-    """Raises Malformed. In v1beta1 neither the type of the answer nor its uid counts."""
+    """Raises MalformedReview. In v1beta1 neither the type of the answer nor its uid counts."""
     if version == "v1":
         _check_type(answer)
     response = answer.get("response")
     if not isinstance(response, dict):
-        raise Malformed("no response provided")
+        raise MalformedReview("no response provided")
     if version == "v1" and response.get("uid") != uid:
-        raise Malformed(f"expected response.uid={quote(uid)}, got {quote(str(response.get('uid') or ''))}")
+        raise MalformedReview(f"expected response.uid={quote(uid)}, got {quote(str(response.get('uid') or ''))}")
     _check_result(response.get("result"))
     found = response.get("convertedObjects")
     return found if isinstance(found, list) else []
@@ -51,17 +51,17 @@ def converted_objects(version: str, answer: Json, uid: str) -> list[Any]:
 
 def _check_type(answer: Json) -> None:
     expected = GroupVersion(GROUP, "v1").kind(_KIND)
-    said, kind = str(answer.get("apiVersion") or expected.api_version), str(answer.get("kind") or _KIND)
-    if (said, kind) != (expected.api_version, _KIND):
-        group, _, version = said.rpartition("/")
+    api_version, kind = str(answer.get("apiVersion") or expected.api_version), str(answer.get("kind") or _KIND)
+    if (api_version, kind) != (expected.api_version, _KIND):
+        group, _, version = api_version.rpartition("/")
         got = GroupVersion(group, version).kind(kind)
-        raise Malformed(f"expected webhook response of {expected}, got {got}")
+        raise MalformedReview(f"expected webhook response of {expected}, got {got}")
 
 
 def _check_result(result: Any) -> None:
-    said = result if isinstance(result, dict) else {}
-    if said.get("status") == "Success":
+    outcome = result if isinstance(result, dict) else {}
+    if outcome.get("status") == "Success":
         return
-    if said.get("message"):
-        raise Malformed(str(said["message"]))
-    raise Malformed(f"response.result.status was '{said.get('status') or ''}', not 'Success'")
+    if outcome.get("message"):
+        raise MalformedReview(str(outcome["message"]))
+    raise MalformedReview(f"response.result.status was '{outcome.get('status') or ''}', not 'Success'")

@@ -12,14 +12,14 @@ from dataclasses import replace
 
 from pilothouse.apiserver.storage.delegating import DelegatingStore, DelegatingWatch
 from pilothouse.apiserver.storage.interface import Batch, Entry, Page, Revision, Store, Watch
+from pilothouse.extensions.conversion.converted_values import ConvertedValue, ConvertedValues
 from pilothouse.extensions.conversion.forms import Forms
-from pilothouse.extensions.conversion.kept import KeptValues, Shown
 
 
 class ConvertingStore(DelegatingStore):
     """Raises Undecodable, beside what every store raises, where the webhook does not convert."""
 
-    def __init__(self, store: Store, forms: Forms, kept: KeptValues) -> None:
+    def __init__(self, store: Store, forms: Forms, kept: ConvertedValues) -> None:
         super().__init__(store)
         self._forms = forms
         self._kept = kept
@@ -44,7 +44,7 @@ class ConvertingStore(DelegatingStore):
         last = self._kept.get(self._owner, key, expected)
         if last is None:
             current = await self.get(key)
-            last = Shown(current.value if current is not None else b"", stale=False)
+            last = ConvertedValue(current.value if current is not None else b"", stale=False)
         return replace(await self._store.delete(key, expected=expected), value=last.value)
 
     async def list(self, prefix: str, *, at: Revision | None = None, after: str = "", limit: int = 0) -> Page:
@@ -63,12 +63,12 @@ class ConvertingStore(DelegatingStore):
         made = iter(await self._forms.shown([entry.value for entry, value in known if value is None]))
         return [self._keep(entry, next(made)) if value is None else _shown(entry, value) for entry, value in known]
 
-    def _keep(self, entry: Entry, shown: Shown) -> Entry:
+    def _keep(self, entry: Entry, shown: ConvertedValue) -> Entry:
         self._kept.put(self._owner, entry, shown)
         return _shown(entry, shown)
 
 
-def _shown(entry: Entry, shown: Shown) -> Entry:
+def _shown(entry: Entry, shown: ConvertedValue) -> Entry:
     return replace(entry, value=shown.value, stale=entry.stale or shown.stale)
 
 

@@ -33,13 +33,13 @@ def is_protected_group(group: str) -> bool:
 
 
 def approval_of(definition: Json) -> Approval:
-    said = annotations_of(definition).get(APPROVED_ANNOTATION) or ""
-    if not said:
+    annotation = annotations_of(definition).get(APPROVED_ANNOTATION) or ""
+    if not annotation:
         return Approval(ApprovalState.MISSING, f"{_MUST}, {_SEE}")
-    if said.startswith("unapproved"):
-        return Approval(ApprovalState.BYPASSED, f"not approved: {quote(said)}")
-    if _is_url(said):
-        return Approval(ApprovalState.APPROVED, f"approved in {said}")
+    if annotation.startswith("unapproved"):
+        return Approval(ApprovalState.BYPASSED, f"not approved: {quote(annotation)}")
+    if _is_url(annotation):
+        return Approval(ApprovalState.APPROVED, f"approved in {annotation}")
     why = f'{_MUST} with either a URL or a reason starting with "unapproved", {_SEE}'
     return Approval(ApprovalState.INVALID, why)
 

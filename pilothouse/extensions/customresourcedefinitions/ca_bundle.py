@@ -6,6 +6,8 @@ from pilothouse.machinery.objects import Json
 
 
 def ca_bundle_of(spec: Json) -> str:
-    """In base64. Empty where there is no webhook, or none of its own."""
+    """Return the CA bundle of the conversion webhook in base64; "" where there is no webhook, or it has none of its
+    own.
+    """
     webhook = (spec.get("conversion") or {}).get("webhook") or {}
     return (webhook.get("clientConfig") or {}).get("caBundle") or ""

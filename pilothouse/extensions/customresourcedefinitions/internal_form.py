@@ -21,16 +21,16 @@ class InternalSpec:
     versions: list[Json]
     """Without what they have in common."""
     common: Json
-    """What all versions say alike, by the field's name in a version."""
+    """The fields that all versions have alike, by the field's name in a version."""
 
     @classmethod
     def of(cls, spec: Json) -> InternalSpec:
         versions = [dict(version) for version in spec.get("versions") or ()]
         common: Json = {}
         for field in _MOVED:
-            said = [version.get(field) for version in versions]
-            if said and all(semantically_equal(value, said[0]) for value in said):
-                common[field] = said[0]
+            values = [version.get(field) for version in versions]
+            if values and all(semantically_equal(value, values[0]) for value in values):
+                common[field] = values[0]
                 for version in versions:
                     version.pop(field, None)
         return cls(spec, versions, common)
@@ -44,7 +44,7 @@ class InternalSpec:
         return bool(self.spec.get("preserveUnknownFields"))
 
     def of_version(self, version: Json, field: str) -> Any:
-        """What the version says, wherever it stands."""
+        """Return the version's own field, or the common one where all versions have it alike."""
         return version.get(field, self.common.get(field))
 
     def schema_of(self, version: Json) -> Json | None:
@@ -53,8 +53,8 @@ class InternalSpec:
 
     def schemas(self) -> Iterator[Json]:
         """Each schema where it stands: one that all versions share comes once."""
-        for said in (self.common, *self.versions):
-            schema = (said.get("schema") or {}).get("openAPIV3Schema")
+        for holder in (self.common, *self.versions):
+            schema = (holder.get("schema") or {}).get("openAPIV3Schema")
             if schema is not None:
                 yield schema
 

@@ -10,7 +10,7 @@ _NUMERIC = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 def unrecognized_formats(spec: Json) -> list[str]:
-    """In the order of the versions; one that stands there twice is named twice."""
+    """Return the formats that nobody checks, in the order of the versions; one that stands there twice comes twice."""
     schemas = ((version.get("schema") or {}).get("openAPIV3Schema") for version in spec.get("versions") or ())
     return [part["format"] for schema in schemas for part in every_schema(schema) if not _is_recognized(part)]
 

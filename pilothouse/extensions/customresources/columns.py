@@ -35,16 +35,16 @@ _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 def columns_of(version: Version) -> list[Column]:
     """The name, and what the version asks for; with nothing asked for, the age. A path that nobody can read ends it."""
     columns = [NAME]
-    for said in version.columns or [_age()]:
+    for declared in version.columns or [_age()]:
         try:
-            columns.append(_column(said))
+            columns.append(_column(declared))
         except InvalidJsonPath:
             break
     return columns
 
 
 def scale_columns() -> list[Column]:
-    """Of a Scale, which is the same for every custom resource."""
+    """Return the columns of a Scale, which are the same for every custom resource."""
     return [NAME, *map(_column, (*_SCALE, _age()))]
 
 
@@ -53,15 +53,15 @@ def _age() -> Json:
     return {"name": "Age", "type": "date", "description": description, "jsonPath": ".metadata.creationTimestamp"}
 
 
-def _column(said: Json) -> Column:
-    path: str = said["jsonPath"]
+def _column(declared: Json) -> Column:
+    path: str = declared["jsonPath"]
     return Column(
-        said["name"],
-        _cell(compile_path(path), said["type"]),
-        type=said["type"],
-        format=said.get("format") or "",
-        priority=said.get("priority") or 0,
-        description=said.get("description") or f"Custom resource definition column (in JSONPath format): {path}",
+        declared["name"],
+        _cell(compile_path(path), declared["type"]),
+        type=declared["type"],
+        format=declared.get("format") or "",
+        priority=declared.get("priority") or 0,
+        description=declared.get("description") or f"Custom resource definition column (in JSONPath format): {path}",
     )
 
 

@@ -37,7 +37,9 @@ def from_stored(
 def to_stored(
     resource: CustomResource, version: Version, convert: Convert = relabelled
 ) -> Callable[[Json], Json] | None:
-    """What only this version knows is still there, so that it can be validated; the strategy drops it in the end."""
+    """Return a function to the stored version; None where this is the stored one. Fields that only this version knows
+    are still there, so that they can be validated; the strategy drops them in the end.
+    """
     if version.storage:
         return None
     api_version = resource.kind(resource.storage_version.name).api_version
@@ -45,7 +47,9 @@ def to_stored(
 
 
 def on_read(resource: CustomResource) -> Callable[[Json], None]:
-    """What the store has may be older than the schema, and may be in a version that was once the stored one."""
+    """Return a function that brings a stored object up to date: it may be older than the schema, and in a version that
+    was once the stored one.
+    """
     current = resource.kind(resource.storage_version.name).api_version
 
     def read(obj: Json) -> None:
@@ -58,7 +62,7 @@ def on_read(resource: CustomResource) -> Callable[[Json], None]:
 
 
 def as_written(resource: CustomResource, value: bytes) -> Json:
-    """What the store has, in the version in which it was written, as that version's schema is now."""
+    """Return the stored object in the version in which it was written, as that version's schema is now."""
     obj: Json = orjson.loads(value)
     _renew(resource, obj)
     return obj

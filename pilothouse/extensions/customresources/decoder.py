@@ -14,7 +14,7 @@ from pilothouse.apiserver.endpoints.serializers.unstructured_protobuf import (
     not_marshalable,
 )
 from pilothouse.extensions.customresources.model import CustomResource
-from pilothouse.extensions.schema.embedded import Malformed, object_meta_type
+from pilothouse.extensions.schema.embedded import MalformedEmbeddedResource, object_meta_type
 from pilothouse.machinery.apply.atoms import Atom
 from pilothouse.machinery.codec.decoder import (
     BodyError,
@@ -44,7 +44,7 @@ class _Read:
 
 
 class CustomResourceDecoder:
-    """Of one version. An object of another version is read by that version's schema, as upstream does."""
+    """Decodes objects for one version. As upstream, it reads an object of another version by that version's schema."""
 
     def __init__(self, resource: CustomResource, version: str) -> None:
         self.resource = resource
@@ -100,7 +100,7 @@ class CustomResourceDecoder:
             raise BodyError(f"Object 'apiVersion' is missing in '{data.decode('utf-8', 'replace')}'", named)
         try:
             unknown = self._coerce(obj, named)
-        except (DecodeError, Malformed) as error:
+        except (DecodeError, MalformedEmbeddedResource) as error:
             raise BodyError(str(error), named) from None
         return DecodedObject(obj, named, (*read.strict_errors, *unknown))
 

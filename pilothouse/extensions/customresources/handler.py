@@ -16,12 +16,17 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.webhook.client import WebhookClients
+from pilothouse.extensions.conversion.converted_values import ConvertedValues
 from pilothouse.extensions.conversion.converter import WebhookConverter
-from pilothouse.extensions.conversion.kept import KeptValues
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, NAMES_ACCEPTED, TERMINATING
 from pilothouse.extensions.customresources.admission import TerminatingAdmission
 from pilothouse.extensions.customresources.model import CustomResource
-from pilothouse.extensions.customresources.serving import Serving, SharedRegistries, SharedRegistry, storage_shape
+from pilothouse.extensions.customresources.served_definition import (
+    ServedDefinition,
+    SharedRegistries,
+    SharedRegistry,
+    storage_shape,
+)
 from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.errors import BadRequest, MethodNotAllowed, NotFound
 from pilothouse.machinery.objects import Json, name_of, uid_of
@@ -38,10 +43,10 @@ class CustomResources:
     ) -> None:
         self._config = config
         self._webhooks = webhooks
-        self._kept_conversions = KeptValues()
+        self._kept_conversions = ConvertedValues()
         self._admission = admission
         self._delegate = delegate
-        self._serving: dict[str, Serving] = {}
+        self._serving: dict[str, ServedDefinition] = {}
         """By the definitions' names: plural.group."""
         self._terminating: set[str] = set()
         self._retiring: set[asyncio.Task[None]] = set()
@@ -58,7 +63,7 @@ class CustomResources:
         finally:
             serving.end()
 
-    async def _answer(self, serving: Serving, request: Request) -> Response:
+    async def _answer(self, serving: ServedDefinition, request: Request) -> Response:
         info = request.info
         warning = serving.resource.deprecation_warning(serving.resource.versions[info.version])
         if warning:
@@ -78,7 +83,7 @@ class CustomResources:
         return await handler(request)
 
     def registry(self, name: str) -> SharedRegistry | None:
-        """Of the stored version of the definition of this name, when it is served."""
+        """Return the registry of the stored version of the definition of this name, when it is served."""
         serving = self._serving.get(name)
         return serving.shared.of(serving.resource.storage_version.name) if serving else None
 
@@ -95,7 +100,7 @@ class CustomResources:
             self._serve(CustomResource(definition), name)
 
     def remove(self, name: str) -> None:
-        """One that is not served is no error."""
+        """Stop serving the definition, if it is served."""
         self._terminating.discard(name)
         old = self._serving.pop(name, None)
         if old is not None:
@@ -122,13 +127,13 @@ class CustomResources:
             shared = old.shared
         else:
             shared = self._registries(resource, shape)
-        self._serving[name] = Serving(resource, shared, self._installer(name))
+        self._serving[name] = ServedDefinition(resource, shared, self._installer(name))
         if old is not None:
             self._retire(old, shared=shared is old.shared)
 
     def _registries(self, resource: CustomResource, shape: bytes) -> SharedRegistries:
         # Imported with the first custom resource: a start needs none of what serves them.
-        from pilothouse.extensions.customresources.served import open_converting_registry, open_registry
+        from pilothouse.extensions.customresources.version_endpoints import open_converting_registry, open_registry
 
         store, root = self._config.store, self._config.key_prefix
         if not resource.converts_by_webhook:
@@ -145,7 +150,7 @@ class CustomResources:
         admission = TerminatingAdmission(self._admission, lambda: name in self._terminating)
         return Installer(admission, self._config.authorizer, self._config.run_options)
 
-    def _retire(self, serving: Serving, *, shared: bool) -> None:
+    def _retire(self, serving: ServedDefinition, *, shared: bool) -> None:
         """Lets it finish. Its registry goes with it, unless it is `shared` with the one that came in its place."""
         if shared:
             return
@@ -154,7 +159,7 @@ class CustomResources:
         task.add_done_callback(self._retiring.discard)
 
 
-async def _finish(serving: Serving) -> None:
+async def _finish(serving: ServedDefinition) -> None:
     await serving.wait_idle()
     await serving.shared.stop()
 

@@ -18,42 +18,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Version:
-    """One version, as the definition says it."""
+    """One version, as the definition declares it."""
 
-    said: Json
+    declared: Json
 
     @property
     def name(self) -> str:
-        return str(self.said["name"])
+        return str(self.declared["name"])
 
     @property
     def served(self) -> bool:
-        return bool(self.said.get("served"))
+        return bool(self.declared.get("served"))
 
     @property
     def storage(self) -> bool:
-        return bool(self.said.get("storage"))
+        return bool(self.declared.get("storage"))
 
     @property
     def schema(self) -> Json | None:
-        return (self.said.get("schema") or {}).get("openAPIV3Schema")
+        return (self.declared.get("schema") or {}).get("openAPIV3Schema")
 
     @property
     def has_status(self) -> bool:
-        return (self.said.get("subresources") or {}).get("status") is not None
+        return (self.declared.get("subresources") or {}).get("status") is not None
 
     @property
     def scale(self) -> Json | None:
-        return (self.said.get("subresources") or {}).get("scale")
+        return (self.declared.get("subresources") or {}).get("scale")
 
     @property
     def columns(self) -> list[Json]:
-        return self.said.get("additionalPrinterColumns") or []
+        return self.declared.get("additionalPrinterColumns") or []
 
     @property
     def selectable_fields(self) -> list[str]:
         """JSON paths."""
-        return [selectable["jsonPath"] for selectable in self.said.get("selectableFields") or ()]
+        return [selectable["jsonPath"] for selectable in self.declared.get("selectableFields") or ()]
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ class CustomResource:
         return (self.spec.get("conversion") or {}).get("strategy") == "Webhook"
 
     def stored_in(self, version: str) -> CustomResource:
-        """As it would be if this version were the stored one."""
-        versions = [said | {"storage": said["name"] == version} for said in self.spec["versions"]]
+        """Return the resource as it would be if this version were the stored one."""
+        versions = [declared | {"storage": declared["name"] == version} for declared in self.spec["versions"]]
         view = CustomResource(self.definition | {"spec": self.spec | {"versions": versions}})
         view.__dict__["schemas"] = self.schemas  # each is compiled once for all views
         return view
@@ -118,15 +118,15 @@ class CustomResource:
 
     def deprecation_warning(self, version: Version) -> str:
         """Empty for a version that is not deprecated."""
-        if not version.said.get("deprecated"):
+        if not version.declared.get("deprecated"):
             return ""
-        own: str | None = version.said.get("deprecationWarning")
+        own: str | None = version.declared.get("deprecationWarning")
         return self._default_warning(version.name) if own is None else own
 
     def _default_warning(self, deprecated: str) -> str:
         kind = self.spec["names"]["kind"]
         text = f"{self.group}/{deprecated} {kind} is deprecated"
-        kept = [each.name for each in self.versions.values() if each.served and not each.said.get("deprecated")]
+        kept = [each.name for each in self.versions.values() if each.served and not each.declared.get("deprecated")]
         better = [name for name in kept if preference(name) < preference(deprecated)]
         return f"{text}; use {self.group}/{min(better, key=preference)} {kind}" if better else text
 

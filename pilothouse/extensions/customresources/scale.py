@@ -9,16 +9,17 @@ from pilothouse.apiserver.registry.interface import Result
 from pilothouse.apiserver.registry.options import GetOptions
 from pilothouse.apiserver.registry.scale import ScaleStore, Scaling
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.extensions.customresources.scaling import ScalePaths, WrongType, nested, set_nested
+from pilothouse.extensions.customresources.scale_paths import ScalePaths, WrongType, nested, set_nested
 from pilothouse.machinery.apply.managed import set_entries
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import InternalError, StatusError
 from pilothouse.machinery.objects import Json, metadata, resource_version_of
+from pilothouse.machinery.server_errors import InternalError
+from pilothouse.machinery.status_error import StatusError
 
 
 @dataclass(frozen=True, slots=True)
-class _At:
-    """What stands at a path of the definition. Raises a StatusError where it cannot be read."""
+class _ValueAtPath:
+    """Reads and writes the value at a path of the definition. Raises a StatusError where it cannot."""
 
     path: str
 
@@ -44,8 +45,8 @@ class _At:
 
 
 def scaling_of(paths: ScalePaths) -> Scaling:
-    spec, status = _At(paths.spec_replicas), _At(paths.status_replicas)
-    selector = _At(paths.selector).text if paths.selector else lambda _: ""
+    spec, status = _ValueAtPath(paths.spec_replicas), _ValueAtPath(paths.status_replicas)
+    selector = _ValueAtPath(paths.selector).text if paths.selector else lambda _: ""
     return Scaling(
         replicas=spec.replicas,
         set_replicas=spec.set_replicas,

@@ -9,8 +9,8 @@ from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.extensions.customresources.model import CustomResource, Version
-from pilothouse.extensions.customresources.scaling import ScalePaths
-from pilothouse.extensions.schema.compiled import CompiledSchema, Known, let_pass
+from pilothouse.extensions.customresources.scale_paths import ScalePaths
+from pilothouse.extensions.schema.compiled import CompiledSchema, OtherErrors, tolerated_errors
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.gofmt import quote
@@ -45,7 +45,7 @@ class CustomResourceStrategy(Strategy):
         self._check_kind(obj)
         found = tuple(self.validate_metadata(obj))
         yield from found
-        yield from self.schema.validate(obj, seen=Known(found, tuple(self._scale_errors(obj))))
+        yield from self.schema.validate(obj, seen=OtherErrors(found, tuple(self._scale_errors(obj))))
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         return _finalizer_warnings(set(metadata(obj).get("finalizers") or ()))
@@ -63,12 +63,12 @@ class CustomResourceStrategy(Strategy):
         self._check_kind(obj)
         found = tuple(self.validate_metadata_update(obj, old))
         yield from found
-        seen = Known(found, tuple(self._scale_errors(obj)))
+        seen = OtherErrors(found, tuple(self._scale_errors(obj)))
         yield from self.schema.validate_update(obj, self.in_version(old), seen=seen)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         before = set(metadata(old).get("finalizers") or ())
-        return [*let_pass(), *_finalizer_warnings(set(metadata(obj).get("finalizers") or ()) - before)]
+        return [*tolerated_errors(), *_finalizer_warnings(set(metadata(obj).get("finalizers") or ()) - before)]
 
     def canonicalize(self, obj: Json) -> None:
         obj["apiVersion"] = self.resource.kind(self.resource.storage_version.name).api_version
@@ -85,10 +85,10 @@ class CustomResourceStrategy(Strategy):
 
     def _check_kind(self, obj: Json) -> None:
         """Raises Invalid, under the name of the kind that the object says it has."""
-        said, kind = obj.get("kind") or "", self.resource.names.kind
-        if said != kind:
-            error = invalid(root("kind"), said, f"must be {kind}")
-            raise Invalid.of(GroupKind(self.resource.group, said), name_of(obj), [error])
+        given_kind, kind = obj.get("kind") or "", self.resource.names.kind
+        if given_kind != kind:
+            error = invalid(root("kind"), given_kind, f"must be {kind}")
+            raise Invalid.of(GroupKind(self.resource.group, given_kind), name_of(obj), [error])
 
     def _scale_errors(self, obj: Json) -> Errors:
         if self.scale is not None:
@@ -97,7 +97,7 @@ class CustomResourceStrategy(Strategy):
 
 
 class CustomResourceStatusStrategy(CustomResourceStrategy):
-    """Of a write only the status counts."""
+    """The rules of the status subresource: of a write only the status counts."""
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         status, has_status = obj.get("status"), "status" in obj
@@ -116,11 +116,11 @@ class CustomResourceStatusStrategy(CustomResourceStrategy):
         found = tuple(self.validate_metadata_update(obj, old))
         yield from found
         scale = tuple(self.scale.validate_status(obj)) if self.scale is not None else ()
-        yield from self.schema.validate_status_update(obj, self.in_version(old), seen=Known(found, scale))
+        yield from self.schema.validate_status_update(obj, self.in_version(old), seen=OtherErrors(found, scale))
 
 
 def _content(obj: Json) -> Json:
-    """All that counts for the generation. The apiVersion is that of whoever looks."""
+    """Return all that counts for the generation. The apiVersion does not: it is that of whoever looks."""
     return {key: value for key, value in obj.items() if key not in ("metadata", "apiVersion")}
 
 

@@ -20,20 +20,22 @@ _INFO = Info("Kubernetes CRD Swagger", "v0.1.0")
 
 
 class OpenAPIPublisher:
-    """What a document says is looked up when somebody asks for it: definitions often come in great numbers."""
+    """Looks up what a document says only when somebody asks for it: definitions often come in great numbers."""
 
     def __init__(self, service: OpenAPIService, of_group: Callable[[str], Iterable[Json]]) -> None:
         """`of_group` answers the definitions of a group, in whatever thread."""
         self._service = service
         self._of_group = of_group
-        self._published: dict[str, _Said] = {}
+        self._published: dict[str, _PublishedParts] = {}
         """By the definitions' names, what their documents are made from."""
         self._served: Counter[GroupVersion] = Counter()
         """How many definitions show in a document."""
 
     def update(self, name: str, definition: Json | None) -> None:
         """None for one that is gone. Documents that would say the same are left alone."""
-        said = _Said.of(definition) if definition is not None and is_true(definition, ESTABLISHED) else _NOTHING
+        said = (
+            _PublishedParts.of(definition) if definition is not None and is_true(definition, ESTABLISHED) else _NOTHING
+        )
         before = self._published.pop(name, _NOTHING)
         if said is not _NOTHING:
             self._published[name] = said
@@ -58,14 +60,14 @@ class OpenAPIPublisher:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """All of a definition that shows in a document."""
+class _PublishedParts:
+    """The parts of a definition that show in a document."""
 
     spec: Json
     names: Json
 
     @classmethod
-    def of(cls, definition: Json) -> _Said:
+    def of(cls, definition: Json) -> _PublishedParts:
         return cls(definition["spec"], definition["status"]["acceptedNames"])
 
     @property
@@ -74,7 +76,7 @@ class _Said:
         return {GroupVersion(self.spec["group"], name) for name in served}
 
 
-_NOTHING = _Said({}, {})
+_NOTHING = _PublishedParts({}, {})
 
 
 def _serves(resource: CustomResource, version: str) -> bool:

@@ -124,7 +124,7 @@ def _as_v2(schema: Json) -> None:
 
 
 def _relax_required(schema: Json) -> None:
-    """What may be null may be missing."""
+    """Take the fields that may be null out of those that are required."""
     required: list[str] = schema.get("required") or []
     properties: dict[str, Any] = schema.get("properties") or {}
     kept = [name for name in required if not (properties.get(name) or {}).get("nullable")]

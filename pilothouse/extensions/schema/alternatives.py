@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pilothouse.extensions.schema.correlation import Link
-from pilothouse.extensions.schema.problems import Problem
+from pilothouse.extensions.schema.problems import SchemaProblem
 from pilothouse.extensions.schema.values import Check, Compile
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
@@ -14,9 +14,9 @@ from pilothouse.machinery.objects import Json
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class _AlternativeOutcome:
     passed: int
-    problems: list[Problem]
+    problems: list[SchemaProblem]
 
 
 def alternatives_check(schema: Json, compile: Compile) -> Check | None:
@@ -28,32 +28,32 @@ def alternatives_check(schema: Json, compile: Compile) -> Check | None:
     if not checks:
         return None
 
-    def check(value: Any, name: str, link: Link | None, found: list[Problem]) -> int:
+    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
         return sum(step(value, name, link, found) for step in checks)
 
     return check
 
 
-def _outcome(check: Check, value: Any, name: str, link: Link | None) -> _Outcome:
-    found: list[Problem] = []
+def _outcome(check: Check, value: Any, name: str, link: Link | None) -> _AlternativeOutcome:
+    found: list[SchemaProblem] = []
     passed = check(value, name, link, found)
-    return _Outcome(passed, found)
+    return _AlternativeOutcome(passed, found)
 
 
-def _best(outcomes: list[_Outcome]) -> _Outcome:
+def _best(outcomes: list[_AlternativeOutcome]) -> _AlternativeOutcome:
     """The first of those with the most passed checks."""
     return max(outcomes, key=lambda outcome: outcome.passed)
 
 
 def _any_of(checks: list[Check]) -> Check:
-    def check(value: Any, name: str, link: Link | None, found: list[Problem]) -> int:
-        failed: list[_Outcome] = []
+    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
+        failed: list[_AlternativeOutcome] = []
         for step in checks:
             outcome = _outcome(step, value, name, link)
             if not outcome.problems:
                 return outcome.passed
             failed.append(outcome)
-        found.append(Problem(f"{quote(name)} must validate at least one schema (anyOf)"))
+        found.append(SchemaProblem(f"{quote(name)} must validate at least one schema (anyOf)"))
         found.extend(_best(failed).problems)
         return _best(failed).passed
 
@@ -61,13 +61,13 @@ def _any_of(checks: list[Check]) -> Check:
 
 
 def _one_of(checks: list[Check]) -> Check:
-    def check(value: Any, name: str, link: Link | None, found: list[Problem]) -> int:
+    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
         outcomes = [_outcome(step, value, name, link) for step in checks]
         fitting = [outcome for outcome in outcomes if not outcome.problems]
         if len(fitting) == 1:
             return fitting[0].passed
         count = f"Found {len(fitting)} valid alternatives" if fitting else "Found none valid"
-        found.append(Problem(f"{quote(name)} must validate one and only one schema (oneOf). {count}"))
+        found.append(SchemaProblem(f"{quote(name)} must validate one and only one schema (oneOf). {count}"))
         if fitting:
             return 0
         found.extend(_best(outcomes).problems)
@@ -77,23 +77,23 @@ def _one_of(checks: list[Check]) -> Check:
 
 
 def _all_of(checks: list[Check]) -> Check:
-    def check(value: Any, name: str, link: Link | None, found: list[Problem]) -> int:
+    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
         outcomes = [_outcome(step, value, name, link) for step in checks]
         for outcome in outcomes:
             found.extend(outcome.problems)
         failed = sum(bool(outcome.problems) for outcome in outcomes)
         if failed:
             none = ". None validated" if failed == len(checks) else ""
-            found.append(Problem(f"{quote(name)} must validate all the schemas (allOf){none}"))
+            found.append(SchemaProblem(f"{quote(name)} must validate all the schemas (allOf){none}"))
         return sum(outcome.passed for outcome in outcomes)
 
     return check
 
 
 def _not(step: Check) -> Check:
-    def check(value: Any, name: str, link: Link | None, found: list[Problem]) -> int:
+    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
         if not _outcome(step, value, name, link).problems:
-            found.append(Problem(f"{quote(name)} must not validate the schema (not)"))
+            found.append(SchemaProblem(f"{quote(name)} must not validate the schema (not)"))
         return 0
 
     return check

@@ -15,7 +15,7 @@ _TEXT = Atom(Scalar.STRING)
 
 
 def object_atom(schema: Structural | None, *, preserve_unknown_fields: bool) -> Atom:
-    """Of a whole resource; deduced from each object where there is no schema."""
+    """Return the atom of a whole resource; one that is deduced from each object where there is no schema."""
     if schema is None:
         return DEDUCED
     keeps = preserve_unknown_fields or schema.preserves_unknown_fields

@@ -8,7 +8,7 @@ from pilothouse.extensions.schema.alternatives import alternatives_check
 from pilothouse.extensions.schema.containers import check_part, items_check, properties_check
 from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.numbers import as_go_number
-from pilothouse.extensions.schema.problems import Problem
+from pilothouse.extensions.schema.problems import SchemaProblem
 from pilothouse.extensions.schema.values import (
     Check,
     enum_check,
@@ -22,8 +22,8 @@ from pilothouse.machinery.objects import Json
 
 
 def run_check(check: Check, value: Any, *, path: Path, link: Link | None = None) -> Errors:
-    """What is wrong, each thing once. What it was before is looked at only when something is wrong."""
-    found: list[Problem] = []
+    """Yield what is wrong, each thing once. The old value is looked at only when something is wrong."""
+    found: list[SchemaProblem] = []
     check(value, "", None, found)
     if found and link is not None:
         found = []
@@ -36,7 +36,7 @@ def run_check(check: Check, value: Any, *, path: Path, link: Link | None = None)
 
 
 def compile_check(schema: Json) -> Check:
-    """Of one place and everything below it."""
+    """Return the check of a schema and of everything below it."""
     of_type, of_enum, alternatives = type_check(schema), enum_check(schema), alternatives_check(schema, compile_check)
     by_type: dict[type, Check] = {
         str: string_check(schema),
@@ -47,7 +47,7 @@ def compile_check(schema: Json) -> Check:
         bool: nothing_to_check,
     }
 
-    def check(value: Any, name: str, link: Link | None, found: list[Problem]) -> int:
+    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
         if isinstance(value, int) and not isinstance(value, bool):
             value = as_go_number(value)
         passed = of_type(value, name, link, found) if of_type else 0

@@ -16,7 +16,7 @@ from pilothouse.extensions.schema.defaulting import Defaulter, defaulter, drop_m
 from pilothouse.extensions.schema.embedded import coerce, validate_embedded
 from pilothouse.extensions.schema.list_types import validate_list_types
 from pilothouse.extensions.schema.pruning import object_pruner
-from pilothouse.extensions.schema.rules.evaluation import RuleNode, Run, rule_node, validate_rules
+from pilothouse.extensions.schema.rules.evaluation import RuleNode, RuleRun, rule_node, validate_rules
 from pilothouse.extensions.schema.structural import Structural, structural
 from pilothouse.machinery.apply.atoms import Atom
 from pilothouse.machinery.cel.environment import CompilationFailed
@@ -26,7 +26,7 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 _ROOT = Path()
-_let_pass: ContextVar[list[str]] = ContextVar("let_pass")
+_tolerated: ContextVar[list[str]] = ContextVar("tolerated_errors")
 _BLOCKING = {
     ErrorType.NOT_SUPPORTED,
     ErrorType.REQUIRED,
@@ -41,7 +41,7 @@ _UNCHECKED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class OtherErrors:
     """Errors that others found, since rules are not checked on objects that are not of the right types."""
 
     before: tuple[FieldError, ...] = ()
@@ -50,11 +50,11 @@ class Known:
     """Of the scale subresource: these are reported after those of the schema's values."""
 
 
-NOTHING_KNOWN = Known()
+NO_OTHER_ERRORS = OtherErrors()
 
 
 class CompiledSchema:
-    """What one version's schema does to objects."""
+    """One version's schema, compiled: it prunes, defaults and validates objects."""
 
     def __init__(self, schema: Json | None, *, preserve_unknown_fields: bool) -> None:
         self.structural: Structural | None = structural(schema) if schema is not None else None
@@ -70,7 +70,7 @@ class CompiledSchema:
     def prune(self, obj: Json, *, drop_invalid: bool = False) -> list[str]:
         """Drops unknown fields, and nulls that mean nothing; answers `unknown field "spec.x"` for each such field.
 
-        Raises embedded.Malformed, unless malformed parts of embedded resources may be dropped."""
+        Raises MalformedEmbeddedResource, unless malformed parts of embedded resources may be dropped."""
         unknown: list[str] = []
         if not self._preserves:
             unknown += self._prune(obj)
@@ -82,18 +82,20 @@ class CompiledSchema:
     def default(self, obj: Json) -> None:
         self._default(obj)
 
-    def validate(self, obj: Json, *, path: Path = _ROOT, seen: Known = NOTHING_KNOWN) -> Errors:
+    def validate(self, obj: Json, *, path: Path = _ROOT, seen: OtherErrors = NO_OTHER_ERRORS) -> Errors:
         found = [*run_check(self._check, obj, path=path), *seen.between]
         found += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, None, path)]
         yield from self._with_rules(found, seen, obj, None, path)
 
-    def validate_update(self, obj: Json, old: Json, *, path: Path = _ROOT, seen: Known = NOTHING_KNOWN) -> Errors:
-        """What did not change is not refused."""
+    def validate_update(
+        self, obj: Json, old: Json, *, path: Path = _ROOT, seen: OtherErrors = NO_OTHER_ERRORS
+    ) -> Errors:
+        """As `validate`, except that parts that did not change are not refused."""
         found = [*run_check(self._check, obj, path=path, link=self._link(obj, old)), *seen.between]
         found += [*self._embedded_errors(obj, path), *self._list_type_errors(obj, old, path)]
         yield from self._with_rules(found, seen, obj, old, path)
 
-    def validate_status_update(self, obj: Json, old: Json, *, seen: Known = NOTHING_KNOWN) -> Errors:
+    def validate_status_update(self, obj: Json, old: Json, *, seen: OtherErrors = NO_OTHER_ERRORS) -> Errors:
         """Only the status is checked against the schema, but everything against the rules."""
         found: list[FieldError] = []
         link = self._link(obj, old)
@@ -103,9 +105,11 @@ class CompiledSchema:
         found += [*seen.between, *self._list_type_errors(obj, old, _ROOT)]
         yield from self._with_rules(found, seen, obj, old, _ROOT)
 
-    def _with_rules(self, found: list[FieldError], seen: Known, obj: Json, old: Json | None, path: Path) -> Errors:
+    def _with_rules(
+        self, found: list[FieldError], seen: OtherErrors, obj: Json, old: Json | None, path: Path
+    ) -> Errors:
         yield from found
-        _let_pass.set([])
+        _tolerated.set([])
         try:
             rules = self._rules
         except CompilationFailed as failure:
@@ -117,9 +121,9 @@ class CompiledSchema:
             yield invalid(Path(), None, _UNCHECKED)
             return
         link = self._link(obj, old) if old is not None else None
-        run = Run()
+        run = RuleRun()
         yield from validate_rules(rules, obj, old, path, link=link, run=run)
-        _let_pass.set([str(error) for error in run.passed])
+        _tolerated.set([str(error) for error in run.tolerated])
 
     @cached_property
     def _rules(self) -> RuleNode | None:
@@ -140,10 +144,11 @@ class CompiledSchema:
             yield from validate_list_types(obj, self.structural, path)
 
 
-def let_pass() -> list[str]:
-    """What the last update that was checked here, in this task or thread, is warned of: rules that do not hold for
-    parts that did not change."""
-    return _let_pass.get()
+def tolerated_errors() -> list[str]:
+    """Return the warnings of the last update that was checked in this task or thread: rules that do not hold for parts
+    that did not change.
+    """
+    return _tolerated.get()
 
 
 def compile_schema(schema: Json | None, *, preserve_unknown_fields: bool) -> CompiledSchema:

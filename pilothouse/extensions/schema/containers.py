@@ -6,14 +6,14 @@ from typing import Any
 
 from pilothouse.extensions.schema import problems
 from pilothouse.extensions.schema.correlation import Link
-from pilothouse.extensions.schema.problems import Problem
+from pilothouse.extensions.schema.problems import SchemaProblem
 from pilothouse.extensions.schema.values import Check, Compile, one_passes, two_pass
 from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.objects import Json
 
 
-def check_part(check: Check, value: Any, name: str, link: Link | None, found: list[Problem]) -> int:
-    """What is wrong with a part that did not change is not reported."""
+def check_part(check: Check, value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
+    """Run the check, and take back its findings where the part did not change."""
     before = len(found)
     passed = check(value, name, link, found)
     if len(found) > before and link is not None and link.is_unchanged():
@@ -31,7 +31,7 @@ def properties_check(schema: Json, compile: Compile) -> Check:
     if not fields and rest is None and not required and most is None and fewest is None:
         return one_passes
 
-    def check(value: Json, name: str, link: Link | None, found: list[Problem]) -> int:
+    def check(value: Json, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
         if fewest is not None and len(value) < fewest:
             found.append(problems.fewer_properties(name, fewest, len(value)))
         if most is not None and len(value) > most:
@@ -59,7 +59,7 @@ def items_check(schema: Json, compile: Compile) -> Check:
     if step is None and most is None and fewest is None and not unique:
         return two_pass
 
-    def check(value: list[Any], name: str, link: Link | None, found: list[Problem]) -> int:
+    def check(value: list[Any], name: str, link: Link | None, found: list[SchemaProblem]) -> int:
         passed = 2
         if step is not None:
             for index, item in enumerate(value):

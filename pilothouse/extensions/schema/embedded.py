@@ -19,7 +19,7 @@ from pilothouse.machinery.validation.names import is_dns1035_label, name_is_path
 from pilothouse.machinery.validation.object_meta import validate_object_meta
 
 
-class Malformed(ValueError):
+class MalformedEmbeddedResource(ValueError):
     """An embedded resource has no type or metadata that could be read."""
 
     def __init__(self, error: FieldError) -> None:
@@ -30,7 +30,7 @@ class Malformed(ValueError):
 def coerce(value: Any, schema: Structural | None, path: Path, *, drop_invalid: bool) -> Iterator[str]:
     """Brings embedded metadata into its canonical form and answers the paths of the unknown fields that it had.
 
-    Raises Malformed, unless what is malformed may be dropped, as on reading."""
+    Raises MalformedEmbeddedResource, unless what is malformed may be dropped, as on reading."""
     if schema is None or not schema.has_embedded_resources:
         return
     if isinstance(value, dict):
@@ -48,14 +48,14 @@ def _coerce_resource(value: Json, path: Path, *, drop_invalid: bool) -> Iterator
     for key in ("apiVersion", "kind"):
         if key in value and not isinstance(value[key], str):
             if not drop_invalid:
-                raise Malformed(invalid(path.child(key), printable(value[key]), "must be a string"))
+                raise MalformedEmbeddedResource(invalid(path.child(key), printable(value[key]), "must be a string"))
             del value[key]
     if "metadata" not in value:
         return
     report = examine(object_meta_type(), value["metadata"])
     at = path.child("metadata")
     if report.error and not drop_invalid:
-        raise Malformed(invalid(at, printable(value["metadata"]), report.error))
+        raise MalformedEmbeddedResource(invalid(at, printable(value["metadata"]), report.error))
     if report.error:
         value["metadata"] = _readable_part(value["metadata"])
     value["metadata"] = decoder_of(object_meta_type())(collapse(object_meta_type(), value["metadata"]))

@@ -48,7 +48,7 @@ def compile_path(text: str) -> JsonPath:
 
 
 def validate_simple_path(text: str, path: Path) -> Errors:
-    """What upstream asks of the paths in a definition."""
+    """Validate a path of a definition as upstream does."""
     if not text:
         yield invalid(path, text, "must not be empty")
     elif not text.startswith("."):

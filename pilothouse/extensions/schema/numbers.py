@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from pilothouse.extensions.schema.problems import Problem
+from pilothouse.extensions.schema.problems import SchemaProblem
 from pilothouse.machinery.govalue import go_value
 from pilothouse.machinery.objects import Json
 
 Number: TypeAlias = int | float
-NumberCheck: TypeAlias = Callable[[Number, str], Iterator[Problem]]
+NumberCheck: TypeAlias = Callable[[Number, str], Iterator[SchemaProblem]]
 
 _MAX_SAFE = 2**53 - 1
 _LARGEST_FLOAT32 = 3.4028235677973366e38
@@ -43,7 +43,7 @@ def number_check(schema: Json) -> NumberCheck | None:
     if not (bounds or kind):
         return None
 
-    def check(value: Number, name: str) -> Iterator[Problem]:
+    def check(value: Number, name: str) -> Iterator[SchemaProblem]:
         if not _fits(value, kind, form):
             yield _misfit("Checked", kind, form, name)
         for bound in bounds:
@@ -59,7 +59,7 @@ def _bound(schema: Json, key: str, kind: str, form: str) -> NumberCheck:
     if fits:
         return check
 
-    def check_as_float(value: Number, name: str) -> Iterator[Problem]:
+    def check_as_float(value: Number, name: str) -> Iterator[SchemaProblem]:
         yield _misfit(prefix, kind, form, name)
         yield from check(float(value), name)
 
@@ -73,9 +73,9 @@ def _fits(value: Number, kind: str, form: str) -> bool:
     return form != "float" or abs(value) <= _LARGEST_FLOAT32
 
 
-def _misfit(prefix: str, kind: str, form: str, name: str) -> Problem:
+def _misfit(prefix: str, kind: str, form: str, name: str) -> SchemaProblem:
     what = f"with format {form}" if form else "(default format)"
-    return Problem(f"{prefix} value must be of type {kind} {what} in {name}")
+    return SchemaProblem(f"{prefix} value must be of type {kind} {what} in {name}")
 
 
 def _limit_for(value: Number, limit: Number) -> Number:
@@ -87,10 +87,10 @@ def _maximum(schema: Json) -> NumberCheck:
     maximum, exclusive = schema["maximum"], bool(schema.get("exclusiveMaximum"))
     words = "less than" if exclusive else "less than or equal to"
 
-    def check(value: Number, name: str) -> Iterator[Problem]:
+    def check(value: Number, name: str) -> Iterator[SchemaProblem]:
         limit = _limit_for(value, maximum)
         if value > limit or (exclusive and value == limit):
-            yield Problem(f"{name} in body should be {words} {go_value(limit)}", name, value=value)
+            yield SchemaProblem(f"{name} in body should be {words} {go_value(limit)}", name, value=value)
 
     return check
 
@@ -99,10 +99,10 @@ def _minimum(schema: Json) -> NumberCheck:
     minimum, exclusive = schema["minimum"], bool(schema.get("exclusiveMinimum"))
     words = "greater than" if exclusive else "greater than or equal to"
 
-    def check(value: Number, name: str) -> Iterator[Problem]:
+    def check(value: Number, name: str) -> Iterator[SchemaProblem]:
         limit = _limit_for(value, minimum)
         if value < limit or (exclusive and value == limit):
-            yield Problem(f"{name} in body should be {words} {go_value(limit)}", name, value=value)
+            yield SchemaProblem(f"{name} in body should be {words} {go_value(limit)}", name, value=value)
 
     return check
 
@@ -110,13 +110,13 @@ def _minimum(schema: Json) -> NumberCheck:
 def _multiple_of(schema: Json) -> NumberCheck:
     multiple = schema["multipleOf"]
 
-    def check(value: Number, name: str) -> Iterator[Problem]:
+    def check(value: Number, name: str) -> Iterator[SchemaProblem]:
         factor = _limit_for(value, multiple)
         if factor <= 0:
             text = f"factor MultipleOf declared for {name} must be positive: {go_value(factor)}"
-            yield Problem(text, name, value=factor)
+            yield SchemaProblem(text, name, value=factor)
         elif not _is_multiple(value, factor):
-            yield Problem(f"{name} in body should be a multiple of {go_value(factor)}", name, value=value)
+            yield SchemaProblem(f"{name} in body should be a multiple of {go_value(factor)}", name, value=value)
 
     return check
 

@@ -1,4 +1,4 @@
-"""What a schema finds wrong with a value, in the words of kube-openapi, and how that reads as a field error."""
+"""The findings of a schema about a value, in the words of kube-openapi, and how each reads as a field error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pilothouse.machinery.govalue import go_value
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SchemaProblem:
     """`name` is where; a problem without one concerns no field."""
 
     text: str
@@ -58,49 +58,51 @@ def printable(value: Any) -> Any:
     return value
 
 
-def wrong_type(name: str, wanted: str, found: str) -> Problem:
+def wrong_type(name: str, wanted: str, found: str) -> SchemaProblem:
     text = f"{name} in body must be of type {wanted}: {quote(found)}"
-    return Problem(text, name, ErrorType.TYPE_INVALID, found)
+    return SchemaProblem(text, name, ErrorType.TYPE_INVALID, found)
 
 
-def missing(name: str) -> Problem:
-    return Problem(f"{name} in body is required", name, ErrorType.REQUIRED)
+def missing(name: str) -> SchemaProblem:
+    return SchemaProblem(f"{name} in body is required", name, ErrorType.REQUIRED)
 
 
-def not_in_enum(name: str, value: Any, allowed: Iterable[Any]) -> Problem:
+def not_in_enum(name: str, value: Any, allowed: Iterable[Any]) -> SchemaProblem:
     values = list(allowed)
     names = [each if isinstance(each, str) else orjson.dumps(each).decode() for each in values]
     text = f"{name} in body should be one of {go_value(values)}"
-    return Problem(text, name, ErrorType.NOT_SUPPORTED, value, names)
+    return SchemaProblem(text, name, ErrorType.NOT_SUPPORTED, value, names)
 
 
-def longer_than(name: str, limit: int) -> Problem:
-    return Problem(f"{name} in body should be at most {limit} chars long", name, ErrorType.TOO_LONG, limit=limit)
+def longer_than(name: str, limit: int) -> SchemaProblem:
+    return SchemaProblem(f"{name} in body should be at most {limit} chars long", name, ErrorType.TOO_LONG, limit=limit)
 
 
-def shorter_than(name: str, limit: int, value: str) -> Problem:
-    return Problem(f"{name} in body should be at least {limit} chars long", name, value=value)
+def shorter_than(name: str, limit: int, value: str) -> SchemaProblem:
+    return SchemaProblem(f"{name} in body should be at least {limit} chars long", name, value=value)
 
 
-def no_match(name: str, pattern: str, value: str) -> Problem:
-    return Problem(f"{name} in body should match '{pattern}'", name, value=value)
+def no_match(name: str, pattern: str, value: str) -> SchemaProblem:
+    return SchemaProblem(f"{name} in body should match '{pattern}'", name, value=value)
 
 
-def more_items(name: str, limit: int, count: int) -> Problem:
-    return Problem(f"{name} in body should have at most {limit} items", name, ErrorType.TOO_MANY, count, limit)
+def more_items(name: str, limit: int, count: int) -> SchemaProblem:
+    return SchemaProblem(f"{name} in body should have at most {limit} items", name, ErrorType.TOO_MANY, count, limit)
 
 
-def fewer_items(name: str, limit: int, count: int) -> Problem:
-    return Problem(f"{name} in body should have at least {limit} items", name, value=count)
+def fewer_items(name: str, limit: int, count: int) -> SchemaProblem:
+    return SchemaProblem(f"{name} in body should have at least {limit} items", name, value=count)
 
 
-def more_properties(name: str, limit: int, count: int) -> Problem:
-    return Problem(f"{name} in body should have at most {limit} properties", name, ErrorType.TOO_MANY, count, limit)
+def more_properties(name: str, limit: int, count: int) -> SchemaProblem:
+    return SchemaProblem(
+        f"{name} in body should have at most {limit} properties", name, ErrorType.TOO_MANY, count, limit
+    )
 
 
-def fewer_properties(name: str, limit: int, count: int) -> Problem:
-    return Problem(f"{name} in body should have at least {limit} properties", name, value=count)
+def fewer_properties(name: str, limit: int, count: int) -> SchemaProblem:
+    return SchemaProblem(f"{name} in body should have at least {limit} properties", name, value=count)
 
 
-def repeated_items(name: str) -> Problem:
-    return Problem(f"{name} in body shouldn't contain duplicates", name)
+def repeated_items(name: str) -> SchemaProblem:
+    return SchemaProblem(f"{name} in body shouldn't contain duplicates", name)

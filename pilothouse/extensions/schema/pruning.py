@@ -20,7 +20,7 @@ _META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def object_pruner(schema: Structural | None) -> Callable[[Json], list[str]]:
-    """Of a whole resource, whose type and metadata are always known."""
+    """Return the pruner of a whole resource, whose type and metadata are always known."""
     prune = _pruner(schema or Structural({}), known=_META_FIELDS)
 
     def paths(obj: Json) -> list[str]:
@@ -103,5 +103,5 @@ def _drop_all(value: Any) -> Iterable[str]:
 
 
 def prune_value(value: Any, schema: Structural) -> None:
-    """Of a part of an object."""
+    """Prune a part of an object."""
     _pruner(schema)(value)

@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 from pilothouse.extensions.schema import problems
 from pilothouse.extensions.schema.correlation import Link
 from pilothouse.extensions.schema.numbers import is_whole, number_check
-from pilothouse.extensions.schema.problems import Problem
+from pilothouse.extensions.schema.problems import SchemaProblem
 from pilothouse.machinery.cel.patterns import matcher
 from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.formats import Format, format_check
 
-Check: TypeAlias = Callable[[Any, str, Link | None, list[Problem]], int]
+Check: TypeAlias = Callable[[Any, str, Link | None, list[SchemaProblem]], int]
 """(value, where it is, what it was, found problems) → the number of checks that passed.
 
 Problems are appended. Where one of several schemas must fit and none does, upstream shows the problems of the
@@ -25,18 +25,18 @@ _JSON_TYPES = {bool: "boolean", str: "string", int: "integer", float: "number", 
 _GO_FORMATS = {int: "int64", float: "float64"}
 
 
-def nothing_to_check(value: Any, name: str, link: Link | None, found: list[Problem]) -> int:
+def nothing_to_check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
     return 0
 
 
 # Most places constrain values of few types. The others share these, since a schema has thousands of places.
 
 
-def one_passes(value: Any, name: str, link: Link | None, found: list[Problem]) -> int:
+def one_passes(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
     return 1
 
 
-def two_pass(value: Any, name: str, link: Link | None, found: list[Problem]) -> int:
+def two_pass(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
     return 2
 
 
@@ -62,7 +62,7 @@ def type_check(schema: Json) -> Check | None:
         return None
     free_form = bool(form) and not {"number", "integer"} & set(types)
 
-    def check(value: Any, name: str, link: Link | None, found: list[Problem]) -> int:
+    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
         if value is None:
             if not types or nullable:
                 return 1
@@ -87,7 +87,7 @@ def enum_check(schema: Json) -> Check:
     if not allowed:
         return nothing_to_check
 
-    def check(value: Any, name: str, link: Link | None, found: list[Problem]) -> int:
+    def check(value: Any, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
         if not any(_is_enum_value(value, each) for each in allowed):
             found.append(problems.not_in_enum(name, value, allowed))
         return 0
@@ -112,7 +112,7 @@ def string_check(schema: Json) -> Check:
     is_of_form: Format | None = format_check(form) if form else None
     matches = matcher(pattern) if pattern else None
 
-    def check(value: str, name: str, link: Link | None, found: list[Problem]) -> int:
+    def check(value: str, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
         if longest is not None and len(value) > longest:
             found.append(problems.longer_than(name, longest))
         elif shortest is not None and len(value) < shortest:
@@ -131,7 +131,7 @@ def number_step(schema: Json) -> Check:
     if constraints is None:
         return two_pass
 
-    def check(value: int | float, name: str, link: Link | None, found: list[Problem]) -> int:
+    def check(value: int | float, name: str, link: Link | None, found: list[SchemaProblem]) -> int:
         found.extend(constraints(value, name))
         return 2
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.admission.pods import spec_of_written_pod
-from pilothouse.machinery.errors import StatusError, aggregate
 from pilothouse.machinery.field import Path, not_supported, root
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError, aggregate
 
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 

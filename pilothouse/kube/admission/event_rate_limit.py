@@ -12,9 +12,10 @@ from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.flowcontrol import TokenBucket
 from pilothouse.machinery.bounded_cache import BoundedCache
-from pilothouse.machinery.errors import TooManyRequests, aggregate
 from pilothouse.machinery.field import Errors, invalid, not_supported, root
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.server_errors import TooManyRequests
+from pilothouse.machinery.status_error import aggregate
 
 _CACHE_SIZE = 4096
 _BUCKET_BYTES = 512

@@ -16,9 +16,9 @@ from pilothouse.client.clock import REAL_CLOCK, Clock
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.status_error import StatusError
 
 _PODS = GroupResource("", "pods")
 _ANNOTATIONS = ".image-policy.k8s.io/"

@@ -14,8 +14,8 @@ from pilothouse.apiserver.webhook.failures import WebhookCallFailed
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.errors import ConnectionFailed, InvalidResponse
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 _SERVICE = ("default", "kubernetes", 443)
 _HOST = ("kubernetes.default.svc", 443)

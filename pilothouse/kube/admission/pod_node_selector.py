@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.kube.admission.namespace_annotations import GetNamespace, annotations_of
 from pilothouse.kube.admission.pods import spec_of_written_pod
-from pilothouse.machinery.errors import Forbidden, StatusError
+from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.status_error import StatusError
 
 _ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector"
 _DEFAULT = "clusterDefaultNodeSelector"

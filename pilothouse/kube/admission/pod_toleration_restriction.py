@@ -11,8 +11,8 @@ from pilothouse.kube.admission.namespace_annotations import GetNamespace, annota
 from pilothouse.kube.admission.pods import spec_of_written_pod
 from pilothouse.kube.admission.tolerations import covers, merge_tolerations
 from pilothouse.kube.core.pods.qos import qos_class
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 _DEFAULTS = "scheduler.alpha.kubernetes.io/defaultTolerations"
 _WHITELIST = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"

@@ -11,8 +11,9 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.parts import items, text
-from pilothouse.machinery.errors import BadRequest, aggregate
+from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import aggregate
 
 WRONG_TOKEN = "invalid bearer token"
 

@@ -23,10 +23,11 @@ from pilothouse.kube.serviceaccount.claims import (
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.issuer import TokenIssuer
 from pilothouse.kube.serviceaccount.keys import SigningKey
-from pilothouse.machinery.errors import Conflict, InternalError, Invalid
+from pilothouse.machinery.errors import Conflict, Invalid
 from pilothouse.machinery.field import Errors, FieldError, invalid, root
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of, uid_of
+from pilothouse.machinery.server_errors import InternalError
 from pilothouse.machinery.times import Clock, format_time, system_clock
 
 TOKEN_REQUEST = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")

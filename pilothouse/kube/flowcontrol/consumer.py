@@ -12,9 +12,9 @@ from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.flowcontrol.flow_schemas import FlowSchemaStatusStrategy
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.times import now
 
 _log = logging.getLogger(__name__)

@@ -20,8 +20,9 @@ from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.flowcontrol.suggested import SUGGESTED_LEVELS, SUGGESTED_SCHEMAS
-from pilothouse.machinery.errors import AlreadyExists, NotFound, StatusError
+from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
+from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 AUTO_UPDATE = "apf.kubernetes.io/autoupdate-spec"

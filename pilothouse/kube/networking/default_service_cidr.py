@@ -12,8 +12,9 @@ from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS, ServiceCIDRStatusStrategy
-from pilothouse.machinery.errors import AlreadyExists, StatusError
+from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.times import now
 from pilothouse.machinery.validation.addresses import parse_cidr_sloppy
 

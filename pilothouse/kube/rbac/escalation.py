@@ -17,10 +17,11 @@ from pilothouse.kube.rbac.authorizer.grants import RoleRef
 from pilothouse.kube.rbac.missing_rights import MissingRights, missing_rights
 from pilothouse.kube.rbac.rules import ALL, PolicyRule, quoted_list
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import Forbidden, NotFound, StatusError, aggregate
+from pilothouse.machinery.errors import Forbidden, NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.status_error import StatusError, aggregate
 
 _EVERYTHING = (PolicyRule((ALL,), (ALL,), (ALL,)), PolicyRule((ALL,), paths=(ALL,)))
 _SIZE_OF_A_WORD = 8

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.machinery.field import Errors, Path, invalid, required
-from pilothouse.machinery.validation.format import Format, regex_error
+from pilothouse.machinery.validation.format import PatternFormat, regex_error
 from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain
 
 _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
-_http_path = Format(_HTTP_PATH, "Invalid path")
+_http_path = PatternFormat(_HTTP_PATH, "Invalid path")
 
 
 def domain_prefixed_path(value: str, path: Path) -> Errors:

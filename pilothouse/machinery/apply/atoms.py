@@ -41,7 +41,7 @@ class ListAtom:
     associative: bool = False
     keys: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    """What a key field that an item leaves out counts as."""
+    """The value that a key field counts as having where an item leaves it out."""
     element_of: Callable[[Any], str] = field(init=False, repr=False)
     """The path element of an item. Raises Unkeyed."""
 
@@ -111,7 +111,7 @@ def _key_reader(atom: ListAtom) -> Callable[[Any], str]:
 
 
 def _single_key_reader(atom: ListAtom) -> Callable[[Any], str]:
-    """What `key_element` does, prepared for the common case."""
+    """Return a function that does what `key_element` does, prepared for lists with a single key."""
     name, default = atom.keys[0], atom.defaults.get(atom.keys[0])
     prefix = "k:{" + encode_key(name) + ":"
 

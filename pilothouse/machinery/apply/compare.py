@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import Any
 
+from pilothouse.machinery.apply.all_fields import all_fields_in, is_exact
 from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
 from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet, below, ordered, recursive_difference
-from pilothouse.machinery.apply.whole import everything_in, is_exact
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.equality import json_equal
 from pilothouse.machinery.objects import Json
@@ -19,7 +19,7 @@ from pilothouse.machinery.objects import Json
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Of an old and a new value."""
+    """The fields in which a new value differs from an old one."""
 
     added: FieldSet = field(default_factory=dict)
     modified: FieldSet = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """What became of one node; None where a set does not have it."""
+    """The change of one node; None where a set does not have it."""
 
     added: FieldSet | None = None
     modified: FieldSet | None = None
@@ -77,8 +77,8 @@ def _compare_deduced(atom: Atom, old: Any, new: Any) -> _Difference | None:
         return _compare_maps(atom, atom.map, old, new)
     if not isinstance(old, dict) and not isinstance(new, dict):
         return _compare_leaves(old, new)
-    came = below(everything_in(atom, new)) if isinstance(new, dict) else {}
-    went = below(everything_in(atom, old)) if isinstance(old, dict) else {}
+    came = below(all_fields_in(atom, new)) if isinstance(new, dict) else {}
+    went = below(all_fields_in(atom, old)) if isinstance(old, dict) else {}
     return _Difference(came or None, MEMBER, went or None)
 
 
@@ -97,7 +97,7 @@ def _compare_maps(whole: Atom, atom: MapAtom, old: Any, new: Any) -> _Difference
 def _only_in(atom: Atom, one: Json, other: Json) -> FieldSet:
     """The members of one map that the other does not have, each with all that is in it."""
     came = {name: value for name, value in one.items() if name not in other}
-    return below(everything_in(atom, came)) if came else {}
+    return below(all_fields_in(atom, came)) if came else {}
 
 
 def _compare_lists(atom: ListAtom, old: Any, new: Any) -> _Difference | None:
@@ -125,9 +125,9 @@ def _compare_items(atom: Atom, element: str, old: list[Any], new: list[Any], fou
         found.put(element, _compare_leaves(old, new))
     else:
         if new:
-            found.added[element] = MEMBER if len(new) > 1 else everything_in(atom, new[0])
+            found.added[element] = MEMBER if len(new) > 1 else all_fields_in(atom, new[0])
         if old:
-            found.removed[element] = MEMBER if len(old) > 1 else everything_in(atom, old[0])
+            found.removed[element] = MEMBER if len(old) > 1 else all_fields_in(atom, old[0])
 
 
 class _Differences:

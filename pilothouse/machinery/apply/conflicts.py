@@ -1,4 +1,4 @@
-"""What stands in the way of an apply, in upstream's words."""
+"""The conflicts of an apply with other managers of fields, in upstream's words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pilothouse.machinery.objects import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class FieldManagerConflict:
     """A field that somebody else owns and that the apply would change."""
 
     manager: ManagerId
@@ -27,7 +27,7 @@ class Conflict:
 
 
 class Conflicts(Exception):
-    def __init__(self, conflicts: Sequence[Conflict]) -> None:
+    def __init__(self, conflicts: Sequence[FieldManagerConflict]) -> None:
         self.conflicts = tuple(conflicts)
         super().__init__(_message(self.conflicts))
 
@@ -36,7 +36,7 @@ class Conflicts(Exception):
         return [conflict.cause for conflict in self.conflicts]
 
 
-def _message(conflicts: Sequence[Conflict]) -> str:
+def _message(conflicts: Sequence[FieldManagerConflict]) -> str:
     if len(conflicts) == 1:
         conflict = conflicts[0]
         return f"Apply failed with 1 conflict: conflict with {conflict.manager}: {shown_path(conflict.path)}"

@@ -76,7 +76,7 @@ def canonical(element: str) -> str:
 
 @bounded_cache(entries=_REMEMBERED, key_bytes=_SHORT)
 def shown(element: str) -> str:
-    """As messages show it."""
+    """Return the element as messages show it."""
     if element[:2] == "f:":
         return f".{element[2:]}"
     if element[:2] == "i:":

@@ -47,7 +47,7 @@ def is_member(node: FieldSet) -> bool:
 
 
 def below(node: FieldSet) -> FieldSet:
-    """What a node has beside its own membership."""
+    """Return the children of a node, without its own membership."""
     return {key: child for key, child in node.items() if key != _SELF} if _SELF in node else node
 
 
@@ -81,7 +81,7 @@ def _union(a: FieldSet, b: FieldSet) -> FieldSet:
 
 
 def difference(a: FieldSet, b: FieldSet) -> FieldSet:
-    """What is in `a` and not in `b`. A parent in `b` does not take its children away."""
+    """Return the members of `a` that are not in `b`. A parent in `b` does not take its children away."""
     out: FieldSet = {}
     for key, node in a.items():
         other = b.get(key)
@@ -98,7 +98,7 @@ def _difference(a: FieldSet, b: FieldSet) -> FieldSet | None:
 
 
 def recursive_difference(a: FieldSet, b: FieldSet) -> FieldSet:
-    """What is in `a` and neither in `b` nor below a member of `b`."""
+    """Return the members of `a` that are neither in `b` nor below a member of `b`."""
     out: FieldSet = {}
     for key, node in a.items():
         other = b.get(key)
@@ -142,7 +142,7 @@ def paths(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
 
 
 def shown_path(path: Path) -> str:
-    """As messages show it: `.spec.containers[name="c"].image`."""
+    """Return the path as messages show it: `.spec.containers[name="c"].image`."""
     return "".join(map(shown, path))
 
 

@@ -32,7 +32,7 @@ class ManagerId(NamedTuple):
 
     @property
     def encoded(self) -> str:
-        """What upstream sorts managers by."""
+        """The form by which upstream sorts managers."""
         names = ("manager", "operation", "apiVersion", "subresource")
         return encode({key: value for key, value in zip(names, self, strict=True) if value})
 

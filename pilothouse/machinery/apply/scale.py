@@ -20,7 +20,7 @@ REPLICAS: Path = ("f:spec", "f:replicas")
 
 
 def to_scale(entries: Iterable[Json] | None, mappings: Mapping[str, Path]) -> list[Json]:
-    """Of the managers, those that own the replicas. Raises InvalidManagedFields."""
+    """Return the managers that own the replicas. Raises InvalidManagedFields."""
     parent, out = decode_entries(entries), Managed()
     for manager, versioned in parent.sets.items():
         path = mappings.get(versioned.api_version)
@@ -39,7 +39,7 @@ def to_parent(
     api_version: str,
     mappings: Mapping[str, Path],
 ) -> list[Json]:
-    """What the object's entries become after a write to its Scale. Raises InvalidManagedFields."""
+    """Return the object's entries as they are after a write to its Scale. Raises InvalidManagedFields."""
     parent, scale = decode_entries(parent_entries), decode_entries(scale_entries)
     out = Managed(times=parent.times)
     for manager, versioned in parent.sets.items():

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from pilothouse.machinery.apply.atoms import Atom
 from pilothouse.machinery.apply.compare import Comparison, compare
 from pilothouse.machinery.apply.fieldset import FieldSet
-from pilothouse.machinery.apply.mentioned import field_set
+from pilothouse.machinery.apply.mentioned_fields import field_set
 from pilothouse.machinery.apply.remove import remove, with_named_fields
 from pilothouse.machinery.dataclass import dataclass
 

@@ -1,9 +1,10 @@
-"""What a write does to the ownership of fields, and what an apply does to the object.
+"""The effect of a write on the ownership of fields, and of an apply on the object.
 
     update   the writer owns what it changed; others lose what was changed under them
     apply    the applier owns what it mentions, and what it stopped mentioning goes, unless somebody else owns it
 
-Managers may know the object in other API versions: each is compared in its own.
+Managers may know the object in other API versions: each is compared in its own. Their field sets are first brought up
+to date with the schema: a field that became atomic is owned as a whole by whoever owned something in it.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from dataclasses import field
 from typing import Any, TypeAlias
 
 from pilothouse.machinery.apply import fieldset
+from pilothouse.machinery.apply.atoms import DEDUCED, Atom, MapAtom
 from pilothouse.machinery.apply.compare import Comparison
-from pilothouse.machinery.apply.conflicts import Conflict, Conflicts
-from pilothouse.machinery.apply.fieldset import FieldSet
+from pilothouse.machinery.apply.conflicts import Conflicts, FieldManagerConflict
+from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet, below, is_member
 from pilothouse.machinery.apply.managed import ManagerId, VersionedSet
 from pilothouse.machinery.apply.merge import merge
 from pilothouse.machinery.apply.pruning import prune
-from pilothouse.machinery.apply.reconcile import reconcile
 from pilothouse.machinery.apply.typed import Converter, Typed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.equality import json_equal
@@ -35,7 +36,7 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class _Taken:
+class _OwnershipChange:
     managers: dict[ManagerId, VersionedSet]
     comparison: Comparison
 
@@ -76,11 +77,13 @@ class Updater:
                 out[manager] = versioned.with_fields(reconcile(seen.atom, versioned.fields))
         return out
 
-    def _take(self, live: Typed, new: Typed, managers: Managers, manager: ManagerId, *, force: bool) -> _Taken:
+    def _take(
+        self, live: Typed, new: Typed, managers: Managers, manager: ManagerId, *, force: bool
+    ) -> _OwnershipChange:
         """Takes from all others what was changed or removed."""
         changes = {new.api_version: live.compare(new).without(self.ignored)}
         left = dict(managers)
-        conflicts: list[Conflict] = []
+        conflicts: list[FieldManagerConflict] = []
         for other, versioned in managers.items():
             if other == manager:
                 continue
@@ -89,12 +92,12 @@ class Updater:
                 del left[other]
                 continue
             changed = fieldset.intersection(versioned.fields, fieldset.union(change.modified, change.added))
-            conflicts += [Conflict(other, path) for path in fieldset.paths(changed)]
+            conflicts += [FieldManagerConflict(other, path) for path in fieldset.paths(changed)]
             kept = fieldset.difference(fieldset.difference(versioned.fields, changed), change.removed)
             left[other] = versioned.with_fields(kept)
         if conflicts and not force:
             raise Conflicts(conflicts)
-        return _Taken(_with_fields(left), changes[new.api_version])
+        return _OwnershipChange(_with_fields(left), changes[new.api_version])
 
     def _change(self, live: Typed, new: Typed, version: str, known: dict[str, Comparison]) -> Comparison | None:
         if version not in known:
@@ -108,3 +111,45 @@ class Updater:
 def _with_fields(managers: Managers) -> dict[ManagerId, VersionedSet]:
     """A manager without fields is none."""
     return {manager: versioned for manager, versioned in managers.items() if versioned.fields}
+
+
+def reconcile(atom: Atom, fields: FieldSet) -> FieldSet:
+    """Return the field set as the schema has it now: the set itself where nothing changes."""
+    changed = {}
+    for key, node in fields.items():
+        # What has nothing below it is owned as a whole already.
+        if node and (found := _reconciled(_child(atom, key), node)) is not node:
+            changed[key] = found
+    return fields | changed if changed else fields
+
+
+def _reconciled(atom: Atom | None, node: FieldSet) -> FieldSet:
+    """The node itself where nothing changes in it."""
+    if atom is None:
+        return node
+    if atom.map is not None:
+        if atom.map.atomic:
+            return MEMBER
+        return node if _is_deduced(atom.map) else _below(atom, node)
+    if atom.scalar is not None or atom.list is None:
+        return node
+    return _below(atom, node) if atom.list.associative else MEMBER
+
+
+def _below(atom: Atom, node: FieldSet) -> FieldSet:
+    children = below(node)
+    found = reconcile(atom, children)
+    if found is children:
+        return node
+    return {".": MEMBER, **found} if is_member(node) else found
+
+
+def _child(atom: Atom, key: str) -> Atom | None:
+    """None for what the schema does not know."""
+    if atom.map is not None:
+        return atom.map.fields.get(key[2:], atom.map.element) if key[:2] == "f:" else None
+    return atom.list.element if atom.list is not None else None
+
+
+def _is_deduced(atom: MapAtom) -> bool:
+    return not atom.fields and atom.element is DEDUCED

@@ -19,7 +19,7 @@ class TypedError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class TypedValueProblem:
     path: str
     message: str
 
@@ -36,36 +36,36 @@ def check(atom: Atom, value: Any, *, allow_duplicates: bool = False) -> None:
         raise TypedError("errors:\n" + "\n".join(f"  {problem}" for problem in found))
 
 
-def problems(atom: Atom, value: Any, path: str = "", *, allow_duplicates: bool = False) -> Iterator[Problem]:
+def problems(atom: Atom, value: Any, path: str = "", *, allow_duplicates: bool = False) -> Iterator[TypedValueProblem]:
     form = atom.for_value(value)
     if form.map is not None:
         yield from _map_problems(form.map, value, path, allow_duplicates)
     elif form.scalar is not None:
         if value is not None and (message := _scalar_problem(form.scalar, value)):
-            yield Problem(path, message)
+            yield TypedValueProblem(path, message)
     elif form.list is not None:
         yield from _list_problems(form.list, value, path, allow_duplicates)
 
 
-def _map_problems(atom: MapAtom, value: Any, path: str, allow_duplicates: bool) -> Iterator[Problem]:
+def _map_problems(atom: MapAtom, value: Any, path: str, allow_duplicates: bool) -> Iterator[TypedValueProblem]:
     if value is None:
         return
     if not isinstance(value, dict):
-        yield Problem(path, f"expected map, got &{{{_go_value(value)}}}")
+        yield TypedValueProblem(path, f"expected map, got &{{{_go_value(value)}}}")
         return
     for name, child in value.items():
         inner = atom.fields.get(name, atom.element)
         if inner is None:
-            yield Problem(f"{path}.{name}", "field not declared in schema")
+            yield TypedValueProblem(f"{path}.{name}", "field not declared in schema")
             return
         yield from problems(inner, child, f"{path}.{name}", allow_duplicates=allow_duplicates)
 
 
-def _list_problems(atom: ListAtom, value: Any, path: str, allow_duplicates: bool) -> Iterator[Problem]:
+def _list_problems(atom: ListAtom, value: Any, path: str, allow_duplicates: bool) -> Iterator[TypedValueProblem]:
     if value is None:
         return
     if not isinstance(value, list):
-        yield Problem(path, f"expected list, got &{{{_go_value(value)}}}")
+        yield TypedValueProblem(path, f"expected list, got &{{{_go_value(value)}}}")
         return
     seen: set[str] = set()
     for position, item in enumerate(value):
@@ -74,10 +74,10 @@ def _list_problems(atom: ListAtom, value: Any, path: str, allow_duplicates: bool
             try:
                 element = atom.element_of(item)
             except Unkeyed as error:
-                yield Problem(path, f"element {position}: {error}")
+                yield TypedValueProblem(path, f"element {position}: {error}")
                 return
             if element in seen and not allow_duplicates:
-                yield Problem(path, f"duplicate entries for key {shown(element)}")
+                yield TypedValueProblem(path, f"duplicate entries for key {shown(element)}")
             seen.add(element)
         yield from problems(atom.element, item, path + shown(element), allow_duplicates=allow_duplicates)
 

@@ -21,7 +21,7 @@ _ALWAYS = {
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """What an expression may use besides the request and its objects."""
+    """The variables and types that an expression may use besides the request and its objects."""
 
     params: bool = False
     authorizer: bool = True

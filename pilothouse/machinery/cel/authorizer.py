@@ -16,8 +16,8 @@ from pilothouse.machinery.validation.names import name_is_dns_label, name_is_dns
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """Whose permissions are asked for."""
+class AccessSubject:
+    """The user whose permissions are asked for."""
 
     user: Any = None
     """As the authorizer knows them."""
@@ -26,10 +26,10 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """One question, with which a path or a resource is meant."""
+class AccessCheck:
+    """One question to an authorizer, about a path or about a resource."""
 
-    subject: Subject
+    subject: AccessSubject
     verb: str
     path: str = ""
     group: str = ""
@@ -42,7 +42,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class AccessDecision:
     cel_type = "kubernetes.authorization.Decision"
 
     allowed: bool
@@ -51,12 +51,12 @@ class Decision:
 
 
 class AnswerMissing(EvaluationCancelled):
-    def __init__(self, check: Check) -> None:
+    def __init__(self, check: AccessCheck) -> None:
         super().__init__("an authorization check has not been answered yet")
         self.check = check
 
 
-Ask: TypeAlias = Callable[[Check], Decision]
+Ask: TypeAlias = Callable[[AccessCheck], AccessDecision]
 """Raises AnswerMissing."""
 
 
@@ -65,7 +65,7 @@ class AuthorizerValue:
     cel_type = "kubernetes.authorization.Authorizer"
 
     ask: Ask
-    subject: Subject
+    subject: AccessSubject
 
     def path(self, path: str) -> PathCheck:
         if not path.strip():
@@ -80,7 +80,7 @@ class AuthorizerValue:
             raise EvaluationFailed("Invalid service account name")
         if name_is_dns_label(namespace):
             raise EvaluationFailed("Invalid service account namespace")
-        return AuthorizerValue(self.ask, Subject(service_account=(namespace, name)))
+        return AuthorizerValue(self.ask, AccessSubject(service_account=(namespace, name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ class PathCheck:
     authorizer: AuthorizerValue
     path: str
 
-    def check(self, verb: str) -> Decision:
-        return self.authorizer.ask(Check(self.authorizer.subject, verb, path=self.path))
+    def check(self, verb: str) -> AccessDecision:
+        return self.authorizer.ask(AccessCheck(self.authorizer.subject, verb, path=self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,9 @@ class GroupCheck:
     def resource(self, resource: str) -> ResourceCheck:
         if not resource.strip():
             raise EvaluationFailed("resource must not be empty")
-        return ResourceCheck(self.authorizer, Check(self.authorizer.subject, "", group=self.group, resource=resource))
+        return ResourceCheck(
+            self.authorizer, AccessCheck(self.authorizer.subject, "", group=self.group, resource=resource)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +114,11 @@ class ResourceCheck:
     cel_type = "kubernetes.authorization.ResourceCheck"
 
     authorizer: AuthorizerValue
-    asked: Check
+    asked: AccessCheck
 
     def narrowed(self, part: str, value: str) -> ResourceCheck:
         narrower: dict[str, Any] = {part: value}
         return ResourceCheck(self.authorizer, replace(self.asked, **narrower))
 
-    def check(self, verb: str) -> Decision:
+    def check(self, verb: str) -> AccessDecision:
         return self.authorizer.ask(replace(self.asked, verb=verb))

@@ -35,7 +35,7 @@ class CompilationFailed(Exception):
 @dataclass(frozen=True, slots=True)
 class Compiled:
     type: str
-    """What the expression evaluates to, as Go prints it: bool, list(int), dyn."""
+    """The type of the expression's value, as Go prints it: bool, list(int), dyn."""
     native_type: str
     """The same in the form in which a variable is declared."""
     program: Any
@@ -68,9 +68,10 @@ def compile_in(native_environment: Any, expression: str) -> Compiled:
 
 
 def _check_literals(program: Any, expression: str) -> None:
-    """What cel-go finds out after type checking, and the compiler here does not. Raises CompilationFailed."""
-    from pilothouse.machinery.cel.constants import wrong_constants
-    from pilothouse.machinery.cel.literals import mixed_literals
+    """Refuse the literals that cel-go refuses after type checking, and the compiler here does not. Raises
+    CompilationFailed.
+    """
+    from pilothouse.machinery.cel.literals import mixed_literals, wrong_constants
 
     if not _HAS_LITERALS.search(expression):
         return

@@ -116,7 +116,7 @@ def patch_types(expression: str) -> tuple[str, ...]:
 
 
 def patch_fields(expression: str) -> tuple[str, ...]:
-    """All names that might be fields in it. An object that is merged into another may have any."""
+    """Return all names that might be fields of a patch's object: one that is merged into another may have any."""
     return tuple(sorted(set(_FIELD.findall(expression))))
 
 

@@ -22,7 +22,7 @@ class OpenAPITypes:
         self._schemas = schemas
 
     def of(self, schema: Json) -> Declared | None:
-        """Of a resource, whose kind and name are seen whatever its schema says."""
+        """Return the type of a resource, whose kind and name are seen whatever its schema says."""
         properties = schema.get("properties") or {}
         identity = {"kind": _TEXT, "apiVersion": _TEXT} | ({} if "metadata" in properties else {"metadata": _NAMED})
         return self._declared({**schema, "type": "object", "properties": {**properties, **identity}}, ())
@@ -54,9 +54,9 @@ class OpenAPITypes:
             return self._container("map", schema["additionalProperties"], within)
         fields: dict[str, Declared] = {}
         for name, child in (schema.get("properties") or {}).items():
-            said, declared = escaped(name), self._declared(child, within)
-            if said is not None and declared is not None:
-                fields[said] = declared
+            cel_name, declared = escaped(name), self._declared(child, within)
+            if cel_name is not None and declared is not None:
+                fields[cel_name] = declared
         return Declared("object", 1, fields=fields)
 
 

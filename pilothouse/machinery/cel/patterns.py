@@ -92,7 +92,9 @@ def _is_straight(pattern: str) -> bool:
 
 
 def _for_python(pattern: str) -> str:
-    """In Go `$` matches at the very end only, as `\\Z` does in Python, and `\\z` is the name of that."""
+    r"""Return the pattern for Python: in Go `$` matches at the very end only, as `\Z` does in Python, and `\z` is the
+    name of that.
+    """
     return "".join(r"\Z" if token in (r"\z", "$") else token for token in _TOKEN.findall(pattern))
 
 

@@ -10,15 +10,15 @@ from pilothouse.machinery.cel.interpreter.errors import (
     EvaluationCancelled,
     EvaluationFailed,
 )
-from pilothouse.machinery.cel.interpreter.frame import Frame
+from pilothouse.machinery.cel.interpreter.frame import ExecutionFrame
 from pilothouse.machinery.dataclass import dataclass
 
 PER_CALL_LIMIT = 1_000_000
-"""What one evaluation may cost."""
+"""The most that one evaluation may cost."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EvaluationOutcome:
     """A value, or why there is none; and what finding it cost."""
 
     cost: int
@@ -37,15 +37,15 @@ class Program:
         tree = SyntaxTree(compiled)
         self._step = Planner(tree).plan(tree.root)
 
-    def run(self, variables: Mapping[str, Any], *, limit: int = PER_CALL_LIMIT) -> Outcome:
+    def run(self, variables: Mapping[str, Any], *, limit: int = PER_CALL_LIMIT) -> EvaluationOutcome:
         """Raises AnswerMissing where an authorization check has no answer yet."""
-        frame = Frame(variables, limit)
+        frame = ExecutionFrame(variables, limit)
         try:
-            return Outcome(value=self._step(frame), cost=frame.cost)
+            return EvaluationOutcome(value=self._step(frame), cost=frame.cost)
         except (EvaluationFailed, CostLimitExceeded) as error:
-            return Outcome(error=error, cost=frame.cost)
+            return EvaluationOutcome(error=error, cost=frame.cost)
         except RecursionError:
-            return Outcome(error=EvaluationFailed("expression is nested too deeply"), cost=frame.cost)
+            return EvaluationOutcome(error=EvaluationFailed("expression is nested too deeply"), cost=frame.cost)
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
         """The value. Raises EvaluationFailed."""
@@ -55,4 +55,11 @@ class Program:
         return outcome.value
 
 
-__all__ = ["PER_CALL_LIMIT", "CostLimitExceeded", "EvaluationCancelled", "EvaluationFailed", "Outcome", "Program"]
+__all__ = [
+    "PER_CALL_LIMIT",
+    "CostLimitExceeded",
+    "EvaluationCancelled",
+    "EvaluationFailed",
+    "EvaluationOutcome",
+    "Program",
+]

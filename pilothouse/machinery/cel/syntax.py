@@ -33,7 +33,7 @@ SourceInfo: positions=4 PositionEntry*
 CheckedExpr: reference_map=2 ReferenceEntry*, type_map=3 TypeEntry*, expr=4 Expr, source_info=5 SourceInfo
 """
 ACCUMULATORS = ("__result__", "@result")
-"""What the results of loops are called."""
+"""The names of the variables that hold the results of loops."""
 _EXPRESSION_KINDS = (
     "const_expr",
     "ident_expr",
@@ -90,7 +90,7 @@ class SyntaxTree:
 
 
 def kind_of(expression: Any) -> str:
-    """Which of the kinds of expression it is; empty for none."""
+    """Return the kind of an expression; "" for one that has none."""
     return next((kind for kind in _EXPRESSION_KINDS if expression.HasField(kind)), "")
 
 

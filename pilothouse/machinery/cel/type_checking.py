@@ -6,12 +6,12 @@ from pilothouse.machinery.cel.admission import AdmissionCompiler
 from pilothouse.machinery.cel.declared import Declared
 from pilothouse.machinery.cel.environment import Compiled, compile_in, native_environment
 from pilothouse.machinery.cel.messages import new_descriptor_pool
-from pilothouse.machinery.cel.typed import TypedPool
+from pilothouse.machinery.cel.typed_pool import TypedPool
 from pilothouse.machinery.cel.wording import DYN
 
 
 class KnownTypes:
-    """Of what an expression is about; None where nobody knows."""
+    """The types of the objects that an expression is about; None where nobody knows them."""
 
     def __init__(self, obj: Declared | None, params: Declared | None) -> None:
         self.names = {"object": DYN, "oldObject": DYN, "params": DYN}

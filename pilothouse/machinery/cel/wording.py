@@ -47,7 +47,7 @@ def in_words_of_go(message: str) -> str:
 
 
 def _undeclared_root(found: re.Match[str]) -> str:
-    """Of an unknown `a.b.c` cel-go says that `a` is not known, and points at it."""
+    """Return the message about an unknown `a.b.c` as cel-go has it: that `a` is not known, pointing at it."""
     name, source = found["name"], found["source"]
     start = source.rfind(name, 0, int(found["column"]) - 1)
     where = f"<input>:{found['line']}:{start + 1}"

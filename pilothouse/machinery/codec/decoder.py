@@ -54,7 +54,7 @@ class BodyError(ValueError):
 def decode_object(
     data: bytes, *, codec: Codec, default: GroupVersionKind, scheme: Scheme, strict: bool = True
 ) -> DecodedBody:
-    """As `decode_body`, refusing with the BadRequest that creates and replacements answer with."""
+    """Return the object, as `decode_body` does. Raises the BadRequest that creates and replacements answer with."""
     try:
         return decode_body(data, codec=codec, default=default, scheme=scheme, strict=strict)
     except BodyError as error:
@@ -62,7 +62,7 @@ def decode_object(
 
 
 def strict_refusal(body: DecodedBody, default: GroupVersionKind) -> BadRequest:
-    """What fieldValidation=Strict answers to a body with strict errors."""
+    """Return the error that fieldValidation=Strict answers to a body with strict errors."""
     return BadRequest(_cannot_be_handled(body.gvk, default, strict_error(body.strict_errors)))
 
 
@@ -71,7 +71,7 @@ def strict_error(errors: tuple[str, ...]) -> str:
 
 
 def refusal(error: BodyError, default: GroupVersionKind, data: bytes) -> BadRequest:
-    """What creates and replacements answer to a body that cannot be decoded."""
+    """Return the error that creates and replacements answer to a body that cannot be decoded."""
     if error.gvk is not None and error.gvk.kind:
         return BadRequest(_cannot_be_handled(error.gvk, default, str(error)))
     what = f"the object provided is unrecognized (must be of type {default.kind})"
@@ -158,7 +158,7 @@ def _decode(content: _Content, kind: ObjectType) -> Decoded:
 
 
 def _document(content: _Content, value: Any) -> Any:
-    """It tells how numbers are spelled and which fields stand there twice."""
+    """Return the document, which tells how numbers are spelled and which fields stand there twice."""
     if content.text is None:
         return value
     return parse_document(content.text) if content.document is None else content.document
@@ -207,7 +207,7 @@ def _no_type(problem: TypeProblem) -> BodyError:
 
 
 def with_defaults(gvk: GroupVersionKind, default: GroupVersionKind) -> GroupVersionKind:
-    """What the body leaves out comes from the default; the version only where the group agrees."""
+    """Return the kind with its empty parts taken from the default; the version is taken only where the groups agree."""
     group, version = gvk.group, gvk.version
     if version and gvk.kind:
         return gvk

@@ -92,7 +92,7 @@ _PLAIN = frozenset({str, bool, type(None)})
 
 
 def as_float(number: float) -> float:
-    """As the fast parser has it: an integer of more than 64 bits is a float."""
+    """Return the number as the fast parser has it: an integer of more than 64 bits is a float."""
     if type(number) is int and -(1 << 63) <= number < 1 << 64:
         return number
     try:

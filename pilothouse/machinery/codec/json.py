@@ -17,7 +17,7 @@ import orjson
 
 from pilothouse.machinery.codec.document import CONTAINERS, Literal, Pairs, is_too_deep, members, numbered, plain
 from pilothouse.machinery.codec.json_syntax import MAX_DEPTH, syntax_error
-from pilothouse.machinery.codec.strict_failures import Place, StrictFailures
+from pilothouse.machinery.codec.strict_failures import DocumentPlace, StrictFailures
 from pilothouse.machinery.dataclass import dataclass
 
 _SHORT = 64 * 1024
@@ -37,36 +37,36 @@ class JsonError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedJson:
     """`duplicates` are Go's words, in the order of the text: `duplicate field "metadata.name"`."""
 
     value: Any
     duplicates: tuple[str, ...] = ()
     document: Any = None
-    """What `parse_document` gives, if the text had to be read that closely."""
+    """The document as `parse_document` returns it, if the text had to be read that closely."""
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedJson:
     """Raises JsonError."""
     try:
         value = orjson.loads(data)
         # Each key has two quotes, so a lost key shows in their number, unless a string hides a quote in an escape.
         if orjson.dumps(value).count(b'"') == data.count(b'"') and b"\\u0022" not in data:
-            return Parsed(value)
+            return ParsedJson(value)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         document = parse_document(data)
-        return Parsed(plain(document), _duplicates(document), document)
+        return ParsedJson(plain(document), _duplicates(document), document)
     document = parse_document(data)
-    return Parsed(value, _duplicates(document), document)
+    return ParsedJson(value, _duplicates(document), document)
 
 
-def parse_untyped(data: bytes) -> Parsed:
+def parse_untyped(data: bytes) -> ParsedJson:
     """As `parse`, with numbers as Go's interface{} holds them: int64 or float64, and a whole float prints whole."""
     parsed = parse(data)
     if not _has_odd_number(data):
         return parsed
     try:
-        return Parsed(_untyped(parsed.value), parsed.duplicates)
+        return ParsedJson(_untyped(parsed.value), parsed.duplicates)
     except OverflowError:
         number = next(text for text in _spellings(parse_document(data)) if isinf(float(text)))
         raise JsonError(f"json: cannot unmarshal number {number} into Go value of type float64") from None
@@ -124,24 +124,24 @@ def _mended(data: bytes) -> str:
 def _duplicates(document: Any) -> tuple[str, ...]:
     failures = StrictFailures()
     if type(document) in CONTAINERS:
-        _note_duplicates(document, Place(), failures)
+        _note_duplicates(document, DocumentPlace(), failures)
     return tuple(failures)
 
 
-def _note_duplicates(value: Any, place: Place, failures: StrictFailures) -> None:
+def _note_duplicates(value: Any, place: DocumentPlace, failures: StrictFailures) -> None:
     """Outer before inner, as far as there is room. Only what may hold objects is gone into."""
     if failures.full:
         return
     if type(value) is list:
         for at, item in enumerate(value):
             if type(item) in CONTAINERS:
-                _note_duplicates(item, Place(place, at), failures)
+                _note_duplicates(item, DocumentPlace(place, at), failures)
         return
     for key, member, is_second in numbered(value):
         if is_second:
-            failures.note("duplicate", Place(place, key))
+            failures.note("duplicate", DocumentPlace(place, key))
         if type(member) in CONTAINERS:
-            _note_duplicates(member, Place(place, key), failures)
+            _note_duplicates(member, DocumentPlace(place, key), failures)
 
 
 def _has_odd_number(data: bytes) -> bool:
@@ -167,7 +167,7 @@ _NOT_AS_IT_IS = frozenset({dict, list, int, float})
 
 
 def _spellings(document: Any) -> Iterator[str]:
-    """Of all numbers that are no plain integers."""
+    """Return the spellings of all numbers that are no plain integers."""
     waiting = [document]
     while waiting:
         value = waiting.pop()

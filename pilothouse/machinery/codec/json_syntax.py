@@ -14,7 +14,7 @@ from enum import Enum, auto
 from pilothouse.machinery.gofmt import quote
 
 MAX_DEPTH = 254
-"""What can be written again. Go reads 10,000 levels, but stores and answers have to be written too."""
+"""The most levels that can be written again. Go reads 10,000 levels, but stores and answers have to be written too."""
 
 _STRING = rb'"(?:[^"\\]++|\\.)*+"'
 _FLAT = rb'[\[{](?:[^"\[\]{}]++|%b)*+[\]}]' % _STRING
@@ -31,7 +31,7 @@ encoding, and the first letters of NaN and Infinity, which Python takes for numb
 
 
 def _number(text: str) -> None:
-    """What numbers are does not matter here. A function of ours lets other threads have their turn in a long list."""
+    """Ignore a number. A Python function, unlike the built-in, lets other threads have their turn in a long list."""
 
 
 _LOCATOR = json.JSONDecoder(parse_int=_number, parse_float=_number)
@@ -50,7 +50,7 @@ class SyntaxFault(Exception):
 
 
 def syntax_error(data: bytes) -> str | None:
-    """What Go says about the text, None if it is JSON to Go."""
+    """Return Go's message about the text; None if Go takes it for JSON."""
     end = _end_of_the_right_part(data)
     scanner = _Scanner(data)
     try:
@@ -63,7 +63,9 @@ def syntax_error(data: bytes) -> str | None:
 
 
 def _end_of_the_right_part(data: bytes) -> int | None:
-    """Up to here the text begins some JSON. None if all of it is JSON, or is too deep before it is anything else."""
+    """Return where the text stops being the beginning of some JSON. None if all of it is JSON, or is too deep before it
+    is anything else.
+    """
     try:
         _LOCATOR.decode(data.translate(_SKELETON).decode("ascii"))
     except json.JSONDecodeError as error:

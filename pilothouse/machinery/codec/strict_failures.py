@@ -14,12 +14,12 @@ _MOST_TEXT = 1 << 20
 """Characters. Paths are as long as the keys in them, so that a hundred could be a hundred times as long as the body."""
 
 
-class Place:
+class DocumentPlace:
     """A value's place in a document: `piece` is the key or the index by which it is reached from `outer`."""
 
     __slots__ = ("outer", "piece")
 
-    def __init__(self, outer: Place | None = None, piece: str | int = "") -> None:
+    def __init__(self, outer: DocumentPlace | None = None, piece: str | int = "") -> None:
         self.outer = outer
         self.piece = piece
 
@@ -38,7 +38,7 @@ class StrictFailures:
         self._found: dict[str, None] = {}
         self._room = _MOST_TEXT
 
-    def note(self, failure: str, place: Place) -> None:
+    def note(self, failure: str, place: DocumentPlace) -> None:
         if not self.full:
             message = f"{failure} field {quote(place.path)}"
             self._room -= len(message)

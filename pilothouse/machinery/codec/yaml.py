@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from pilothouse.machinery.codec.yaml_gofmt import go_float, go_syntax
-from pilothouse.machinery.codec.yaml_nodes import Node, NodeKind, YamlError, compose
+from pilothouse.machinery.codec.yaml_nodes import YamlError, YamlNode, YamlNodeKind, compose
 from pilothouse.machinery.codec.yaml_resolve import Tag, resolve
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.schema.scalars import base64_fault
@@ -44,7 +44,7 @@ def parse_yaml(data: bytes) -> ParsedYaml:
     return ParsedYaml(value, f"yaml: unmarshal errors:{lines}" if lines else "")
 
 
-_NOT_SCALAR = frozenset({Node, list})
+_NOT_SCALAR = frozenset({YamlNode, list})
 
 
 class _Construction:
@@ -56,21 +56,21 @@ class _Construction:
         self._count = 0
         self._through_aliases = 0
         self._alias_depth = 0
-        self._open_aliases: set[Node] = set()
+        self._open_aliases: set[YamlNode] = set()
 
     def value(self, node: Any) -> Any:
-        """Of a node, or of what is its own value; where there may be aliases to it, a copy of that."""
+        """Return the value of a node, or of what is its own value; where there may be aliases to it, a copy."""
         if self._may_have_aliases:
             self._tally(1)
             if type(node) is list:
                 return self._values(node)
-        if type(node) is not Node:
+        if type(node) is not YamlNode:
             return node
-        if node.kind is NodeKind.SCALAR:
+        if node.kind is YamlNodeKind.SCALAR:
             return _scalar(node)
-        if node.kind is NodeKind.ALIAS:
+        if node.kind is YamlNodeKind.ALIAS:
             return self._alias(node)
-        if node.kind is NodeKind.SEQUENCE:
+        if node.kind is YamlNodeKind.SEQUENCE:
             return self._values(node.children)
         return self._mapping(node, {})
 
@@ -89,11 +89,13 @@ class _Construction:
             raise YamlError("yaml: document contains excessive aliasing")
 
     def _is_excessive(self) -> bool:
-        """Up to 99 % may come from aliases in small documents, down to 10 % in huge ones."""
+        """Whether too much of the document comes from aliases: more than 99 % in small documents, down to 10 % in huge
+        ones.
+        """
         share = min(max((self._count - _FEW) / (_MANY - _FEW), 0), 1)
         return self._through_aliases / self._count > 0.99 - 0.89 * share
 
-    def _alias(self, node: Node) -> Any:
+    def _alias(self, node: YamlNode) -> Any:
         if node in self._open_aliases:
             raise YamlError(f"yaml: anchor '{node.text}' value contains itself")
         self._open_aliases.add(node)
@@ -103,7 +105,7 @@ class _Construction:
         self._open_aliases.discard(node)
         return value
 
-    def _mapping(self, node: Node, out: dict[Any, Any]) -> dict[Any, Any]:
+    def _mapping(self, node: YamlNode, out: dict[Any, Any]) -> dict[Any, Any]:
         parts = iter(node.children)
         for at, (key_node, value_node) in enumerate(zip(parts, parts, strict=True)):
             if _is_merge(key_node):
@@ -122,26 +124,26 @@ class _Construction:
         return out
 
     def _merge(self, node: Any, out: dict[Any, Any]) -> None:
-        children = node.children if _kind(node) is NodeKind.SEQUENCE else node
+        children = node.children if _kind(node) is YamlNodeKind.SEQUENCE else node
         for source in reversed(children) if type(children) is list else (node,):
-            target = source.target if _kind(source) is NodeKind.ALIAS else source
-            if _kind(target) is not NodeKind.MAPPING:
+            target = source.target if _kind(source) is YamlNodeKind.ALIAS else source
+            if _kind(target) is not YamlNodeKind.MAPPING:
                 raise YamlError("yaml: map merge requires map or sequence of maps as the value")
             self._alias_depth += source is not target
             self._mapping(target, out)
             self._alias_depth -= source is not target
 
 
-def _kind(node: Any) -> NodeKind | None:
-    return node.kind if type(node) is Node else None
+def _kind(node: Any) -> YamlNodeKind | None:
+    return node.kind if type(node) is YamlNode else None
 
 
 def _is_merge(node: Any) -> bool:
-    is_scalar = _kind(node) is NodeKind.SCALAR
+    is_scalar = _kind(node) is YamlNodeKind.SCALAR
     return is_scalar and node.text == "<<" and (node.implicit or node.tag == "!!merge")
 
 
-def _scalar(node: Node) -> Any:
+def _scalar(node: YamlNode) -> Any:
     if not node.tag and not node.implicit:
         return node.text
     if node.tag == "!!binary":

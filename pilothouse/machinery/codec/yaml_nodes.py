@@ -17,7 +17,7 @@ class YamlError(ValueError):
     """The text is no YAML, or no JSON can be made of it. The message is Go's."""
 
 
-class NodeKind(Enum):
+class YamlNodeKind(Enum):
     SCALAR = auto()
     """With a tag, or a merge key."""
     MAPPING = auto()
@@ -25,17 +25,17 @@ class NodeKind(Enum):
     ALIAS = auto()
 
 
-class Node:
+class YamlNode:
     """`children` of a mapping are keys and values in turn, and `lines` says where each of them begins."""
 
     __slots__ = ("children", "implicit", "kind", "lines", "tag", "target", "text")
 
-    def __init__(self, kind: NodeKind, *, text: str = "", target: Any = None) -> None:
+    def __init__(self, kind: YamlNodeKind, *, text: str = "", target: Any = None) -> None:
         self.kind = kind
         self.text = text
         """Of a scalar; an alias's anchor."""
         self.target = target
-        """What an alias stands for: a node or a value."""
+        """The node or the value that an alias stands for."""
         self.tag = ""
         self.implicit = True
         self.children: list[Any] = []
@@ -76,19 +76,19 @@ _MAX_DEPTH = 1000
 
 
 class _Collection:
-    """What is being read. A sequence needs no node as long as no other node is in it."""
+    """A collection that is being read. A sequence needs no node as long as no other node is in it."""
 
     __slots__ = ("children", "lines", "node")
 
-    def __init__(self, node: Node | None = None) -> None:
+    def __init__(self, node: YamlNode | None = None) -> None:
         self.node = node
         self.children = [] if node is None else node.children
-        self.lines = node.lines if node is not None and node.kind is NodeKind.MAPPING else None
+        self.lines = node.lines if node is not None and node.kind is YamlNodeKind.MAPPING else None
 
     def add(self, child: Any) -> None:
         self.children.append(child)
-        if self.node is None and type(child) is Node:
-            self.node = Node(NodeKind.SEQUENCE)
+        if self.node is None and type(child) is YamlNode:
+            self.node = YamlNode(YamlNodeKind.SEQUENCE)
             self.node.children = self.children
 
     @property
@@ -146,16 +146,16 @@ class _Composer:
     def _begun(self, event: Any, kind: type) -> _Collection:
         if kind is self._yaml.SequenceStartEvent and event.anchor is None:
             return _Collection()
-        node = Node(NodeKind.MAPPING if kind is self._yaml.MappingStartEvent else NodeKind.SEQUENCE)
+        node = YamlNode(YamlNodeKind.MAPPING if kind is self._yaml.MappingStartEvent else YamlNodeKind.SEQUENCE)
         if event.anchor is not None:
             self._anchors[event.anchor] = node
         return _Collection(node)
 
-    def _read(self, event: Any, kind: type) -> Node:
+    def _read(self, event: Any, kind: type) -> YamlNode:
         """Scalars that are not plain, and aliases."""
         if kind is self._yaml.AliasEvent:
-            return Node(NodeKind.ALIAS, text=event.anchor, target=self._target(event.anchor))
-        node = Node(NodeKind.SCALAR, text=event.value)
+            return YamlNode(YamlNodeKind.ALIAS, text=event.anchor, target=self._target(event.anchor))
+        node = YamlNode(YamlNodeKind.SCALAR, text=event.value)
         node.tag, node.implicit = _long_tag(event.tag), bool(event.implicit[0])
         if event.anchor is not None:
             self._anchors[event.anchor] = node

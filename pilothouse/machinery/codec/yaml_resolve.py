@@ -1,4 +1,4 @@
-"""What an unquoted YAML scalar means to Go's yaml.v2, which both directions rest on: a string that would be read as
+"""The meaning of an unquoted YAML scalar to Go's yaml.v2, on which both directions rest: a string that would be read as
 something else has to be quoted when it is written.
 
 YAML 1.1's booleans (`yes`, `on`, `n`), octal with a leading zero and underscores in numbers count; base 60 does not.
@@ -70,7 +70,7 @@ def _number(text: str) -> tuple[Tag, Any]:
 
 
 def _integer(text: str) -> int | None:
-    """In 64 bits, signed or not."""
+    """Return the integer that the text stands for, if it fits into 64 bits, signed or not."""
     match = _INTEGER.fullmatch(text)
     if match is None:
         return None

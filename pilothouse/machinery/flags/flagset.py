@@ -18,25 +18,25 @@ class FlagError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedFlags:
     values: dict[str, Any]
     """Only what was given, by flag name."""
     positionals: list[str]
 
 
-def parse(flags: Iterable[Flag], arguments: Iterable[str]) -> Parsed:
+def parse(flags: Iterable[Flag], arguments: Iterable[str]) -> ParsedFlags:
     """Raises FlagError at the first argument that makes no sense."""
-    return _Parser(flags, arguments).run()
+    return _FlagParser(flags, arguments).run()
 
 
-class _Parser:
+class _FlagParser:
     def __init__(self, flags: Iterable[Flag], arguments: Iterable[str]) -> None:
         self._by_name = {flag.name: flag for flag in flags}
         self._by_shorthand = {flag.shorthand: flag for flag in self._by_name.values() if flag.shorthand}
         self._rest: Iterator[str] = iter(arguments)
-        self._out = Parsed({}, [])
+        self._out = ParsedFlags({}, [])
 
-    def run(self) -> Parsed:
+    def run(self) -> ParsedFlags:
         for argument in self._rest:
             if argument == "--":
                 self._out.positionals.extend(self._rest)

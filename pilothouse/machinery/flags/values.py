@@ -7,9 +7,11 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.duration import format_duration, parse_duration
+from pilothouse.machinery.durations import format_duration, parse_duration
 
 T = TypeVar("T")
+
+_NANOSECONDS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,14 @@ def _ip(text: str) -> str:
         raise ValueError(f'failed to parse IP: "{text}"') from None
 
 
+def _seconds(text: str) -> float:
+    return parse_duration(text) / _NANOSECONDS
+
+
+def _show_seconds(seconds: float) -> str:
+    return format_duration(round(seconds * _NANOSECONDS))
+
+
 def _strings(text: str) -> tuple[str, ...]:
     if '"' not in text:
         return tuple(text.split(",")) if text else ()
@@ -94,7 +104,7 @@ INT = FlagType("int", _int)
 FLOAT = FlagType("float", _float, show=lambda value: f"{value:g}")
 STRING = FlagType("string", str, show=lambda value: f'"{value}"')
 IP = FlagType("ip", _ip)
-DURATION = FlagType("duration", parse_duration, show=format_duration)
+DURATION = FlagType("duration", _seconds, show=_show_seconds)
 STRINGS = FlagType("strings", _strings, merge=lambda old, new: old + new, show=lambda value: f"[{','.join(value)}]")
 STRING_ARRAY = FlagType("stringArray", _array, merge=lambda old, new: old + new, show=lambda v: f"[{','.join(v)}]")
 BOOL_MAP = FlagType("mapStringBool", _bool_map, merge=lambda old, new: {**old, **new}, show=_show_map)

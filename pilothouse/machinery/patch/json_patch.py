@@ -13,7 +13,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.govalue import json_type
 from pilothouse.machinery.patch.errors import MalformedPatch, TooManyOperations
-from pilothouse.machinery.patch.json_patch_run import Operation, Run
+from pilothouse.machinery.patch.json_patch_run import PatchOperation, PatchRun
 from pilothouse.machinery.patch.values import copied
 
 MAX_OPERATIONS = 10_000
@@ -27,13 +27,13 @@ _TEXTS = ("op", "path", "from")
 class JsonPatch:
     """A decoded patch, which may be applied any number of times."""
 
-    operations: tuple[Operation, ...]
+    operations: tuple[PatchOperation, ...]
     strict_errors: tuple[str, ...] = ()
-    """What strict decoding complains of; whether that matters is for the request's fieldValidation to say."""
+    """The complaints of strict decoding; whether they matter is for the request's fieldValidation to say."""
 
     def apply(self, document: Any, *, max_copy_bytes: int = MAX_COPY_BYTES) -> Any:
         """The patched document; `document` itself is used up. Raises PatchDoesNotApply."""
-        run = Run(document, max_copy_bytes)
+        run = PatchRun(document, max_copy_bytes)
         for operation in self.operations:
             run.apply(operation)
         return run.document
@@ -73,9 +73,9 @@ def _mismatch(value: Any, wanted: str, strict: bool) -> MalformedPatch:
     return MalformedPatch(f"error decoding patch: {why}" if strict else why)
 
 
-def _operation(step: dict[str, Any]) -> Operation:
+def _operation(step: dict[str, Any]) -> PatchOperation:
     texts = {name: value for name, value in step.items() if name in _TEXTS and isinstance(value, str)}
-    return Operation(
+    return PatchOperation(
         op=texts.get("op", "unknown"),
         path=texts.get("path"),
         source=texts.get("from"),

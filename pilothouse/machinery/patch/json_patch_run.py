@@ -16,7 +16,7 @@ from pilothouse.machinery.patch.values import copied
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class PatchOperation:
     """One step. A text is None when it is missing or no string; a missing value and null are the same."""
 
     op: str
@@ -25,14 +25,14 @@ class Operation:
     value: Any
 
 
-class Run:
+class PatchRun:
     """A patch under way. `document` is changed in place, or swapped when an operation replaces the whole of it."""
 
     def __init__(self, document: Any, max_copy_bytes: int) -> None:
         self.document = document
         self._max_copy_bytes = max_copy_bytes
         self._copied_bytes = 0
-        self._steps: dict[str, Callable[[Operation], None]] = {
+        self._steps: dict[str, Callable[[PatchOperation], None]] = {
             "add": self._add,
             "remove": self._remove,
             "replace": self._replace,
@@ -41,23 +41,23 @@ class Run:
             "copy": self._copy,
         }
 
-    def apply(self, operation: Operation) -> None:
+    def apply(self, operation: PatchOperation) -> None:
         step = self._steps.get(operation.op)
         if step is None:
             raise PatchDoesNotApply(f"Unexpected kind: {operation.op}")
         step(operation)
 
-    def _add(self, operation: Operation) -> None:
+    def _add(self, operation: PatchOperation) -> None:
         path = _text(operation, "path")
         place = find_place(self.document, path, f"add operation does not apply: doc is missing path: {quote(path)}")
         place.add(copied(operation.value), f"error in add for path: '{path}'")
 
-    def _remove(self, operation: Operation) -> None:
+    def _remove(self, operation: PatchOperation) -> None:
         path = _text(operation, "path")
         place = find_place(self.document, path, f"remove operation does not apply: doc is missing path: {quote(path)}")
         place.remove(f"error in remove for path: '{path}'")
 
-    def _replace(self, operation: Operation) -> None:
+    def _replace(self, operation: PatchOperation) -> None:
         path = _text(operation, "path")
         if path == "":
             if not isinstance(operation.value, (dict, list)):
@@ -67,7 +67,7 @@ class Run:
         place = find_place(self.document, path, f"replace operation does not apply: doc is missing path: {path}")
         place.replace(copied(operation.value), f"replace operation does not apply: doc is missing key: {path}")
 
-    def _move(self, operation: Operation) -> None:
+    def _move(self, operation: PatchOperation) -> None:
         source = _text(operation, "from")
         place = find_place(self.document, source, f"move operation does not apply: doc is missing from path: {source}")
         value = place.get(f"error in move for path: '{place.key}'")
@@ -78,7 +78,7 @@ class Run:
         )
         place.add(value, f"error in move for path: '{path}'")
 
-    def _copy(self, operation: Operation) -> None:
+    def _copy(self, operation: PatchOperation) -> None:
         source = _text(operation, "from")
         place = find_place(self.document, source, f"copy operation does not apply: doc is missing from path: {source}")
         value = place.get(f"error in copy for from: '{source}'")
@@ -89,7 +89,7 @@ class Run:
         self._account(value)
         place.add(copied(value), "error while adding value during copy")
 
-    def _test(self, operation: Operation) -> None:
+    def _test(self, operation: PatchOperation) -> None:
         path = _text(operation, "path")
         if path == "":
             found = self.document
@@ -107,7 +107,7 @@ class Run:
             raise PatchDoesNotApply(f"{why} {self._copied_bytes}, exceeding the limit {self._max_copy_bytes}")
 
 
-def _text(operation: Operation, name: str) -> str:
+def _text(operation: PatchOperation, name: str) -> str:
     text = operation.path if name == "path" else operation.source
     if text is None:
         raise PatchDoesNotApply(f"{operation.op} operation failed to decode {name}: missing value")

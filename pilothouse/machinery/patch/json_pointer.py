@@ -16,7 +16,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _INTEGER_DIGITS = 18
 
 
-def find_place(document: Any, path: str, missing: str) -> Place:
+def find_place(document: Any, path: str, missing: str) -> ContainerKey:
     """The place that the path names. Raises PatchDoesNotApply with `missing` when nothing could be there."""
     tokens = [_unescaped(token) for token in path.split("/")[1:]]
     container = document if tokens else None
@@ -29,7 +29,7 @@ def find_place(document: Any, path: str, missing: str) -> Place:
     raise PatchDoesNotApply(f"{missing}: missing value")
 
 
-class Place(Protocol):
+class ContainerKey(Protocol):
     """A key in a container. `context` opens the message when the key can not be used."""
 
     key: str
@@ -92,7 +92,7 @@ class _Element:
 
 
 def _descend(container: Any, token: str) -> Any:
-    """What the token names, or None when it names nothing."""
+    """Return the value that the token names, or None when it names nothing."""
     if isinstance(container, dict):
         return container.get(token)
     if isinstance(container, list):

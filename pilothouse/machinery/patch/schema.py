@@ -1,4 +1,4 @@
-"""What a strategic merge patch must know of a type; whoever has the types implements it."""
+"""The facts of a type that a strategic merge patch needs; whoever has the types implements it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PatchSchema(Protocol):
 
     @property
     def element(self) -> PatchSchema | None:
-        """What a list is made of; None for all else."""
+        """The type of a list's elements; None for all that is no list."""
 
     def field(self, name: str) -> PatchSchema | None:
         """The schema of a struct's field; None when there is no such field."""

@@ -31,7 +31,7 @@ class ListField:
     merge_object: MergeObject
 
     def identity_of(self, element: Any) -> Hashable:
-        """What tells an element from the others: its merge key's value, or itself if there is no merge key."""
+        """Return the key by which an element is found: its merge key's value, or itself if there is no merge key."""
         key = self.schema.merge_key
         if not key:
             return identity(element)

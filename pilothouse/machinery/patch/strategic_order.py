@@ -28,7 +28,9 @@ def merge_in_order(
 
 
 def check_order(field: ListField, changed: list[Any], order: list[Any]) -> None:
-    """What the patch changes must be in the order list, in the same order; deletions need not be."""
+    """Refuse a patch whose changed elements are not in the order list in the same order; deletions need not be there.
+    Raises PatchFailed.
+    """
     if not changed or not order:
         return
     wanted = iter(map(field.identity_of, order))

@@ -12,7 +12,7 @@ from math import isinf
 from typing import Any
 
 from pilothouse.machinery.codec.document import as_float, is_array, is_number, is_object, numbered, spelling
-from pilothouse.machinery.codec.strict_failures import Place, StrictFailures
+from pilothouse.machinery.codec.strict_failures import DocumentPlace, StrictFailures
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.schema.gotime import TimeError, canonical_micro_time, canonical_time
 from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
@@ -42,7 +42,7 @@ class TypeProblem:
         return f"json: cannot unmarshal {self.value} into Go {target} type {self.go_type}"
 
 
-class TypedPlace(Place):
+class TypedPlace(DocumentPlace):
     """A place in the document that also knows where it is among Go's structs, which know no indexes and no map keys."""
 
     __slots__ = ("field", "struct")
@@ -118,10 +118,10 @@ class _Examination:
             field = node.fields.get(key)
             if field is None:
                 if not self.strict.full:
-                    self.strict.note("unknown", Place(place, key))
+                    self.strict.note("unknown", DocumentPlace(place, key))
                 continue
             if is_second:
-                self.strict.note("duplicate", Place(place, key))
+                self.strict.note("duplicate", DocumentPlace(place, key))
             if not _fits_at_once(field.node, member):
                 self._value(field.node, member, TypedPlace(place, key, node.struct_name, field))
 
@@ -129,7 +129,7 @@ class _Examination:
         assert node.element is not None
         for key, member, is_second in numbered(value):
             if is_second:
-                self.strict.note("duplicate", Place(place, key))
+                self.strict.note("duplicate", DocumentPlace(place, key))
             if not _fits_at_once(node.element, member):
                 self._value(node.element, member, TypedPlace(place, key))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.machinery.errors import PilothouseError
+from pilothouse.machinery.status_error import PilothouseError
 
 
 class InvalidSelector(PilothouseError, ValueError):

@@ -64,7 +64,9 @@ def _nothing(labels: Mapping[str, str]) -> bool:
 
 
 def _compile_when_called(requirements: Sequence[Requirement]) -> Matcher:
-    """For so many requirements that making their functions is worth it only if somebody asks."""
+    """Return a matcher that is compiled when somebody asks it, for so many requirements that to compile them takes
+    long.
+    """
     compiled: list[Matcher] = []
 
     def matches(labels: Mapping[str, str]) -> bool:

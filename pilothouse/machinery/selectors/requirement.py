@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from pilothouse.machinery import field
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.selectors.errors import InvalidSelector
+from pilothouse.machinery.status_error import aggregate
 from pilothouse.machinery.validation.names import is_qualified_name, is_valid_label_value
 
 Matcher: TypeAlias = Callable[[Mapping[str, str]], bool]

@@ -1,1 +1,1 @@
-"""What names, labels, metadata and request options must look like, in upstream's words and order."""
+"""The rules for names, labels, metadata and request options, in upstream's words and order."""

@@ -66,13 +66,13 @@ def parse_cidr_sloppy(text: str) -> Cidr | None:
 
 
 def format_ip(address: Address) -> str:
-    """As Go prints it: an IPv4 address that is mapped into IPv6 prints as IPv4."""
+    """Return an address as Go prints it: an IPv4 address that is mapped into IPv6 prints as IPv4."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return str(mapped or address)
 
 
 def is_valid_ip_for_legacy_field(path: Path, value: str, *, strict: bool = True, old: Collection[str] = ()) -> Errors:
-    """Any notation will do. `old` are values that the object has already and may keep."""
+    """Yield what is wrong with an address, in any notation. `old` are values that the object has and may keep."""
     return iter(()) if value in old else _ip_errors(path, value, strict=strict)
 
 
@@ -86,7 +86,7 @@ def is_valid_ip(path: Path, value: str) -> Errors:
 
 
 def is_valid_cidr_for_legacy_field(path: Path, value: str, *, strict: bool = True, old: Collection[str] = ()) -> Errors:
-    """Any notation will do. `old` are values that the object has already and may keep."""
+    """Yield what is wrong with a range, in any notation. `old` are values that the object has already and may keep."""
     return iter(()) if value in old else _cidr_errors(path, value, strict=strict)
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, not_supported, required, too_long
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.format import Format
+from pilothouse.machinery.validation.format import PatternFormat
 from pilothouse.machinery.validation.labels import validate_label_name
 
 MAX_REASON_LENGTH = 1024
 MAX_MESSAGE_LENGTH = 32 * 1024
 
-_is_reason = Format(
+_is_reason = PatternFormat(
     "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?",
     "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
     "characters or '_,:', and must end with an alphanumeric character or '_'",

@@ -18,7 +18,7 @@ _SHORT = 1024
 """Characters. Longer values are matched by an engine that looks at each character once and remembers none of them."""
 
 
-class Format:
+class PatternFormat:
     """Checks a value's length in bytes and its characters. A valid value costs one regular expression match."""
 
     __slots__ = ("_limit", "_matches", "_message", "_pattern", "_short", "_unit")

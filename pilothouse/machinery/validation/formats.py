@@ -62,7 +62,7 @@ def is_date_time(text: str) -> bool:
 
 
 def is_duration(text: str) -> bool:
-    """As Go writes them, or as Scala does: `22 ns`, `3 hours`."""
+    """Whether the text is a duration as Go writes it, or as Scala does: `22 ns`, `3 hours`."""
     try:
         parse_duration(text)
     except DurationError:
@@ -105,7 +105,7 @@ def _is_host_sign(char: str) -> bool:
 
 
 def _is_uri(text: str) -> bool:
-    """What Go's url.ParseRequestURI takes: an absolute URI or an absolute path."""
+    """Whether Go's url.ParseRequestURI takes the text: an absolute URI or an absolute path."""
     return _REQUEST_URI.fullmatch(text) is not None and not _BAD_IN_URI.search(text)
 
 

@@ -12,7 +12,7 @@ from pilothouse.machinery.validation.names import is_qualified_name, is_valid_la
 
 @dataclass(frozen=True, slots=True)
 class LabelSelectorRules:
-    """What a selector may get away with, so that objects stored under older rules stay writable."""
+    """The rules that a selector is excused from, so that objects stored under older rules stay writable."""
 
     allow_invalid_values: bool = False
     allow_unknown_operator: bool = False
@@ -42,7 +42,7 @@ def validate_label_selector(selector: Json | None, path: Path, rules: LabelSelec
 
 
 def validate_requirement(expression: Json, path: Path, rules: LabelSelectorRules = STRICT_RULES) -> Errors:
-    """One of a LabelSelector's matchExpressions."""
+    """Validate one of a LabelSelector's matchExpressions."""
     values, key = expression.get("values") or [], expression.get("key") or ""
     yield from _validate_operator(expression, path, rules)
     yield from validate_label_name(key, path.child("key"))
@@ -59,7 +59,7 @@ def has_invalid_value(selector: Json | None) -> bool:
 
 
 def validate_field_requirement(expression: Json, path: Path, rules: LabelSelectorRules = STRICT_RULES) -> Errors:
-    """One requirement on a field, as access reviews carry them."""
+    """Validate one requirement on a field, as access reviews carry them."""
     if not expression.get("key"):
         yield required(path.child("key"), "must be specified")
     yield from _validate_operator(expression, path, rules)

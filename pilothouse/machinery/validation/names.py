@@ -1,11 +1,11 @@
-"""What each kind of name may look like. Every check lists upstream's complaints, none for a good name."""
+"""The rules for each kind of name. Every check lists upstream's complaints, none for a good name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeAlias
 
-from pilothouse.machinery.validation.format import EMPTY_ERROR, Format, inclusive_range_error, max_len_error
+from pilothouse.machinery.validation.format import EMPTY_ERROR, PatternFormat, inclusive_range_error, max_len_error
 
 DNS1123_LABEL_MAX_LENGTH = 63
 DNS1123_SUBDOMAIN_MAX_LENGTH = 253
@@ -26,16 +26,16 @@ _QUALIFIED_EXAMPLES = ("MyName", "my.name", "123-abc")
 ValidateName: TypeAlias = Callable[[str, bool], list[str]]
 """Checks a name, or with True the prefix that a generated name will start with."""
 
-is_dns1123_subdomain = Format(_SUBDOMAIN, _SUBDOMAIN_MESSAGE, "example.com", limit=DNS1123_SUBDOMAIN_MAX_LENGTH)
+is_dns1123_subdomain = PatternFormat(_SUBDOMAIN, _SUBDOMAIN_MESSAGE, "example.com", limit=DNS1123_SUBDOMAIN_MAX_LENGTH)
 
-is_dns1123_subdomain_with_underscore = Format(
+is_dns1123_subdomain_with_underscore = PatternFormat(
     rf"{_LABEL_WITH_UNDERSCORE}(\.{_LABEL_WITH_UNDERSCORE})*",
     f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', {_ENDS}",
     "example.com",
     limit=DNS1123_SUBDOMAIN_MAX_LENGTH,
 )
 
-is_wildcard_dns1123_subdomain = Format(
+is_wildcard_dns1123_subdomain = PatternFormat(
     rf"\*\.{_SUBDOMAIN}",
     "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
     "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
@@ -43,7 +43,7 @@ is_wildcard_dns1123_subdomain = Format(
     limit=DNS1123_SUBDOMAIN_MAX_LENGTH,
 )
 
-is_dns1035_label = Format(
+is_dns1035_label = PatternFormat(
     "[a-z]([-a-z0-9]*[a-z0-9])?",
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
     "and end with an alphanumeric character",
@@ -52,7 +52,7 @@ is_dns1035_label = Format(
     limit=63,
 )
 
-is_valid_label_value = Format(
+is_valid_label_value = PatternFormat(
     f"({_QUALIFIED})?",
     f"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', {_ENDS}",
     "MyValue",
@@ -62,7 +62,7 @@ is_valid_label_value = Format(
     unit="bytes",
 )
 
-is_c_identifier = Format(
+is_c_identifier = PatternFormat(
     "[A-Za-z_][A-Za-z0-9_]*",
     "a valid C identifier must start with alphabetic character or '_', "
     "followed by a string of alphanumeric characters or '_'",
@@ -71,28 +71,30 @@ is_c_identifier = Format(
     "MyName",
 )
 
-is_http_header_name = Format(
+is_http_header_name = PatternFormat(
     "[-A-Za-z0-9]+", "a valid HTTP header must consist of alphanumeric characters or '-'", "X-Header-Name"
 )
 
-is_valid_percent = Format(
+is_valid_percent = PatternFormat(
     "[0-9]+%", "a valid percent string must be a numeric string followed by an ending '%'", "1%", "93%"
 )
 
-_dns1123_label = Format(
+_dns1123_label = PatternFormat(
     _LABEL,
     f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', {_ENDS}",
     "my-name",
     "123-abc",
     limit=DNS1123_LABEL_MAX_LENGTH,
 )
-_label_key_prefix = Format(
+_label_key_prefix = PatternFormat(
     _SUBDOMAIN, _SUBDOMAIN_MESSAGE, "example.com", limit=DNS1123_SUBDOMAIN_MAX_LENGTH, unit="bytes"
 )
-_label_key_name = Format(_QUALIFIED, _QUALIFIED_MESSAGE, *_QUALIFIED_EXAMPLES, limit=LABEL_MAX_LENGTH, unit="bytes")
-_short_label_key = Format(f"({_SUBDOMAIN}/)?{_QUALIFIED}", "")
-_too_many_slashes = Format(_QUALIFIED, f"a valid label key {_QUALIFIED_MESSAGE}", *_QUALIFIED_EXAMPLES)
-_env_var = Format(
+_label_key_name = PatternFormat(
+    _QUALIFIED, _QUALIFIED_MESSAGE, *_QUALIFIED_EXAMPLES, limit=LABEL_MAX_LENGTH, unit="bytes"
+)
+_short_label_key = PatternFormat(f"({_SUBDOMAIN}/)?{_QUALIFIED}", "")
+_too_many_slashes = PatternFormat(_QUALIFIED, f"a valid label key {_QUALIFIED_MESSAGE}", *_QUALIFIED_EXAMPLES)
+_env_var = PatternFormat(
     "[-._a-zA-Z][-._a-zA-Z0-9]*",
     "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', "
     "and must not start with a digit",
@@ -100,7 +102,7 @@ _env_var = Format(
     "MY_ENV.NAME",
     "MyEnvName1",
 )
-_config_map_key = Format(
+_config_map_key = PatternFormat(
     "[-._a-zA-Z0-9]+",
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
     "key.name",
@@ -108,8 +110,8 @@ _config_map_key = Format(
     "key-name",
     limit=DNS1123_SUBDOMAIN_MAX_LENGTH,
 )
-_printable_but_equals = Format("[ -<>-~]*", "")
-_port_charset = Format("[-a-z0-9]+", "")
+_printable_but_equals = PatternFormat("[ -<>-~]*", "")
+_port_charset = PatternFormat("[-a-z0-9]+", "")
 
 
 def is_dns1123_label(value: str) -> list[str]:

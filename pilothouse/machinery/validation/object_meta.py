@@ -58,7 +58,7 @@ def validate_object_meta(
     yield from _validate_namespace(meta.get("namespace") or "", namespaced, path)
     if generation := meta.get("generation"):
         yield from validate_nonnegative_field(generation, path.child("generation"))
-    yield from _validate_parts(meta, _CHECKED_ON_CREATE, path)
+    yield from _validate_present_fields(meta, _CHECKED_ON_CREATE, path)
 
 
 def validate_object_meta_update(new: Json, old: Json, path: Path = METADATA) -> Errors:
@@ -71,7 +71,7 @@ def validate_object_meta_update(new: Json, old: Json, path: Path = METADATA) -> 
     for name, zero in _IMMUTABLE:
         if (value := new.get(name, zero)) != (before := old.get(name, zero)):
             yield from validate_immutable_field(value, before, path.child(name))
-    yield from _validate_parts(new, _CHECKED_ON_UPDATE, path)
+    yield from _validate_present_fields(new, _CHECKED_ON_UPDATE, path)
 
 
 def validate_nonnegative_field(value: int, path: Path) -> Errors:
@@ -139,7 +139,7 @@ def _validate_namespace(namespace: str, namespaced: bool, path: Path) -> Errors:
             yield invalid(path.child("namespace"), namespace, message)
 
 
-def _validate_parts(meta: Json, checks: Mapping[str, _Check], path: Path) -> Errors:
+def _validate_present_fields(meta: Json, checks: Mapping[str, _Check], path: Path) -> Errors:
     for name, check in checks.items():
         if part := meta.get(name):
             yield from check(part, path.child(name))

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from api_services import group
 
-from pilothouse.aggregator.discovery.decoding import Malformed, decode_group_list, decode_resource_list
+from pilothouse.aggregator.discovery.decoding import MalformedDiscovery, decode_group_list, decode_resource_list
 from pilothouse.machinery.names import GroupVersion
 
 A_V1 = GroupVersion("a.io", "v1")
@@ -42,7 +42,7 @@ def test_what_a_document_says_beyond_the_known_fields_is_left_out() -> None:
     ],
 )
 def test_a_document_that_clients_could_not_decode_is_refused(document: Any) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedDiscovery):
         decode_group_list(document if isinstance(document, bytes) else orjson.dumps(document))
 
 
@@ -63,5 +63,5 @@ def test_a_list_of_resources_has_its_subresources_inside_their_resource() -> Non
 
 def test_a_subresource_of_another_scope_than_its_resource_is_refused() -> None:
     resources = [{"name": "things", "namespaced": True}, {"name": "things/status", "namespaced": False}]
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedDiscovery):
         decode_resource_list(orjson.dumps({"resources": resources}), A_V1)

@@ -16,8 +16,8 @@ from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
 from pilothouse.apiserver.endpoints.serializers.registry import JSON
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.client.fake_clock import FakeClock
-from pilothouse.machinery.errors import ServiceUnavailable
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.server_errors import ServiceUnavailable
 
 CONFIG = GroupDocuments("apps", {}, {"metadata": {"name": "apps"}, "versions": [{"version": "v1"}]})
 

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pilothouse.aggregator.api_services_to_register import Priority
+from pilothouse.aggregator.api_services_to_register import APIServicePriority
 from pilothouse.aggregator.apiservice.strategy import GROUP_VERSION
 from pilothouse.aggregator.discovery.merging import RankedVersion, local_versions, merged_groups
 from pilothouse.apiserver.discovery.manager import GroupDocuments
@@ -16,12 +16,14 @@ from pilothouse.machinery.names import GroupVersion
 _GROUP_VERSIONS = st.builds(
     GroupVersion, st.sampled_from(["a.io", "b.io", "c.io"]), st.sampled_from(["v1", "v2", "v1beta1"])
 )
-_PRIORITIES = st.builds(Priority, st.integers(1, 3), st.integers(1, 2))
+_PRIORITIES = st.builds(APIServicePriority, st.integers(1, 3), st.integers(1, 2))
 
 
 def ranked(group: str, version: str, group_priority: int = 1000, version_priority: int = 15) -> RankedVersion:
     return RankedVersion(
-        GroupVersion(group, version), Priority(group_priority, version_priority), {"version": version, "of": group}
+        GroupVersion(group, version),
+        APIServicePriority(group_priority, version_priority),
+        {"version": version, "of": group},
     )
 
 
@@ -67,7 +69,7 @@ def test_the_first_server_that_has_a_version_is_shown_and_the_group_has_the_vers
 
 
 def test_who_manages_apiservices_comes_first_and_custom_resources_where_nothing_is_known() -> None:
-    table = {GroupVersion("apps", "v1"): Priority(17800, 15)}
+    table = {GroupVersion("apps", "v1"): APIServicePriority(17800, 15)}
     servers = [[local(GROUP_VERSION.group, "v1")], [local("apps", "v1")], [local("a.io", "v1")]]
     versions = list(local_versions(servers, table))
     assert order(*versions, ranked("z.io", "v1", 20000)) == [
@@ -81,7 +83,7 @@ def test_who_manages_apiservices_comes_first_and_custom_resources_where_nothing_
 @settings(max_examples=60)
 @given(st.dictionaries(_GROUP_VERSIONS, _PRIORITIES), st.randoms())
 def test_the_document_does_not_depend_on_the_order_in_which_versions_came(
-    priorities: dict[GroupVersion, Priority], random: Random
+    priorities: dict[GroupVersion, APIServicePriority], random: Random
 ) -> None:
     versions = [RankedVersion(each, priority, {"version": each.version}) for each, priority in priorities.items()]
     shuffled = versions.copy()
@@ -91,6 +93,6 @@ def test_the_document_does_not_depend_on_the_order_in_which_versions_came(
 
 @settings(max_examples=60)
 @given(st.dictionaries(_GROUP_VERSIONS, _PRIORITIES))
-def test_every_version_is_shown_once_in_a_group_of_its_name(priorities: dict[GroupVersion, Priority]) -> None:
+def test_every_version_is_shown_once_in_a_group_of_its_name(priorities: dict[GroupVersion, APIServicePriority]) -> None:
     shown = order(*(RankedVersion(each, priority, {"version": each.version}) for each, priority in priorities.items()))
     assert sorted(shown) == sorted(map(str, priorities))

@@ -19,7 +19,7 @@ from pilothouse.aggregator.openapi.controller import (
     SUCCESSFUL_UPDATE_DELAY,
     V2_NAME,
     V3_NAME,
-    AggregationController,
+    OpenAPIAggregationController,
 )
 from pilothouse.aggregator.openapi.documents import AggregatedOpenAPI
 from pilothouse.aggregator.openapi.remote import Ranked, RemoteService, by_priority
@@ -239,9 +239,11 @@ class Asked:
 
 
 @pytest.fixture(params=[V2_NAME, V3_NAME])
-async def controlled(request: pytest.FixtureRequest) -> AsyncIterator[tuple[AggregationController, Asked, FakeClock]]:
+async def controlled(
+    request: pytest.FixtureRequest,
+) -> AsyncIterator[tuple[OpenAPIAggregationController, Asked, FakeClock]]:
     asked, clock = Asked(), FakeClock()
-    controller = AggregationController(request.param, asked, clock=clock)
+    controller = OpenAPIAggregationController(request.param, asked, clock=clock)
     running = asyncio.create_task(controller.run())
     yield controller, asked, clock
     running.cancel()
@@ -265,7 +267,7 @@ async def test_a_server_is_asked_after_a_second_and_then_every_minute(controlled
 @pytest.mark.parametrize("aggregator", [SpecAggregator(), SpecProxier()], ids=["v2", "v3"])
 async def test_a_document_that_changes_is_seen_within_a_minute(aggregator: SpecAggregator | SpecProxier) -> None:
     clock = FakeClock()
-    controller = AggregationController("openapi", aggregator, clock=clock)
+    controller = OpenAPIAggregationController("openapi", aggregator, clock=clock)
     running = asyncio.create_task(controller.run())
     server = serve(RemoteServer(), Thing=TEXT)
     controller.add_api_service(server, api_service("a.io"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from swagger import spec
 
 from pilothouse.aggregator.openapi.merging import merge
-from pilothouse.aggregator.openapi.spec import MalformedSpec, Reference, Spec, references
+from pilothouse.aggregator.openapi.spec import MalformedSpec, Spec, SpecReference, references
 
 KINDS = "x-kubernetes-group-version-kind"
 TEXT, NUMBER, FLAG = {"type": "string"}, {"type": "number"}, {"type": "boolean"}
@@ -25,13 +25,13 @@ def answered(document: Spec, path: str) -> Any:
     return response["schema"]["$ref"].removeprefix("#/definitions/")
 
 
-def dangling(document: Spec) -> set[Reference]:
+def dangling(document: Spec) -> set[SpecReference]:
     return {
         each for each in references(document.paths) | references(document.definitions) if not _there(document, each)
     }
 
 
-def _there(document: Spec, reference: Reference) -> bool:
+def _there(document: Spec, reference: SpecReference) -> bool:
     return reference.name in (document.definitions if reference.section == "definitions" else document.parameters)
 
 

@@ -12,10 +12,11 @@ from pilothouse.apiserver.admission.matching.criteria import MatchCriteria
 from pilothouse.apiserver.admission.matching.matcher import Match, Matcher, is_exempt
 from pilothouse.apiserver.admission.versioned import admit_change, versioned
 from pilothouse.apiserver.authn.user import User
-from pilothouse.machinery.errors import InternalError, NotFound
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.object_type import DecodeError
+from pilothouse.machinery.server_errors import InternalError
 
 PODS = GroupVersionResource("", "v1", "pods")
 NAMESPACES = GroupVersionResource("", "v1", "namespaces")

@@ -18,10 +18,10 @@ from pilothouse.apiserver.admission.policy.validating import validator
 from pilothouse.apiserver.admission.policy.validating.dispatcher import ValidatingDispatcher
 from pilothouse.apiserver.admission.policy.validating.validator import PolicyValidator
 from pilothouse.apiserver.authz.always import AlwaysAllow
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, labels_of, name_of, namespace_of
 from pilothouse.machinery.selectors.labels import Selector
+from pilothouse.machinery.status_error import StatusError
 
 LIMIT = {"apiVersion": "example.com/v1", "kind": "Limit"}
 

@@ -17,9 +17,10 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.always import AlwaysAllow
 from pilothouse.apiserver.storage.cacher.errors import CacheNotReady
 from pilothouse.apiserver.webhook.failures import WebhookCallFailed
-from pilothouse.machinery.errors import BadRequest, Forbidden, InternalError
+from pilothouse.machinery.errors import BadRequest, Forbidden
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.server_errors import InternalError
 
 RULE = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
 

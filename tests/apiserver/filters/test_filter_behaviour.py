@@ -30,9 +30,10 @@ from pilothouse.apiserver.filters.wait_group import WaitGroup, with_wait_group
 from pilothouse.apiserver.filters.warnings import warning_headers, with_warnings
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.streams import close_stream
-from pilothouse.machinery.errors import Forbidden, NotFound, ServiceUnavailable, Timeout, TooManyRequests, Unauthorized
+from pilothouse.machinery.errors import Forbidden, NotFound, Unauthorized
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.server_errors import ServiceUnavailable, Timeout, TooManyRequests
 
 
 @pytest.fixture

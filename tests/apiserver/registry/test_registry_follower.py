@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pilothouse.aggregator.api_services_to_register import Priority, make_api_service
+from pilothouse.aggregator.api_services_to_register import APIServicePriority, make_api_service
 from pilothouse.aggregator.apiservice.storage import APIServiceStore
 from pilothouse.apiserver.registry import follower as module
 from pilothouse.apiserver.registry.follower import RegistryFollower
@@ -43,7 +43,7 @@ class Following:
         self.settled += 1
 
     async def create(self, name: str) -> Json:
-        service = make_api_service(GroupVersion(name, "v1"), Priority(1, 1))
+        service = make_api_service(GroupVersion(name, "v1"), APIServicePriority(1, 1))
         await self.access.create(service)
         return service
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pilothouse.aggregator.api_services_to_register import Priority, make_api_service
+from pilothouse.aggregator.api_services_to_register import APIServicePriority, make_api_service
 from pilothouse.aggregator.apiservice.storage import APIServiceStore
 from pilothouse.apiserver.registry import follower as module
 from pilothouse.apiserver.registry.informer import RegistryInformer
@@ -34,7 +34,7 @@ class Followed:
             self.told.put_nowait((name_of(obj), self.informer.get(name_of(obj)) is not None))
 
     async def create(self, group: str) -> None:
-        await OwnAccess(self.registry).create(make_api_service(GroupVersion(group, "v1"), Priority(1, 1)))
+        await OwnAccess(self.registry).create(make_api_service(GroupVersion(group, "v1"), APIServicePriority(1, 1)))
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ from pilothouse.apiserver.server.not_found import not_found
 from pilothouse.apiserver.server.run import RunConfig, Runner
 from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.apiserver.server.server import GenericAPIServer
-from pilothouse.machinery.errors import ServiceUnavailable
+from pilothouse.machinery.server_errors import ServiceUnavailable
 
 
 async def no_body(limit: int) -> bytes:

@@ -15,7 +15,7 @@ from pilothouse.apiserver.outbound.failures import BackendFailed
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade
 from pilothouse.controlplane.certificates.paths import CertificatePaths
-from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.status_error import StatusError
 
 BAD_FIELDS: list[tuple[bytes, bytes]] = [
     (b"x-user", b"bob\r\nx-group: masters"),

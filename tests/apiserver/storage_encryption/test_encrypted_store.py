@@ -14,8 +14,8 @@ from pilothouse.apiserver.storage.encryption.transformer import Prefixed, Prefix
 from pilothouse.apiserver.storage.errors import TransformFailed
 from pilothouse.apiserver.storage.interface import Store
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.machinery.errors import InternalError
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.server_errors import InternalError
 
 A, B = "/registry/secrets/a", "/registry/secrets/b"
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.storage.interface import Entry
-from pilothouse.extensions.conversion.kept import KeptValues, Shown
+from pilothouse.extensions.conversion.converted_values import ConvertedValue, ConvertedValues
 
 
-def put(kept: KeptValues, key: str, revision: int, value: bytes, *, owner: int = 0) -> None:
-    kept.put(owner, Entry(key, b"as it is stored", 1, revision), Shown(value, stale=False))
+def put(kept: ConvertedValues, key: str, revision: int, value: bytes, *, owner: int = 0) -> None:
+    kept.put(owner, Entry(key, b"as it is stored", 1, revision), ConvertedValue(value, stale=False))
 
 
-def found(kept: KeptValues, key: str, revision: int, *, owner: int = 0) -> bytes | None:
+def found(kept: ConvertedValues, key: str, revision: int, *, owner: int = 0) -> bytes | None:
     shown = kept.get(owner, key, revision)
     return shown.value if shown else None
 
@@ -21,7 +21,7 @@ ROOM = 16 * (len("/a") + len(VALUE))
 
 
 def test_what_was_used_least_recently_goes_first() -> None:
-    kept = KeptValues(max_bytes=ROOM)
+    kept = ConvertedValues(max_bytes=ROOM)
     for number in range(16):
         put(kept, "/a", number, VALUE)
     assert found(kept, "/a", 0) == VALUE
@@ -30,7 +30,7 @@ def test_what_was_used_least_recently_goes_first() -> None:
 
 
 def test_a_value_that_is_put_again_counts_once() -> None:
-    kept = KeptValues(max_bytes=ROOM)
+    kept = ConvertedValues(max_bytes=ROOM)
     put(kept, "/a", 1, VALUE)
     for _ in range(20):
         put(kept, "/b", 2, VALUE)
@@ -38,7 +38,7 @@ def test_a_value_that_is_put_again_counts_once() -> None:
 
 
 def test_each_owner_has_its_own() -> None:
-    kept = KeptValues()
+    kept = ConvertedValues()
     one, other = kept.new_owner(), kept.new_owner()
     put(kept, "/a", 1, b"x", owner=one)
     assert (found(kept, "/a", 1, owner=one), found(kept, "/a", 1, owner=other)) == (b"x", None)

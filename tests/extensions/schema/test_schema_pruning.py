@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pilothouse.extensions.schema.compiled import compile_schema
-from pilothouse.extensions.schema.embedded import Malformed
+from pilothouse.extensions.schema.embedded import MalformedEmbeddedResource
 
 TEXT = {"type": "string"}
 
@@ -82,7 +82,7 @@ def test_metadata_of_an_embedded_resource_loses_its_unknown_fields() -> None:
 def test_malformed_metadata_of_an_embedded_resource_is_refused_on_writing_and_dropped_on_reading() -> None:
     spec = {"e": {"apiVersion": "v1", "kind": 1, "metadata": {"name": "p", "labels": {"a": 1}}}}
     schema = compile_schema(spec_schema(e=EMBEDDED), preserve_unknown_fields=False)
-    with pytest.raises(Malformed, match="must be a string"):
+    with pytest.raises(MalformedEmbeddedResource, match="must be a string"):
         schema.prune({"spec": copy.deepcopy(spec)})
     obj = {"spec": spec}
     schema.prune(obj, drop_invalid=True)

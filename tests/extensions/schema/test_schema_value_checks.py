@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pilothouse.extensions.schema.compiled import Known, compile_schema
+from pilothouse.extensions.schema.compiled import OtherErrors, compile_schema
 from pilothouse.machinery.field import Path, root, too_long
 
 
@@ -110,7 +110,7 @@ def test_an_embedded_resource_needs_a_type_and_valid_metadata() -> None:
 def test_errors_that_others_found_keep_rules_from_being_checked() -> None:
     schema = {"type": "object", "x-kubernetes-validations": [{"rule": "false"}]}
     compiled = compile_schema(schema, preserve_unknown_fields=False)
-    known = Known(before=(too_long(Path("metadata.name"), 3),))
+    known = OtherErrors(before=(too_long(Path("metadata.name"), 3),))
     found = [str(error) for error in compiled.validate({}, seen=known)]
     assert found == [
         "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "

@@ -14,9 +14,9 @@ from pilothouse.apiserver.authz.interface import Attributes as Question
 from pilothouse.kube.admission.node_restriction.plugin import NodeRestriction
 from pilothouse.kube.admission.node_restriction.pods import NodePods
 from pilothouse.kube.admission.node_restriction.tokens import NodeTokens
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 NODE = User("system:node:n1", groups=("system:nodes",))
 CREATE, UPDATE, DELETE = Operation.CREATE, Operation.UPDATE, Operation.DELETE

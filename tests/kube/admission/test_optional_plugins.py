@@ -23,9 +23,11 @@ from pilothouse.kube.admission.owner_references import (
 from pilothouse.kube.admission.pod_anti_affinity import LimitPodHardAntiAffinityTopology
 from pilothouse.kube.admission.pod_node_selector import PodNodeSelector
 from pilothouse.kube.admission.pod_toleration_restriction import PodTolerationRestriction
-from pilothouse.machinery.errors import Forbidden, StatusError, TooManyRequests
+from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.server_errors import TooManyRequests
+from pilothouse.machinery.status_error import StatusError
 
 
 async def test_images_are_always_pulled():

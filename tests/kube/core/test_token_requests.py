@@ -23,9 +23,11 @@ from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.issuer import TokenIssuer
 from pilothouse.kube.serviceaccount.keys import SigningKey
-from pilothouse.machinery.errors import BadRequest, Conflict, InternalError, Invalid, NotFound, StatusError
+from pilothouse.machinery.errors import BadRequest, Conflict, Invalid, NotFound
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.server_errors import InternalError
+from pilothouse.machinery.status_error import StatusError
 
 NOON_SECONDS = int(NOON.timestamp())
 

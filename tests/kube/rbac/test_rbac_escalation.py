@@ -16,8 +16,9 @@ from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.kube.rbac.authorizer.authorizer import RBACAuthorizer
 from pilothouse.kube.rbac.escalation import Escalation
 from pilothouse.kube.rbac.policy_based import PolicyBasedStorage
-from pilothouse.machinery.errors import Forbidden, NotFound, StatusError
+from pilothouse.machinery.errors import Forbidden, NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+from pilothouse.machinery.status_error import StatusError
 
 EVE = User("eve", groups=("devs",))
 GET_PODS, GET_SECRETS = allow("get", "pods"), allow("get", "secrets")

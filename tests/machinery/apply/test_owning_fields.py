@@ -13,11 +13,10 @@ from pilothouse.machinery.apply.atoms import Atom, ListAtom, MapAtom
 from pilothouse.machinery.apply.compare import compare
 from pilothouse.machinery.apply.conflicts import Conflicts
 from pilothouse.machinery.apply.managed import APPLY, UPDATE, ManagerId, VersionedSet, manager_id
-from pilothouse.machinery.apply.mentioned import field_set
+from pilothouse.machinery.apply.mentioned_fields import field_set
 from pilothouse.machinery.apply.merge import merge
-from pilothouse.machinery.apply.reconcile import reconcile
 from pilothouse.machinery.apply.typed import Typed
-from pilothouse.machinery.apply.updater import Updater
+from pilothouse.machinery.apply.updater import Updater, reconcile
 from pilothouse.machinery.equality import json_equal
 
 V1, V2 = "example.com/v1", "example.com/v2"

@@ -9,7 +9,7 @@ import pytest
 from pilothouse.machinery.cel.environment import Environment
 from pilothouse.machinery.cel.interpreter.errors import CostLimitExceeded, EvaluationFailed
 from pilothouse.machinery.cel.interpreter.values import Duration, Optional, Struct, Timestamp, UInt
-from pilothouse.machinery.cel.program import Outcome, Program
+from pilothouse.machinery.cel.program import EvaluationOutcome, Program
 
 OBJECT: dict[str, Any] = {
     "one": 1,
@@ -23,7 +23,7 @@ OBJECT: dict[str, Any] = {
 ENVIRONMENT = Environment(variables=(("object", "dyn"),), bindings=True)
 
 
-def run(expression: str, **options: Any) -> Outcome:
+def run(expression: str, **options: Any) -> EvaluationOutcome:
     program = Program(ENVIRONMENT.compile(expression).program)
     return program.run({"object": OBJECT}, **options)
 

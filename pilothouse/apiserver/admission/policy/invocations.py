@@ -14,8 +14,8 @@ from pilothouse.apiserver.admission.policy.params import (
     collect_params,
 )
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 E = TypeVar("E")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from pilothouse.machinery.errors import BadRequest, StatusError, from_status
+from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.errors_by_reason import from_status
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 
 class CallingWebhookFailed(Exception):

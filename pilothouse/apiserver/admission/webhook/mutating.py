@@ -19,7 +19,7 @@ from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
 from pilothouse.apiserver.admission.webhook.observing import observed
 from pilothouse.apiserver.admission.webhook.plugin import WebhookPlugin
 from pilothouse.apiserver.audit.annotations import REQUEST
-from pilothouse.machinery.errors import InternalError
+from pilothouse.machinery.server_errors import InternalError
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.admission.webhook.patching import Patched

@@ -12,11 +12,11 @@ from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
 from pilothouse.apiserver.admission.webhook.response import AdmissionResponse
 from pilothouse.machinery.codec.json import JsonError, parse_untyped
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import InternalError
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch import json_patch
 from pilothouse.machinery.patch.errors import PatchDoesNotApply, PatchError
+from pilothouse.machinery.server_errors import InternalError
 
 _UNDECODABLE = "received undecodable patch in webhook response: "
 

@@ -13,7 +13,8 @@ from pilothouse.apiserver.admission.webhook.errors import CallingWebhookFailed, 
 from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
 from pilothouse.apiserver.admission.webhook.observing import observed
 from pilothouse.apiserver.admission.webhook.plugin import WebhookPlugin
-from pilothouse.machinery.errors import InternalError, StatusError
+from pilothouse.machinery.server_errors import InternalError
+from pilothouse.machinery.status_error import StatusError
 
 _TYPE = "validating"
 _FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io/round_0_index_{}"

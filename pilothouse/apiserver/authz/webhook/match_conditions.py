@@ -11,8 +11,8 @@ from pilothouse.apiserver.cel.evaluation import MATCH_CONDITIONS_BUDGET, Activat
 from pilothouse.apiserver.cel.expression import Expression, compiled_in
 from pilothouse.apiserver.cel.match_conditions import MatchFailed
 from pilothouse.machinery.cel.environment import Environment
-from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import aggregate
 
 _ENVIRONMENT = Environment((("request", "kubernetes.SubjectAccessReviewSpec"),))
 _ATTRIBUTES = ("namespace", "verb", "group", "version", "resource", "subresource", "name")

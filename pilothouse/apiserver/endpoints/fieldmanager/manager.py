@@ -32,9 +32,10 @@ from pilothouse.machinery.apply.managed import (
     set_entries,
 )
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import BadRequest, Conflict, StatusError
+from pilothouse.machinery.errors import BadRequest, Conflict
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata, uid_of
+from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.times import now
 
 _BEFORE_FIRST_APPLY = "before-first-apply"

@@ -12,9 +12,10 @@ from pilothouse.machinery.apply.managed import ManagerId, VersionedSet
 from pilothouse.machinery.apply.updater import Applied, Updater
 from pilothouse.machinery.apply.validate import TypedError, check
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import BadRequest, StatusError
+from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 
 @dataclass(frozen=True, slots=True)

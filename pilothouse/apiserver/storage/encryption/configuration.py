@@ -16,10 +16,10 @@ from pilothouse.apiserver.storage.encryption.validation import (
 )
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import aggregate
 
 _CIPHERS: dict[str, Callable[[bytes], Transformer]] = {"aesgcm": AesGcm, "aescbc": AesCbc, "secretbox": Secretbox}
 

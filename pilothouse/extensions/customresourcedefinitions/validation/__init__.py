@@ -1,1 +1,1 @@
-"""What a CustomResourceDefinition may say, by topic."""
+"""The validation of CustomResourceDefinitions, by topic."""

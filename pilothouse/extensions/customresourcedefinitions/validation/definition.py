@@ -38,14 +38,14 @@ def validate_definition(definition: Json) -> Errors:
 
     yield from validate_object_meta(metadata(definition), namespaced=False, name_rule=name_rule, path=root("metadata"))
     yield from validate_spec(definition["spec"], _SPEC, ON_CREATE)
-    yield from _validate_rest(definition, None)
+    yield from _validate_on_every_write(definition, None)
 
 
 def validate_definition_update(definition: Json, old: Json) -> Errors:
     yield from validate_object_meta_update(metadata(definition), metadata(old), path=root("metadata"))
     yield from _validate_spec_update(definition, old)
     yield from _validate_immutable(definition["spec"], old["spec"], established=is_true(old, ESTABLISHED))
-    yield from _validate_rest(definition, old)
+    yield from _validate_on_every_write(definition, old)
 
 
 def _validate_spec_update(definition: Json, old: Json) -> Errors:
@@ -69,7 +69,7 @@ def _validate_immutable(spec: Json, old: Json, *, established: bool) -> Errors:
     yield from validate_immutable_field(spec["names"]["plural"], old["names"]["plural"], names.child("plural"))
 
 
-def _validate_rest(definition: Json, old: Json | None) -> Errors:
+def _validate_on_every_write(definition: Json, old: Json | None) -> Errors:
     status, versions = definition["status"], definition["spec"].get("versions") or []
     yield from validate_names(status.get("acceptedNames") or {}, _STATUS.child("acceptedNames"))
     yield from validate_stored_versions(status.get("storedVersions"), versions, _STATUS.child("storedVersions"))

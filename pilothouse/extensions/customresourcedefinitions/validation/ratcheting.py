@@ -42,7 +42,7 @@ _EXTENSIONS = (EMBEDDED, INT_OR_STRING, LIST_MAP_KEYS, LIST_TYPE, VALIDATIONS)
 
 @dataclass(frozen=True, slots=True)
 class ValidationOptions:
-    """What a definition has to fulfil."""
+    """The rules that a definition has to fulfil."""
 
     requires_understood_review: bool = True
     requires_schemas: bool = True
@@ -58,7 +58,9 @@ class ValidationOptions:
     """Versions that keep more selectable fields than a new one might have."""
 
     def for_spec(self, spec: InternalSpec) -> ValidationOptions:
-        """Who prunes, has defaults, or uses Kubernetes' extensions needs a structural schema, whatever was stored."""
+        """Return the rules for a spec. One that prunes, has defaults, or uses Kubernetes' extensions needs a structural
+        schema, whatever was stored.
+        """
         needed = not spec.preserves_unknown_fields or has_defaults(spec) or _has_extensions(spec)
         return replace(self, requires_structure=True) if needed else self
 
@@ -68,7 +70,9 @@ ON_CREATE = ValidationOptions(allows_invalid_ca_bundle=True)
 
 
 def strictest_on_update(old: Json) -> ValidationOptions:
-    """What is asked of a change as long as nobody has looked for faults in the stored definition."""
+    """Return the strictest rules for a change, which hold as long as nobody has looked for faults in the stored
+    definition.
+    """
     return ValidationOptions(allows_invalid_ca_bundle=_allows_invalid_ca_bundle(old))
 
 
@@ -143,7 +147,7 @@ def _unchanged_schemas(spec: InternalSpec, old: InternalSpec) -> Iterator[str]:
 def _too_many_fields(spec: InternalSpec, old: InternalSpec) -> Iterator[str]:
     before = {version.get("name"): version for version in old.versions} | {COMMON: old.common}
     now = {version.get("name") or "": version for version in spec.versions} | {COMMON: spec.common}
-    for name, said in now.items():
+    for name, version in now.items():
         kept = (before.get(name) or {}).get("selectableFields") or ()
-        if len(kept) > MAX_SELECTABLE_FIELDS and semantically_equal(said.get("selectableFields"), kept):
+        if len(kept) > MAX_SELECTABLE_FIELDS and semantically_equal(version.get("selectableFields"), kept):
             yield name

@@ -7,7 +7,7 @@ from pilothouse.extensions.customresourcedefinitions.validation.conversion impor
 from pilothouse.extensions.customresourcedefinitions.validation.names import validate_names, validate_required_names
 from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import ValidationOptions, has_defaults
 from pilothouse.extensions.customresourcedefinitions.validation.versions import (
-    validate_common,
+    validate_common_to_versions,
     validate_versions,
 )
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
@@ -28,7 +28,7 @@ def validate_spec(spec: Json, path: Path, wanted: ValidationOptions) -> Errors:
     yield from _validate_version_set(internal, path)
     yield from validate_required_names(spec["names"], path.child("names"))
     yield from validate_names(spec["names"], path.child("names"))
-    yield from validate_common(internal, path, options)
+    yield from validate_common_to_versions(internal, path, options)
     yield from _validate_conversion(internal, path.child("conversion"), options)
 
 

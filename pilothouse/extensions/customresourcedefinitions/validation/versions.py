@@ -1,48 +1,63 @@
-"""The versions of a custom resource: their names, schemas, subresources, columns and selectable fields."""
+"""The versions of a custom resource: their names, deprecation warnings, schemas, subresources, columns and selectable
+fields, which are single strings, integers and booleans outside of the metadata, and not too many.
+"""
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Iterator, Sequence
+
 from pilothouse.extensions.customresourcedefinitions.internal_form import InternalSpec
-from pilothouse.extensions.customresourcedefinitions.validation.deprecation import validate_deprecation_warning
-from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import COMMON, ValidationOptions
-from pilothouse.extensions.customresourcedefinitions.validation.selectable_fields import validate_selectable_fields
+from pilothouse.extensions.customresourcedefinitions.validation.ratcheting import (
+    COMMON,
+    MAX_SELECTABLE_FIELDS,
+    ValidationOptions,
+)
 from pilothouse.extensions.customresourcedefinitions.validation.subresources import (
     validate_column,
     validate_subresources,
 )
 from pilothouse.extensions.schema.definition.structure import unsupported_part
 from pilothouse.extensions.schema.definition.validate import VersionContext, validate_crd_schema
-from pilothouse.extensions.schema.structural import structural
+from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
+from pilothouse.extensions.schema.structural import Structural, structural
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.field import Errors, Path, invalid
+from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, too_many
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import is_dns1035_label
 
+_MAX_WARNING_LENGTH = 256
+_PRINTABLE = "must only contain printable UTF-8 characters; "
+_SELECTABLE_TYPES = ("string", "boolean", "integer")
+_NOT_SELECTABLE = (
+    "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed."
+)
+
 
 def validate_versions(spec: InternalSpec, path: Path, options: ValidationOptions) -> Errors:
-    """What each version says for itself."""
+    """Validate the fields that each version has for itself."""
     for position, version in enumerate(spec.versions):
         where, name = path.index(position), version.get("name") or ""
         if problems := is_dns1035_label(name):
             yield invalid(where.child("name"), name, ",".join(problems))
-        yield from validate_deprecation_warning(version, where)
+        yield from _validate_deprecation_warning(version, where)
         has_status = _has_status(spec.of_version(version, "subresources"))
         context = _context(options, name, has_status=has_status)
         yield from _validate_schema(version.get("schema"), where.child("schema"), context)
-        yield from _validate_parts(version, where)
+        yield from _validate_subresources_and_columns(version, where)
         why = "may only be set when `version.schema.openAPIV3Schema` is not included"
-        fields = _Fields(version, where, otherwise=why, allows_too_many=name in options.too_many_fields)
+        fields = _SelectableFields(version, where, otherwise=why, allows_too_many=name in options.too_many_fields)
         yield from fields.validate()
 
 
-def validate_common(spec: InternalSpec, path: Path, options: ValidationOptions) -> Errors:
-    """What all versions say alike."""
+def validate_common_to_versions(spec: InternalSpec, path: Path, options: ValidationOptions) -> Errors:
+    """Validate the fields that all versions have alike."""
     has_status = any(_has_status(spec.of_version(version, "subresources")) for version in spec.versions)
     context = _context(options, spec.version, has_status=has_status)
     yield from _validate_schema(spec.common.get("schema"), path.child("validation"), context)
-    yield from _validate_parts(spec.common, path)
+    yield from _validate_subresources_and_columns(spec.common, path)
     why = "may only be set when validations.schema is included"
-    fields = _Fields(spec.common, path, otherwise=why, allows_too_many=COMMON in options.too_many_fields)
+    fields = _SelectableFields(spec.common, path, otherwise=why, allows_too_many=COMMON in options.too_many_fields)
     yield from fields.validate()
 
 
@@ -68,25 +83,25 @@ def _validate_schema(validation: Json | None, path: Path, context: VersionContex
         yield from validate_crd_schema(schema, path=path.child("openAPIV3Schema"), version_context=context)
 
 
-def _validate_parts(said: Json, path: Path) -> Errors:
-    yield from validate_subresources(said.get("subresources"), path.child("subresources"))
-    for position, column in enumerate(said.get("additionalPrinterColumns") or ()):
+def _validate_subresources_and_columns(declared: Json, path: Path) -> Errors:
+    yield from validate_subresources(declared.get("subresources"), path.child("subresources"))
+    for position, column in enumerate(declared.get("additionalPrinterColumns") or ()):
         yield from validate_column(column, path.child("additionalPrinterColumns").index(position))
 
 
 @dataclass(frozen=True, slots=True)
-class _Fields:
+class _SelectableFields:
     """Selectable fields. They are looked up in the schema that stands beside them, and nowhere else."""
 
-    said: Json
+    declared: Json
     path: Path
     otherwise: str
-    """What to say when no schema stands there."""
+    """The complaint where no schema stands there."""
     allows_too_many: bool
 
     def validate(self) -> Errors:
-        fields, at = self.said.get("selectableFields"), self.path.child("selectableFields")
-        schema = (self.said.get("schema") or {}).get("openAPIV3Schema")
+        fields, at = self.declared.get("selectableFields"), self.path.child("selectableFields")
+        schema = (self.declared.get("schema") or {}).get("openAPIV3Schema")
         if not fields:
             return
         if schema is None:
@@ -95,4 +110,55 @@ class _Fields:
             yield invalid(self.path.child("schema.openAPIV3Schema"), "", unsupported)
         else:
             found = structural(schema)
-            yield from validate_selectable_fields(fields, found, at, allows_too_many=self.allows_too_many)
+            yield from _validate_selectable_fields(fields, found, at, allows_too_many=self.allows_too_many)
+
+
+def _validate_deprecation_warning(version: Json, path: Path) -> Errors:
+    warning: str | None = version.get("deprecationWarning")
+    for problem in _warning_problems(bool(version.get("deprecated")), warning):
+        yield invalid(path.child("deprecationWarning"), warning, problem)
+
+
+def _warning_problems(deprecated: bool, warning: str | None) -> Iterator[str]:
+    if warning is None:
+        return
+    if not deprecated:
+        yield "can only be set for deprecated versions"
+        return
+    if len(warning.encode()) > _MAX_WARNING_LENGTH:
+        yield f"must be <= {_MAX_WARNING_LENGTH} characters long"
+    if not warning:
+        yield "must not be an empty string"
+    odd = next((position for position, char in enumerate(warning) if not _is_printable(char)), None)
+    if odd is not None:
+        yield f"{_PRINTABLE}non-printable character found at index {len(warning[:odd].encode())}"
+
+
+def _is_printable(char: str) -> bool:
+    """As Go has it: letters, marks, numbers, punctuation, symbols, and of the spaces only the plain one."""
+    return char == " " or unicodedata.category(char)[0] in "LMNPS"
+
+
+def _validate_selectable_fields(
+    fields: Sequence[Json], schema: Structural, path: Path, *, allows_too_many: bool = False
+) -> Errors:
+    known: set[str] = set()
+    for position, field in enumerate(fields):
+        where, text = path.index(position).child("jsonPath"), field.get("jsonPath") or ""
+        if not text:
+            yield required(where)
+            continue
+        try:
+            found = find_field(text, schema, brackets=False)
+        except InvalidFieldPath as error:
+            yield invalid(where, text, f"is an invalid path: {error}")
+            continue
+        if found.path.text.partition(".")[0] == "metadata":
+            yield invalid(where, text, "must not point to fields in metadata")
+        if found.schema is None or found.schema.type not in _SELECTABLE_TYPES:
+            yield invalid(where, text, _NOT_SELECTABLE)
+        if found.path.text in known:
+            yield duplicate(where, text)
+        known.add(found.path.text)
+    if len(known) > MAX_SELECTABLE_FIELDS and not allows_too_many:
+        yield too_many(path, len(known), MAX_SELECTABLE_FIELDS)

@@ -1,1 +1,1 @@
-"""What a schema may say: the rules for the schemas of CustomResourceDefinitions."""
+"""The rules for the schemas of CustomResourceDefinitions."""

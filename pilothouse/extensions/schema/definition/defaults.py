@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from pilothouse.extensions.schema.checks import compile_check, run_check
-from pilothouse.extensions.schema.embedded import Malformed, coerce, validate_embedded
+from pilothouse.extensions.schema.embedded import MalformedEmbeddedResource, coerce, validate_embedded
 from pilothouse.extensions.schema.problems import printable
 from pilothouse.extensions.schema.pruning import prune_value
 from pilothouse.extensions.schema.rules.evaluation import rule_node, validate_rules
@@ -17,7 +17,7 @@ from pilothouse.machinery.field import Errors, Path, invalid
 
 
 def validate_defaults(schema: Structural, path: Path, *, must_be_pruned: bool = True) -> Errors:
-    """Of everything below, except additional properties, which upstream does not follow."""
+    """Validate all defaults of a schema, except in additional properties, which upstream does not follow."""
     if schema.default is not None:
         yield from _validate_default(schema, path.child("default"), must_be_pruned=must_be_pruned)
     if schema.items is not None:
@@ -36,7 +36,7 @@ def _validate_default(schema: Structural, path: Path, *, must_be_pruned: bool) -
             yield invalid(path, printable(default), "must not have unknown fields")
     try:
         list(coerce(default, schema, path, drop_invalid=False))
-    except Malformed as malformed:
+    except MalformedEmbeddedResource as malformed:
         yield malformed.error
         return
     found = list(validate_embedded(default, schema, path))

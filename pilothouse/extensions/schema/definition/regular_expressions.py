@@ -1,4 +1,4 @@
-"""What Go's regexp package says about expressions that it cannot parse. Python's own parser is more lenient.
+"""The complaints of Go's regexp package about expressions that it cannot parse. Python's own parser is more lenient.
 
 Go has neither look-around nor back references, and reports the first mistake together with the text around it.
 """
@@ -23,13 +23,13 @@ class _Mistake(Exception):
 def go_regexp_error(pattern: str) -> str:
     """Empty for an expression that Go takes."""
     try:
-        _Scanner(pattern).run()
+        _PatternScanner(pattern).run()
     except _Mistake as mistake:
         return str(mistake)
     return refusal(pattern)
 
 
-class _Scanner:
+class _PatternScanner:
     """Reads an expression once, from the left."""
 
     def __init__(self, pattern: str) -> None:

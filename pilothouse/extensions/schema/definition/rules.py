@@ -1,19 +1,34 @@
-"""What a rule must say about itself, before anybody compiles it."""
+"""The rules of a schema: how they are written and, compiled, of which type they are and what they cost.
+
+A rule must be of the right type, and must not cost too much on the largest object that there can be.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import field
 
+from pilothouse.extensions.schema.definition.go_form import go_rule
 from pilothouse.extensions.schema.field_paths import InvalidFieldPath, find_field
+from pilothouse.extensions.schema.rules.declared import MAX_REQUEST_SIZE, declared_type
+from pilothouse.extensions.schema.rules.environments import TypedEnvironment
 from pilothouse.extensions.schema.structural import VALIDATIONS, structural
-from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
+from pilothouse.machinery.cel.cost.estimate import estimated_cost
+from pilothouse.machinery.cel.cost.sizes import product, total
+from pilothouse.machinery.cel.declared import Declared
+from pilothouse.machinery.cel.environment import CompilationFailed
+from pilothouse.machinery.cel.syntax import SyntaxTree
+from pilothouse.machinery.cel.wording import go_type
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.field import Errors, Path, forbidden, internal, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
 
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _LINE_BREAK = re.compile(r"[\n\r]")
 
 
-def validate_rules(schema: Json, path: Path) -> Errors:
+def validate_rule_declarations(schema: Json, path: Path) -> Errors:
+    """Validate all that a rule says besides its expressions, which nobody needs to compile for that."""
     for index, rule in enumerate(schema.get(VALIDATIONS) or []):
         at = path.child(VALIDATIONS).index(index)
         yield from _validate_texts(rule, at)
@@ -46,3 +61,137 @@ def _validate_field_path(field_path: str, schema: Json, path: Path) -> Errors:
         find_field(field_path, structural(schema))
     except InvalidFieldPath:
         yield invalid(path, field_path, "must be a valid path")
+
+
+_RULE_LIMIT = 10_000_000
+_TOTAL_LIMIT = 100_000_000
+_MOST_EXPENSIVE = 4
+_ADVICE = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength "
+    "where arrays, maps, and strings are declared)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Expense:
+    path: Path
+    cost: int
+
+
+@dataclass(slots=True)
+class EstimatedCost:
+    """The cost of all rules of a definition together, and those that cost most."""
+
+    limits_each_rule: bool = True
+    """Rules that were stored before may cost more than a new one might."""
+    spent: int = 0
+    expensive: list[Expense] = field(default_factory=list)
+
+    def add(self, path: Path, cost: int) -> None:
+        self.spent = total(self.spent, cost)
+        if cost >= _TOTAL_LIMIT // 100:
+            self.expensive.append(Expense(path, cost))
+            self.expensive.sort(key=lambda expense: -expense.cost)
+            del self.expensive[_MOST_EXPENSIVE:]
+
+    def errors(self, path: Path) -> Errors:
+        if self.spent <= _TOTAL_LIMIT:
+            return
+        for expense in self.expensive:
+            why = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+            yield forbidden(expense.path, why)
+        what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+        yield forbidden(path, _cost_message(what, self.spent, _TOTAL_LIMIT))
+
+
+@dataclass(frozen=True, slots=True)
+class _CompiledRule:
+    error: str
+    cost: int = 0
+    uses_old: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RulePlace:
+    """Where rules stand."""
+
+    schema: Json
+    path: Path
+    root: bool
+    count: int | None
+    """How often the schema's values can be in an object. None without a limit."""
+    uncorrelatable: Path | None
+
+
+def validate_expressions(place: RulePlace, estimated: EstimatedCost) -> Errors:
+    declared = declared_type(structural(place.schema), root=place.root)
+    at = place.path.child(VALIDATIONS)
+    if declared is None:
+        yield internal(at, "internal error: failed to retrieve type information for x-kubernetes-validations")
+        return
+    compiler = _RuleCompiler(place, declared, estimated)
+    for index, rule in enumerate(place.schema[VALIDATIONS]):
+        yield from compiler.validate(rule, at.index(index))
+
+
+class _RuleCompiler:
+    """Compiles the rules of one schema."""
+
+    def __init__(self, place: RulePlace, declared: Declared, estimated: EstimatedCost) -> None:
+        self._place = place
+        self._declared = declared
+        self._estimated = estimated
+        self._environment = TypedEnvironment(declared)
+        # Without limits above, a value can be in an object as often as its smallest form fits into a request.
+        self._count = place.count if place.count is not None else MAX_REQUEST_SIZE // (declared.min_size + 1)
+
+    def validate(self, rule: Json, path: Path) -> Errors:
+        compiled = self._compile(rule, "rule", result="bool")
+        cost = product(compiled.cost, self._count)
+        if cost > _RULE_LIMIT and self._estimated.limits_each_rule:
+            yield forbidden(path.child("rule"), _cost_message("estimated rule cost", cost, _RULE_LIMIT))
+        self._estimated.add(path.child("rule"), cost)
+        if compiled.error:
+            yield invalid(path.child("rule"), go_rule(rule), compiled.error)
+        elif rule.get("messageExpression"):
+            yield from self._validate_message(rule, path.child("messageExpression"))
+        yield from self._validate_old_self(rule, path, uses_old=compiled.uses_old)
+
+    def _validate_message(self, rule: Json, path: Path) -> Errors:
+        compiled = self._compile(rule, "messageExpression", result="string")
+        if compiled.error:
+            yield invalid(path, go_rule(rule), compiled.error)
+            return
+        if compiled.cost > _RULE_LIMIT and self._estimated.limits_each_rule:
+            what = "estimated messageExpression cost"
+            yield forbidden(path, _cost_message(what, compiled.cost, _RULE_LIMIT))
+        self._estimated.add(path, compiled.cost)
+
+    def _validate_old_self(self, rule: Json, path: Path, *, uses_old: bool) -> Errors:
+        if uses_old and self._place.uncorrelatable is not None:
+            where = f"the uncorrelatable portion of the schema within {self._place.uncorrelatable}"
+            why = f"oldSelf cannot be used on {where}"
+            yield invalid(path.child("rule"), rule["rule"], why)
+        elif not uses_old and rule.get("optionalOldSelf") is not None:
+            why = "may not be set if oldSelf is not used in rule"
+            yield invalid(path.child("optionalOldSelf"), rule["optionalOldSelf"], why)
+
+    def _compile(self, rule: Json, key: str, *, result: str) -> _CompiledRule:
+        subject = "" if key == "rule" else "messageExpression "
+        try:
+            program = self._environment.compile(rule[key], optional_old=bool(rule.get("optionalOldSelf")))
+        except CompilationFailed as error:
+            return _CompiledRule(f"{subject}compilation failed: {error}")
+        if go_type(program.return_type().name()) != result:
+            return _CompiledRule(f"{subject or 'cel expression '}must evaluate to a {result}")
+        tree = SyntaxTree(program)
+        return _CompiledRule("", estimated_cost(tree, self._declared), tree.uses("oldSelf"))
+
+
+def _cost_message(what: str, cost: int, limit: int) -> str:
+    factor = cost / limit
+    if factor > 100:
+        times = "more than 100x"
+    else:
+        times = f"{factor:f}x" if factor < 1.5 else f"{factor:.1f}x"
+    return f"{what} exceeds budget by factor of {times} {_ADVICE}"

@@ -1,4 +1,4 @@
-"""What Kubernetes leaves out of OpenAPI, and what its own extensions may be combined with."""
+"""The parts of OpenAPI that Kubernetes leaves out, and what its own extensions may be combined with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _META_FIELDS = ("metadata", "kind", "apiVersion")
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the schemas above say about those below."""
+    """The restrictions that the schemas above put on those below."""
 
     defaults_forbidden: str | None = None
     """Why there may be no default. None where there may."""
@@ -51,7 +51,7 @@ class Surroundings:
 
 
 def validate_standard(schema: Json, path: Path, around: Surroundings) -> Errors:
-    """What one schema may not say by itself."""
+    """Validate the parts of one schema that need no look at any other."""
     kind = schema.get("type") or ""
     if around.requires_valid_types and kind and kind not in TYPES:
         yield not_supported(path.child("type"), kind, TYPES)

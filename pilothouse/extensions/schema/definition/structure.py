@@ -16,7 +16,7 @@ _ALTERNATIVES = ("allOf", "oneOf", "anyOf")
 _UNSUPPORTED = ("id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions")
 
 
-class Level(Enum):
+class SchemaLevel(Enum):
     """Where a schema stands, and what it is told when it has no type."""
 
     ROOT = "must not be empty at the root"
@@ -50,7 +50,7 @@ def is_structural(schema: Json) -> bool:
 
 def validate_structural(schema: Json, path: Path) -> Errors:
     """Sorted, as upstream sorts them."""
-    found = [*_invariants(schema, Level.ROOT, path), *_completeness(schema, schema, path, path)]
+    found = [*_invariants(schema, SchemaLevel.ROOT, path), *_completeness(schema, schema, path, path)]
     return iter(sorted(found, key=str))
 
 
@@ -69,19 +69,19 @@ def _all_below(schema: Json) -> Iterator[Json]:
     yield from (nested.schema for nested in alternatives(schema, Path()))
 
 
-def _invariants(schema: Json, level: Level, path: Path) -> Errors:
+def _invariants(schema: Json, level: SchemaLevel, path: Path) -> Errors:
     kind = schema.get("type") or ""
     if kind == "array" and schema.get("items") is None:
         yield required(path.child("items"), "must be specified")
     if isinstance(schema.get("items"), dict):
-        yield from _invariants(schema["items"], Level.ITEM, path.child("items"))
+        yield from _invariants(schema["items"], SchemaLevel.ITEM, path.child("items"))
     for name, each in (schema.get("properties") or {}).items():
-        yield from _invariants(each, Level.FIELD, path.child("properties").key(name))
+        yield from _invariants(each, SchemaLevel.FIELD, path.child("properties").key(name))
     additional = schema.get("additionalProperties")
-    if additional is not None and level is Level.ROOT:
+    if additional is not None and level is SchemaLevel.ROOT:
         yield forbidden(path.child("additionalProperties"), "must not be used at the root")
     if isinstance(additional, dict):
-        yield from _invariants(additional, Level.FIELD, path.child("additionalProperties"))
+        yield from _invariants(additional, SchemaLevel.FIELD, path.child("additionalProperties"))
     yield from _extensions(schema, path)
     yield from _value_validation(schema, path)
     yield from _type(schema, level, path)
@@ -97,7 +97,7 @@ def _extensions(schema: Json, path: Path) -> Errors:
             yield invalid(path.child(key), True, f"must be false if {INT_OR_STRING} is true")
 
 
-def _type(schema: Json, level: Level, path: Path) -> Errors:
+def _type(schema: Json, level: SchemaLevel, path: Path) -> Errors:
     kind, embedded = schema.get("type") or "", schema.get(EMBEDDED)
     why = f"must be object if {EMBEDDED} is true"
     if embedded and kind != "object":
@@ -106,13 +106,13 @@ def _type(schema: Json, level: Level, path: Path) -> Errors:
         yield required(path.child("type"), level.value)
     if embedded and schema.get("additionalProperties") is not None:
         yield forbidden(path.child("additionalProperties"), f"must not be used if {EMBEDDED} is set")
-    if level is Level.ROOT and kind not in ("", "object"):
+    if level is SchemaLevel.ROOT and kind not in ("", "object"):
         yield invalid(path.child("type"), kind, "must be object at the root")
 
 
-def _metadata(schema: Json, level: Level, path: Path) -> Errors:
+def _metadata(schema: Json, level: SchemaLevel, path: Path) -> Errors:
     properties = schema.get("properties") or {}
-    checked = level is Level.ROOT or bool(schema.get(EMBEDDED))
+    checked = level is SchemaLevel.ROOT or bool(schema.get(EMBEDDED))
     for name in ("kind", "apiVersion"):
         kind = (properties.get(name) or {}).get("type") or ""
         if checked and name in properties and kind != "string":
@@ -123,7 +123,7 @@ def _metadata(schema: Json, level: Level, path: Path) -> Errors:
     at, kind = path.child("properties").key("metadata"), metadata.get("type") or ""
     if checked and kind != "object":
         yield invalid(at.child("type"), kind, "must be object")
-    if level is Level.ROOT and not _says_only_names(metadata):
+    if level is SchemaLevel.ROOT and not _says_only_names(metadata):
         why = "must not specify anything other than name and generateName, but metadata is implicitly specified"
         yield forbidden(at, why)
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pilothouse.extensions.schema.definition.defaults import validate_defaults
-from pilothouse.extensions.schema.definition.expressions import Budget, RulePlace, validate_expressions
-from pilothouse.extensions.schema.definition.rules import validate_rules
+from pilothouse.extensions.schema.definition.go_form import go_schema
+from pilothouse.extensions.schema.definition.rules import (
+    EstimatedCost,
+    RulePlace,
+    validate_expressions,
+    validate_rule_declarations,
+)
 from pilothouse.extensions.schema.definition.standards import (
     Surroundings,
     validate_extensions,
     validate_standard,
     validate_unique_items,
 )
-from pilothouse.extensions.schema.definition.status_root import validate_root_with_status
 from pilothouse.extensions.schema.definition.structure import (
     Nested,
     alternatives,
@@ -29,10 +33,47 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid
 from pilothouse.machinery.objects import Json
 
+_ALLOWED_WITH_STATUS = {
+    "description": "Description",
+    "type": "Type",
+    "format": "Format",
+    "title": "Title",
+    "maximum": "Maximum",
+    "exclusiveMaximum": "ExclusiveMaximum",
+    "minimum": "Minimum",
+    "exclusiveMinimum": "ExclusiveMinimum",
+    "maxLength": "MaxLength",
+    "minLength": "MinLength",
+    "pattern": "Pattern",
+    "maxItems": "MaxItems",
+    "minItems": "MinItems",
+    "uniqueItems": "UniqueItems",
+    "multipleOf": "MultipleOf",
+    "required": "Required",
+    "items": "Items",
+    "properties": "Properties",
+    "externalDocs": "ExternalDocs",
+    "example": "Example",
+    "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields",
+    "x-kubernetes-validations": "XValidations",
+}
+_GO_NAMES = " ".join(_ALLOWED_WITH_STATUS.values())
+_NOT_ALLOWED = f"only [{_GO_NAMES}] fields are allowed at the root of the schema if the status subresource is enabled"
+
+
+def _validate_root_with_status(schema: Json, path: Path) -> Errors:
+    kind = schema.get("type") or ""
+    if kind and kind != "object":
+        why = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+        yield invalid(path.child("type"), kind, why)
+        return
+    if any(value not in (None, "", False, [], {}) and key not in _ALLOWED_WITH_STATUS for key, value in schema.items()):
+        yield invalid(path, go_schema(schema), _NOT_ALLOWED)
+
 
 @dataclass(frozen=True, slots=True)
 class VersionContext:
-    """What else decides about a schema. Definitions that were stored with a fault may keep it."""
+    """The circumstances that decide about a schema. Definitions that were stored with a fault may keep it."""
 
     has_status: bool = False
     defaults_forbidden: str | None = None
@@ -61,7 +102,7 @@ class _Place:
 
 
 @dataclass(slots=True)
-class _Findings:
+class _TreeErrors:
     """Errors of a tree. Rules are compiled only where neither their schema nor anything below it is wrong."""
 
     schema: list[FieldError]
@@ -72,7 +113,7 @@ def validate_crd_schema(schema: Json, *, path: Path, version_context: VersionCon
     """`path` leads to the schema: `spec.versions[0].schema.openAPIV3Schema`."""
     found: list[FieldError] = []
     if version_context.has_status:
-        found += validate_root_with_status(schema, path)
+        found += _validate_root_with_status(schema, path)
     if schema.get("nullable"):
         found.append(forbidden(path.child("nullable"), "nullable cannot be true at the root"))
     unsupported = unsupported_part(schema) if version_context.requires_structure else ""
@@ -87,14 +128,14 @@ def validate_crd_schema(schema: Json, *, path: Path, version_context: VersionCon
         requires_map_keys=version_context.requires_map_keys,
     )
     compiles = version_context.requires_structure and not unsupported and not structure
-    budget = Budget(version_context.limits_each_rule) if compiles else None
-    findings = _validate_tree(_Place(schema, path, around, 1, root=True), budget)
+    estimated = EstimatedCost(version_context.limits_each_rule) if compiles else None
+    findings = _validate_tree(_Place(schema, path, around, 1, root=True), estimated)
     found += [*findings.schema, *findings.rules]
     if unsupported and not found:
         found.append(invalid(path, "", unsupported))
     yield from found
-    if budget is not None:
-        yield from budget.errors(path)
+    if estimated is not None:
+        yield from estimated.errors(path)
 
 
 def _structure_errors(schema: Json, path: Path, context: VersionContext) -> list[FieldError]:
@@ -102,19 +143,19 @@ def _structure_errors(schema: Json, path: Path, context: VersionContext) -> list
     return found or list(validate_defaults(structural(schema), path, must_be_pruned=context.requires_pruned_defaults))
 
 
-def _validate_tree(place: _Place, budget: Budget | None) -> _Findings:
-    """Without a budget, rules are not compiled."""
+def _validate_tree(place: _Place, estimated: EstimatedCost | None) -> _TreeErrors:
+    """Without an estimate, rules are not compiled."""
     schema, path = place.schema, place.path
-    found = _Findings([*validate_standard(schema, path, place.around), *validate_unique_items(schema, path)], [])
+    found = _TreeErrors([*validate_standard(schema, path, place.around), *validate_unique_items(schema, path)], [])
     for below in _places_below(place):
-        inner = _validate_tree(below, budget if below.has_rules else None)
+        inner = _validate_tree(below, estimated if below.has_rules else None)
         found.schema += inner.schema
         found.rules += inner.rules
-    found.schema += [*validate_extensions(schema, path, place.around), *validate_rules(schema, path)]
-    if schema.get(VALIDATIONS) and not found.schema and budget is not None:
+    found.schema += [*validate_extensions(schema, path, place.around), *validate_rule_declarations(schema, path)]
+    if schema.get(VALIDATIONS) and not found.schema and estimated is not None:
         root = place.root or bool(schema.get(EMBEDDED))
         at = RulePlace(schema, path, root, place.count, place.around.uncorrelatable)
-        found.rules += validate_expressions(at, budget)
+        found.rules += validate_expressions(at, estimated)
     return found
 
 

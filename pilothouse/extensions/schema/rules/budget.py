@@ -1,4 +1,6 @@
-"""What all rules of an object may cost together. Who spends more is stopped, and everything after it."""
+"""The most that all rules of an object may cost together. A rule that would cost more is stopped, and all rules after
+it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Any
 
 from pilothouse.apiserver.beside_the_loop import TakesLong, may_take_long
 from pilothouse.machinery.cel.interpreter.errors import CostLimitExceeded
-from pilothouse.machinery.cel.program import PER_CALL_LIMIT, Outcome, Program
+from pilothouse.machinery.cel.program import PER_CALL_LIMIT, EvaluationOutcome, Program
 
 RUNTIME_BUDGET = 10_000_000
 OUT_OF_BUDGET = "running out of cost budget, no further validation rules will be run"
@@ -16,19 +18,21 @@ _INLINE = 20_000
 
 
 class Budget:
-    """Of one object. Raises TakesLong where rules prove too dear for where they run."""
+    """The cost that the rules of one object may still have. Raises TakesLong where rules prove too dear for where they
+    run.
+    """
 
     def __init__(self) -> None:
         self.remaining = RUNTIME_BUDGET
         self._inline = None if may_take_long() else _INLINE
-        """What is left of that; None where nobody waits."""
+        """The cost that may still be spent on the event loop; None where nobody waits."""
 
     @property
     def is_over(self) -> bool:
         return self.remaining < 0
 
-    def run(self, program: Program, variables: Mapping[str, Any]) -> Outcome:
-        """When the budget is over, what the evaluation found does not count."""
+    def run(self, program: Program, variables: Mapping[str, Any]) -> EvaluationOutcome:
+        """Return the outcome of the program. When the budget is over, that outcome does not count."""
         outcome = program.run(variables, limit=PER_CALL_LIMIT if self._inline is None else self._inline)
         if self._inline is not None:
             if isinstance(outcome.error, CostLimitExceeded):

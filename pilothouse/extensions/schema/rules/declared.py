@@ -97,7 +97,7 @@ def _string(source: Json) -> Declared:
 
 
 def _string_length(source: Json) -> int:
-    """In bytes, of which a character may have four."""
+    """Return the most bytes that a string may have, of which a character may have four."""
     if source.get("maxLength") is not None:
         return max(int(source["maxLength"]), 0) * 4
     if source.get("enum") and not source.get("x-kubernetes-int-or-string"):

@@ -18,7 +18,7 @@ from pilothouse.machinery.cel.environment import (
 )
 from pilothouse.machinery.cel.program import Program
 from pilothouse.machinery.cel.syntax import SyntaxTree
-from pilothouse.machinery.cel.typed import TypedPool
+from pilothouse.machinery.cel.typed_pool import TypedPool
 from pilothouse.machinery.dataclass import dataclass
 
 _UNTYPED = Environment((("oldSelf", "dyn"), ("self", "dyn")), bindings=True)
@@ -59,6 +59,6 @@ class RuleExpression:
 
 @bounded_cache(entries=512, key_bytes=256)
 def compiled_rule(expression: str) -> RuleExpression:
-    """To be run on plain values, whatever their types. Raises CompilationFailed."""
+    """Return a rule that can be run on plain values, whatever their types. Raises CompilationFailed."""
     compiled = _UNTYPED.compile(expression)
     return RuleExpression(Program(compiled.program), SyntaxTree(compiled.program).uses("oldSelf"))

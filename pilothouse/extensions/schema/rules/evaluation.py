@@ -34,7 +34,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class _Trail:
-    """What a value was, or what its nearest ancestor was that can be told from before."""
+    """The old value of a value, or of its nearest ancestor that has one."""
 
     link: Link | None = None
     ancestor: Link | None = None
@@ -55,12 +55,12 @@ class _Trail:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One object under the rules."""
+class RuleRun:
+    """The evaluation of all rules on one object: its budget, and the errors that are tolerated."""
 
     budget: Budget = field(default_factory=Budget)
-    passed: list[FieldError] = field(default_factory=list)
-    """What was found wrong with parts that did not change."""
+    tolerated: list[FieldError] = field(default_factory=list)
+    """The findings about parts that did not change."""
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class RuleNode:
     additional: RuleNode | None = None
     items: RuleNode | None = None
 
-    def validate(self, value: Any, old: Any, path: Path, trail: _Trail, run: Run) -> Errors:
+    def validate(self, value: Any, old: Any, path: Path, trail: _Trail, run: RuleRun) -> Errors:
         if value is None or run.budget.is_over:
             return
         if self.programs:
@@ -88,7 +88,7 @@ class RuleNode:
                 known = before.old if before is not None else None
                 yield from self.items.validate(item, known, path.index(index), trail.index(index), run)
 
-    def _validate_fields(self, value: Json, old: Json, path: Path, trail: _Trail, run: Run) -> Errors:
+    def _validate_fields(self, value: Json, old: Json, path: Path, trail: _Trail, run: RuleRun) -> Errors:
         if self.additional is not None:
             for key, child in value.items():
                 yield from self.additional.validate(child, old.get(key), path.key(key), trail.key(key), run)
@@ -104,7 +104,7 @@ class _Rules:
     node: RuleNode
     path: Path
     trail: _Trail
-    run: Run
+    run: RuleRun
 
     def validate(self, value: Any, old: Any) -> Errors:
         if self.run.budget.remaining == 0:
@@ -132,7 +132,7 @@ class _Rules:
             if program.uses_old or not self.trail.is_unchanged():
                 yield found
             else:
-                self.run.passed.append(found)
+                self.run.tolerated.append(found)
 
     def _failed(self, why: str) -> FieldError:
         return invalid(self.path, self.node.schema.type, why)
@@ -168,9 +168,9 @@ def has_rules(schema: Structural | None) -> bool:
 
 
 def validate_rules(
-    node: RuleNode, value: Any, old: Any, path: Path, *, link: Link | None = None, run: Run | None = None
+    node: RuleNode, value: Any, old: Any, path: Path, *, link: Link | None = None, run: RuleRun | None = None
 ) -> Errors:
-    return node.validate(value, old, path, _Trail(link), run or Run())
+    return node.validate(value, old, path, _Trail(link), run or RuleRun())
 
 
 def rule_node(schema: Structural, *, root: bool, declared: Declared | None = None) -> RuleNode | None:

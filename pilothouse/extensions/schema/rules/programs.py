@@ -9,7 +9,7 @@ from pilothouse.extensions.schema.rules.budget import Budget
 from pilothouse.extensions.schema.rules.environments import compiled_rule
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.cel.interpreter.values import NONE, Optional
-from pilothouse.machinery.cel.program import Outcome
+from pilothouse.machinery.cel.program import EvaluationOutcome
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -18,7 +18,7 @@ _LONGEST_MESSAGE = 5 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What a rule sees, already as CEL values."""
+    """The variables of a rule, already as CEL values."""
 
     value: Any
     old: Any = None
@@ -45,21 +45,22 @@ class RuleProgram:
         """How failures of evaluation speak of the rule."""
         return str(self.rule.get("message") or "").strip() or self.text
 
-    def run(self, bindings: Bindings, budget: Budget) -> Outcome:
+    def run(self, bindings: Bindings, budget: Budget) -> EvaluationOutcome:
         old = bindings.old
         if self.optional_old:
             old = Optional(True, bindings.old) if bindings.has_old else NONE
         return budget.run(self._program, {"self": bindings.value, "oldSelf": old})
 
-    def run_message(self, bindings: Bindings, budget: Budget) -> Outcome | None:
+    def run_message(self, bindings: Bindings, budget: Budget) -> EvaluationOutcome | None:
         """None for a rule without such an expression."""
         if self._message is None:
             return None
         return budget.run(self._message, {"self": bindings.value, "oldSelf": bindings.old})
 
-    def message(self, expressed: Outcome | None) -> str:
-        """What the rule says about a value that it does not hold for. An expression that fails, or says something
-        that cannot be a message, counts for nothing."""
+    def message(self, expressed: EvaluationOutcome | None) -> str:
+        """Return the message about a value for which the rule does not hold. An expression that fails, or whose value
+        cannot be a message, counts for nothing.
+        """
         said = expressed.value if expressed is not None and expressed.error is None else None
         text = said.strip() if isinstance(said, str) else ""
         if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:

@@ -17,10 +17,10 @@ from pilothouse.kube.core.pods.resource_totals import (
     read_resources,
 )
 from pilothouse.kube.parts import items, part
-from pilothouse.machinery.errors import aggregate
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.resource_list import ResourceList
+from pilothouse.machinery.status_error import aggregate
 
 ListInNamespace: TypeAlias = Callable[[str], Awaitable[list[Json]]]
 

@@ -9,11 +9,12 @@ from pilothouse.apiserver.authz.interface import Authorizer, Decision
 from pilothouse.kube.admission.node_restriction.pods import Get, existing
 from pilothouse.kube.parts import items, part, text
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import NotFound, aggregate
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, namespace_of, uid_of
 from pilothouse.machinery.pod_references import claim_name
+from pilothouse.machinery.status_error import aggregate
 
 _VERB = "request-serviceaccounts-token-audience"
 _DRIVERS = {

@@ -22,10 +22,12 @@ from pilothouse.kube.admission.podsecurity.policy import (
     label_of,
     policy_of,
 )
-from pilothouse.machinery.errors import Forbidden, InternalError, Invalid, aggregate
+from pilothouse.machinery.errors import Forbidden, Invalid
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.server_errors import InternalError
+from pilothouse.machinery.status_error import aggregate
 
 NamespaceLabels: TypeAlias = Callable[[str], Awaitable[Mapping[str, str] | None]]
 """None where there is no such namespace."""

@@ -11,11 +11,12 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.core.pods.conditions import set_condition
-from pilothouse.machinery.errors import BadRequest, Conflict, NotFound, StatusError, aggregate
+from pilothouse.machinery.errors import BadRequest, Conflict, NotFound
 from pilothouse.machinery.field import Errors, not_supported, required, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata, name_of, resource_version_of, uid_of
+from pilothouse.machinery.status_error import StatusError, aggregate
 
 BINDING = GroupVersionKind("", "v1", "Binding")
 PODS = GroupResource("", "pods")

@@ -6,12 +6,13 @@ from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import RevisionConflict
 from pilothouse.apiserver.storage.object import StoredObject
-from pilothouse.machinery.errors import Forbidden, NotFound, Timeout, TooManyRequests
+from pilothouse.machinery.errors import Forbidden, NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
 from pilothouse.machinery.selectors.errors import InvalidSelector
 from pilothouse.machinery.selectors.label_selector import from_label_selector
+from pilothouse.machinery.server_errors import Timeout, TooManyRequests
 from pilothouse.machinery.times import now
 
 MAX_DISRUPTED_PODS = 2000

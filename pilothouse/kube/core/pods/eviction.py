@@ -17,11 +17,12 @@ from pilothouse.kube.core.pods.binding import created
 from pilothouse.kube.core.pods.conditions import has_condition, set_condition
 from pilothouse.kube.core.pods.disruption_budgets import still_being_processed
 from pilothouse.kube.core.pods.strategy import PodStatusStrategy
-from pilothouse.machinery.errors import BadRequest, Conflict, Invalid, StatusError
+from pilothouse.machinery.errors import BadRequest, Conflict, Invalid
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.govalue import go_value
 from pilothouse.machinery.names import GroupKind, GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of
+from pilothouse.machinery.status_error import StatusError
 
 EVICTION = GroupVersionKind("policy", "v1", "Eviction")
 _BETA = GroupVersionKind("policy", "v1beta1", "Eviction")

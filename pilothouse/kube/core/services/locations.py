@@ -15,10 +15,11 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kube.core.pods.connect.addresses import as_read
 from pilothouse.kube.core.services.traits import ports_of
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import BadRequest, NotFound, ServiceUnavailable
+from pilothouse.machinery.errors import BadRequest, NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.scheme_name_port import SchemeNamePort, split_scheme_name_port
+from pilothouse.machinery.server_errors import ServiceUnavailable
 
 
 @dataclass(frozen=True, slots=True)

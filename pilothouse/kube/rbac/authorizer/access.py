@@ -9,7 +9,7 @@ from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
 from pilothouse.kube.rbac.authorizer.grants import Grant, RoleRef
 from pilothouse.kube.rbac.rules import PolicyRule, Role
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import aggregate
+from pilothouse.machinery.status_error import aggregate
 
 
 @dataclass(slots=True)

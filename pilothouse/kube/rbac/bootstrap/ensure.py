@@ -17,8 +17,9 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.kube.rbac.bootstrap.reconciliation import is_protected, reconciled, refers_elsewhere
 from pilothouse.kube.rbac.bootstrap.tables import bootstrap_objects
-from pilothouse.machinery.errors import AlreadyExists, StatusError
+from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+from pilothouse.machinery.status_error import StatusError
 
 _ROUNDS = 30
 _PAUSE = 1.0

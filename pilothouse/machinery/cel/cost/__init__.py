@@ -1,1 +1,1 @@
-"""What expressions cost at most, estimated before they run."""
+"""The most that expressions can cost, estimated before they run."""

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from pilothouse.machinery.cel.cost.call_costs import CallCost, Operand, call_cost
-from pilothouse.machinery.cel.cost.operator_costs import operator_cost
+from pilothouse.machinery.cel.cost.call_costs import CallCost, Operand, call_cost, operator_cost
 from pilothouse.machinery.cel.cost.sizes import LIMITLESS, ONE, UNKNOWN, Size, product, total
 from pilothouse.machinery.cel.declared import Declared
 from pilothouse.machinery.cel.syntax import ACCUMULATORS, SyntaxTree, is_binding, kind_of

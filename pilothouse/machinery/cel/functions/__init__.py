@@ -1,1 +1,1 @@
-"""What Kubernetes' own CEL functions do."""
+"""Kubernetes' own CEL functions, computed."""

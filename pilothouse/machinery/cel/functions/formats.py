@@ -63,7 +63,7 @@ def named(name: str) -> dict[str, Any] | None:
 
 
 def problems(value: dict[str, Any], text: str) -> list[str]:
-    """What is wrong with the text."""
+    """Return the complaints of the named format about the text; none if the text has that format."""
     return _FORMATS[value[MARK]].problems(text)
 
 

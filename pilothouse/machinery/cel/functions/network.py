@@ -61,7 +61,7 @@ def _trait(test: Callable[[IPv4Address | IPv6Address], Any]) -> Callable[[dict[s
 
 
 def _is_global_unicast(address: IPv4Address | IPv6Address) -> bool:
-    """As Go has it, private addresses count."""
+    """Whether Go calls the address a global unicast: private ones count."""
     broadcast = address == IPv4Address("255.255.255.255")
     special = address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
     return not (broadcast or special)

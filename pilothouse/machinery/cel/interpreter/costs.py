@@ -1,4 +1,4 @@
-"""What calls cost as they happen, in upstream's units. Calls that are not here cost one."""
+"""The costs of calls as they happen, in upstream's units. Calls that are not here cost one."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pilothouse.machinery.dataclass import dataclass
 
 Run: TypeAlias = Callable[..., Any]
 _SIGNS = "_-!@"
-"""What the names of operators begin with."""
+"""The first characters of the names of operators."""
 ANY = object
 """Stands for a parameter that takes everything."""
 
@@ -66,7 +66,7 @@ class Function:
 
 
 def function_table(overloads: Iterable[Overload]) -> dict[tuple[str, int], Function]:
-    """By name and number of arguments, the receiver included."""
+    """Return the functions by name and number of arguments, the receiver included."""
     table: dict[tuple[str, int], Function] = {}
     for overload in overloads:
         key = (overload.function, len(overload.parameters))

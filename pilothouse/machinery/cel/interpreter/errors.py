@@ -1,4 +1,4 @@
-"""How an evaluation ends without a value."""
+"""The errors that end an evaluation without a value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class EvaluationFailed(Exception):
 
 
 class EvaluationCancelled(Exception):
-    """Nothing in the expression can make up for it."""
+    """The evaluation was ended from outside: nothing in the expression can make up for it."""
 
 
 class CostLimitExceeded(EvaluationCancelled):

@@ -1,5 +1,5 @@
-"""What cel-go finds out before it evaluates anything, and so costs nothing: literals of constants, constants that are
-converted, and membership in a list of constants.
+"""Expressions that cel-go evaluates when it compiles, so that they cost nothing: literals of constants, constants that
+are converted, and membership in a list of constants.
 
 [1, 2]   {"a": 1}   duration("1m")   x in ["a", "b"]
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from pilothouse.machinery.cel.interpreter.errors import EvaluationCancelled, EvaluationFailed
-from pilothouse.machinery.cel.interpreter.frame import Frame, Step
+from pilothouse.machinery.cel.interpreter.frame import ExecutionFrame, Step
 from pilothouse.machinery.cel.syntax import kind_of
 
 _CONVERSIONS = frozenset(("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"))
@@ -25,7 +25,7 @@ def folded(expression: Any, step: Step) -> Step:
     if kind_of(expression) == "const_expr" or not is_constant(expression):
         return step
     try:
-        value = step(Frame({}, _ENOUGH))
+        value = step(ExecutionFrame({}, _ENOUGH))
     except (EvaluationFailed, EvaluationCancelled):
         return step
     return lambda frame: value
@@ -66,7 +66,7 @@ def resolved_by_call(expression: Any, step: Step) -> Step:
     if not (names or (kind == "call_expr" and expression.call_expr.function in _ATTRIBUTES)):
         return step
 
-    def resolved(frame: Frame) -> Any:
+    def resolved(frame: ExecutionFrame) -> Any:
         value = step(frame)
         frame.cost -= 1
         return value

@@ -82,7 +82,7 @@ def _pairs(value: dict[Any, Any]) -> list[tuple[str, str]]:
 
 
 def _literal(value: Any) -> str:
-    """As it would be written in an expression."""
+    """Return the value as it would be written in an expression."""
     match value:
         case str():
             return quote(value)

@@ -9,7 +9,7 @@ from pilothouse.machinery.cel.interpreter.errors import CostLimitExceeded, Evalu
 from pilothouse.machinery.dataclass import dataclass
 
 
-class Frame:
+class ExecutionFrame:
     __slots__ = ("cost", "limit", "locals", "variables")
 
     def __init__(self, variables: Mapping[str, Any], limit: int) -> None:
@@ -24,18 +24,18 @@ class Frame:
             raise CostLimitExceeded
 
 
-Step: TypeAlias = Callable[[Frame], Any]
+Step: TypeAlias = Callable[[ExecutionFrame], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class DeferredFailure:
     """Stands in for a local value that could not be made; it matters only when somebody looks at it."""
 
     error: EvaluationFailed
 
 
-def attempted(step: Step, frame: Frame) -> Any:
+def attempted(step: Step, frame: ExecutionFrame) -> Any:
     try:
         return step(frame)
     except EvaluationFailed as error:
-        return Failure(error)
+        return DeferredFailure(error)

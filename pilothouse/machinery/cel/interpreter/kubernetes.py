@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pilothouse.machinery.cel.authorizer import AuthorizerValue, Decision, GroupCheck, PathCheck, ResourceCheck
+from pilothouse.machinery.cel.authorizer import AccessDecision, AuthorizerValue, GroupCheck, PathCheck, ResourceCheck
 from pilothouse.machinery.cel.functions import formats
 from pilothouse.machinery.cel.functions.implementations import implementations
 from pilothouse.machinery.cel.interpreter.dispatch import ANY, Overload
@@ -37,10 +37,10 @@ def _authorization() -> Iterator[Overload]:
         yield Overload(function, (ResourceCheck, str), _narrow(part))
     yield Overload("check", (PathCheck, str), PathCheck.check)
     yield Overload("check", (ResourceCheck, str), ResourceCheck.check)
-    yield Overload("errored", (Decision,), lambda decision: decision.error is not None)
-    yield Overload("error", (Decision,), lambda decision: decision.error or "")
-    yield Overload("allowed", (Decision,), lambda decision: decision.allowed)
-    yield Overload("reason", (Decision,), lambda decision: decision.reason)
+    yield Overload("errored", (AccessDecision,), lambda decision: decision.error is not None)
+    yield Overload("error", (AccessDecision,), lambda decision: decision.error or "")
+    yield Overload("allowed", (AccessDecision,), lambda decision: decision.allowed)
+    yield Overload("reason", (AccessDecision,), lambda decision: decision.reason)
 
 
 def _narrow(part: str) -> Callable[[ResourceCheck, str], ResourceCheck]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pilothouse.machinery.cel.interpreter.costs import CALL_COSTS
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
-from pilothouse.machinery.cel.interpreter.frame import Failure, Frame, Step, attempted
+from pilothouse.machinery.cel.interpreter.frame import DeferredFailure, ExecutionFrame, Step, attempted
 from pilothouse.machinery.cel.interpreter.loops import not_strictly_false
 from pilothouse.machinery.cel.interpreter.operands import indexing, optional_indexing
 from pilothouse.machinery.cel.interpreter.values import Optional, equal
@@ -21,7 +21,7 @@ def _no_such_overload() -> EvaluationFailed:
 
 def _decided_by(decisive: bool) -> Callable[[Step, Step], Step]:
     def plan(left: Step, right: Step) -> Step:
-        def step(frame: Frame) -> bool:
+        def step(frame: ExecutionFrame) -> bool:
             values: list[Any] = []
             for side in (left, right):
                 value = attempted(side, frame)
@@ -38,14 +38,14 @@ def _decided_by(decisive: bool) -> Callable[[Step, Step], Step]:
 
 def _require_bools(values: list[Any]) -> None:
     for value in values:
-        if type(value) is Failure:
+        if type(value) is DeferredFailure:
             raise value.error
         if type(value) is not bool:
             raise _no_such_overload()
 
 
 def _conditional(condition: Step, positive: Step, negative: Step) -> Step:
-    def step(frame: Frame) -> Any:
+    def step(frame: ExecutionFrame) -> Any:
         value = condition(frame)
         if type(value) is not bool:
             raise _no_such_overload()
@@ -56,7 +56,7 @@ def _conditional(condition: Step, positive: Step, negative: Step) -> Step:
 
 def _equality(expected: bool) -> Callable[[Step, Step], Step]:
     def plan(left: Step, right: Step) -> Step:
-        def step(frame: Frame) -> bool:
+        def step(frame: ExecutionFrame) -> bool:
             a, b = left(frame), right(frame)
             frame.spend(_compared((a, b), None))
             return equal(a, b) is expected
@@ -67,7 +67,7 @@ def _equality(expected: bool) -> Callable[[Step, Step], Step]:
 
 
 def _or(optional: Step, other: Step) -> Step:
-    def step(frame: Frame) -> Any:
+    def step(frame: ExecutionFrame) -> Any:
         value = _as_optional(optional(frame))
         return value if value.present else other(frame)
 
@@ -75,7 +75,7 @@ def _or(optional: Step, other: Step) -> Step:
 
 
 def _or_value(optional: Step, other: Step) -> Step:
-    def step(frame: Frame) -> Any:
+    def step(frame: ExecutionFrame) -> Any:
         value = _as_optional(optional(frame))
         return value.value if value.present else other(frame)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
-from pilothouse.machinery.cel.interpreter.frame import Failure, Frame, Step, attempted
+from pilothouse.machinery.cel.interpreter.frame import DeferredFailure, ExecutionFrame, Step, attempted
 from pilothouse.machinery.cel.interpreter.values import shown
 from pilothouse.machinery.dataclass import dataclass
 
@@ -30,7 +30,7 @@ class Loop:
     binding: bool
     """Whether it is no loop, but a name for a value."""
 
-    def __call__(self, frame: Frame) -> Any:
+    def __call__(self, frame: ExecutionFrame) -> Any:
         outer = {name: frame.locals.get(name, _MISSING) for name in self._names()}
         try:
             items = [] if self.binding else self._items(self.over(frame))
@@ -45,7 +45,7 @@ class Loop:
     def _names(self) -> tuple[str, ...]:
         return (self.variable, self.second_variable, self.accumulator)
 
-    def _turn(self, frame: Frame, first: Any, second: Any) -> bool:
+    def _turn(self, frame: ExecutionFrame, first: Any, second: Any) -> bool:
         """Whether the loop went on."""
         scope = frame.locals
         scope[self.variable] = first
@@ -65,7 +65,7 @@ class Loop:
         raise EvaluationFailed("no such overload")
 
 
-def _restore(frame: Frame, outer: dict[str, Any]) -> None:
+def _restore(frame: ExecutionFrame, outer: dict[str, Any]) -> None:
     for name, value in outer.items():
         if value is _MISSING:
             frame.locals.pop(name, None)
@@ -74,10 +74,10 @@ def _restore(frame: Frame, outer: dict[str, Any]) -> None:
 
 
 def local(name: str) -> Step:
-    def step(frame: Frame) -> Any:
+    def step(frame: ExecutionFrame) -> Any:
         frame.cost += 1
         value = frame.locals[name]
-        if type(value) is Failure:
+        if type(value) is DeferredFailure:
             raise value.error
         return value
 
@@ -87,7 +87,7 @@ def local(name: str) -> Step:
 def appending(accumulator: Step, addition: Step) -> Step:
     """`@result + [x]`"""
 
-    def step(frame: Frame) -> Any:
+    def step(frame: ExecutionFrame) -> Any:
         items, more = accumulator(frame), addition(frame)
         items += more
         frame.spend(1)
@@ -99,7 +99,7 @@ def appending(accumulator: Step, addition: Step) -> Step:
 def inserting(accumulator: Step, key: Step, value: Step) -> Step:
     """`cel.@mapInsert(@result, key, value)`"""
 
-    def step(frame: Frame) -> Any:
+    def step(frame: ExecutionFrame) -> Any:
         mapping = accumulator(frame)
         _insert(mapping, key(frame), value(frame))
         frame.spend(1)
@@ -111,7 +111,7 @@ def inserting(accumulator: Step, key: Step, value: Step) -> Step:
 def merging(accumulator: Step, addition: Step) -> Step:
     """`cel.@mapInsert(@result, {key: value})`"""
 
-    def step(frame: Frame) -> Any:
+    def step(frame: ExecutionFrame) -> Any:
         mapping = accumulator(frame)
         for key, value in addition(frame).items():
             _insert(mapping, key, value)
@@ -128,7 +128,7 @@ def _insert(mapping: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def not_strictly_false(inner: Step) -> Step:
-    def step(frame: Frame) -> bool:
+    def step(frame: ExecutionFrame) -> bool:
         value = attempted(inner, frame)
         frame.spend(1)
         return value is not False

@@ -7,7 +7,7 @@ from typing import Any
 from pilothouse.machinery.cel.interpreter import costs
 from pilothouse.machinery.cel.interpreter.collections import find, index
 from pilothouse.machinery.cel.interpreter.errors import EvaluationFailed
-from pilothouse.machinery.cel.interpreter.frame import Frame, Step
+from pilothouse.machinery.cel.interpreter.frame import ExecutionFrame, Step
 from pilothouse.machinery.cel.interpreter.values import NONE, Optional, Struct, Type, UInt
 from pilothouse.machinery.cel.messages import unmangled
 
@@ -31,7 +31,7 @@ def variable(name: str, *, is_type: bool = False) -> Step:
         kind = Type(_TYPES.get(name, name))
         return lambda frame: kind
 
-    def step(frame: Frame) -> Any:
+    def step(frame: ExecutionFrame) -> Any:
         frame.cost += 1
         try:
             return frame.variables[name]
@@ -42,7 +42,7 @@ def variable(name: str, *, is_type: bool = False) -> Step:
 
 
 def selection(operand: Step, field: str) -> Step:
-    def step(frame: Frame) -> Any:
+    def step(frame: ExecutionFrame) -> Any:
         value = operand(frame)
         frame.cost += 1
         if type(value) is dict:
@@ -57,7 +57,7 @@ def selection(operand: Step, field: str) -> Step:
 
 
 def presence(operand: Step, field: str) -> Step:
-    def step(frame: Frame) -> bool:
+    def step(frame: ExecutionFrame) -> bool:
         value = operand(frame)
         if type(value) is Optional:
             value = value.value
@@ -67,7 +67,7 @@ def presence(operand: Step, field: str) -> Step:
 
 
 def indexing(container: Step, key: Step) -> Step:
-    def step(frame: Frame) -> Any:
+    def step(frame: ExecutionFrame) -> Any:
         value, wanted = container(frame), key(frame)
         frame.spend(1)
         if type(value) is Optional:
@@ -80,7 +80,7 @@ def indexing(container: Step, key: Step) -> Step:
 def optional_indexing(container: Step, key: Step) -> Step:
     """`container[?key]` and `container.?key`"""
 
-    def step(frame: Frame) -> Optional:
+    def step(frame: ExecutionFrame) -> Optional:
         value, wanted = container(frame), key(frame)
         if type(value) is Optional:
             value = value.value if value.present else {}
@@ -92,7 +92,7 @@ def optional_indexing(container: Step, key: Step) -> Step:
 
 
 def list_of(items: list[tuple[Step, bool]]) -> Step:
-    def step(frame: Frame) -> list[Any]:
+    def step(frame: ExecutionFrame) -> list[Any]:
         made = []
         for item, optional in items:
             value = item(frame)
@@ -107,7 +107,7 @@ def list_of(items: list[tuple[Step, bool]]) -> Step:
 
 
 def map_of(pairs: list[tuple[Step, Step, bool]]) -> Step:
-    def step(frame: Frame) -> dict[Any, Any]:
+    def step(frame: ExecutionFrame) -> dict[Any, Any]:
         made: dict[Any, Any] = {}
         for key, item, optional in pairs:
             name, value = key(frame), item(frame)
@@ -124,7 +124,7 @@ def map_of(pairs: list[tuple[Step, Step, bool]]) -> Step:
 def struct_of(name: str, fields: list[tuple[str, Step, bool]]) -> Step:
     kind = unmangled(name)
 
-    def step(frame: Frame) -> Struct:
+    def step(frame: ExecutionFrame) -> Struct:
         made: dict[str, Any] = {}
         for field, item, optional in fields:
             value = item(frame)

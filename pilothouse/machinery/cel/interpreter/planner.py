@@ -13,7 +13,7 @@ from pilothouse.machinery.cel.interpreter.conversions import conversions
 from pilothouse.machinery.cel.interpreter.costs import CALL_COSTS
 from pilothouse.machinery.cel.interpreter.dispatch import Function, function_table
 from pilothouse.machinery.cel.interpreter.folding import RESOLVING, folded, is_looked_up, resolved_by_call
-from pilothouse.machinery.cel.interpreter.frame import Frame, Step
+from pilothouse.machinery.cel.interpreter.frame import ExecutionFrame, Step
 from pilothouse.machinery.cel.interpreter.kubernetes import kubernetes_functions
 from pilothouse.machinery.cel.interpreter.logic import LAZY
 from pilothouse.machinery.cel.interpreter.operators import operators
@@ -102,7 +102,7 @@ class Planner:
         run = _functions().get((function, len(steps))) or Function(function)
         price = (lambda args, result: 0) if is_free else CALL_COSTS.get(function)
 
-        def step(frame: Frame) -> Any:
+        def step(frame: ExecutionFrame) -> Any:
             arguments = [each(frame) for each in steps]
             result = run(*arguments)
             frame.spend(1 if price is None else price(arguments, result))

@@ -59,7 +59,9 @@ class MapList(UnorderedList):
 
 
 def _scalar(value: Any) -> Hashable:
-    """Of items that are no scalars, which upstream does not expect, all of the content."""
+    """Return a key for an item: an item that is no scalar, which upstream does not expect, is known by all of its
+    content.
+    """
     if isinstance(value, list | dict):
         return orjson.dumps(value, default=str, option=orjson.OPT_SORT_KEYS)
     return (type(value), value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilothouse.machinery.cel.functions.marks import TYPES
+from pilothouse.machinery.cel.functions.marked_types import TYPES
 from pilothouse.machinery.dataclass import dataclass
 
 
@@ -105,7 +105,7 @@ def is_zero(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """As Go prints a key or an index."""
+    """Return a key or an index as Go prints it."""
     if type(value) is bool:
         return "true" if value else "false"
     return str(value)

@@ -12,8 +12,8 @@ from pilothouse.apiserver.http import Request, StreamBroken
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.streams import close_stream
 from pilothouse.kube.core.pods.connect.forwarding import download, forward
-from pilothouse.machinery.errors import InternalError, ServiceUnavailable
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.server_errors import InternalError, ServiceUnavailable
 
 LOG = GroupResource("", "pods/log")
 

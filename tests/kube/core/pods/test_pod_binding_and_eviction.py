@@ -11,8 +11,8 @@ from sample_pods import pod
 from whole_server import whole_server
 
 from pilothouse.kube.core.pods.disruption_budgets import check_disruption_allowed
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 from pilothouse.testing import API, Answer
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -11,8 +11,9 @@ from services import Cluster, new_service, service_cluster
 
 from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.services.resource import SERVICES
-from pilothouse.machinery.errors import AlreadyExists, InternalError, Invalid
+from pilothouse.machinery.errors import AlreadyExists, Invalid
 from pilothouse.machinery.objects import Json, labels_of
+from pilothouse.machinery.server_errors import InternalError
 
 DUAL = ServiceNetwork(("10.0.0.0/28", "fd00::/112"), range(30000, 30010))
 """Fourteen IPv4 addresses and ten node ports: both can run out."""

@@ -25,8 +25,10 @@ from pilothouse.apiserver.admission.versioned import VersionedAttributes, admit_
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import Forbidden, Invalid, ServiceUnavailable, StatusError
+from pilothouse.machinery.errors import Forbidden, Invalid
 from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.server_errors import ServiceUnavailable
+from pilothouse.machinery.status_error import StatusError
 
 NAME = "MutatingAdmissionPolicy"
 

@@ -10,11 +10,11 @@ from pilothouse.apiserver.admission.equivalents import ServedForm
 from pilothouse.apiserver.admission.policy.mutating.errors import MutationFailed
 from pilothouse.apiserver.admission.policy.mutating.patch_values import NotJson, as_json, type_mismatches
 from pilothouse.machinery.cel.interpreter.values import Struct
-from pilothouse.machinery.errors import InternalError
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch import json_patch
 from pilothouse.machinery.patch.errors import FailedTest, PatchError
 from pilothouse.machinery.schema.object_type import DecodeError
+from pilothouse.machinery.server_errors import InternalError
 
 _UNMARSHALABLE = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
 

@@ -21,7 +21,8 @@ from pilothouse.apiserver.admission.versioned import versioned
 from pilothouse.apiserver.authz.interface import Authorizer
 from pilothouse.apiserver.cel.authorization import Authorizations
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import Forbidden, Invalid, RequestEntityTooLarge, StatusError, Unauthorized
+from pilothouse.machinery.errors import Forbidden, Invalid, RequestEntityTooLarge, Unauthorized
+from pilothouse.machinery.status_error import StatusError
 
 _FAILURE = "validation.policy.admission.k8s.io/validation_failure"
 _MAX_ANNOTATION_BYTES = 10 * 1024

@@ -15,8 +15,9 @@ from pilothouse.kube.core.pods.connect.links import Links
 from pilothouse.kube.core.pods.connect.pages import rewritten_page
 from pilothouse.kube.core.pods.connect.refusals import MAX_MESSAGE, refusal
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import ServiceUnavailable, StatusError
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.server_errors import ServiceUnavailable
+from pilothouse.machinery.status_error import StatusError
 
 MAX_BODY = 64 * 1024 * 1024
 _SMALL_PAGE = 256 * 1024  # whose length the client is told

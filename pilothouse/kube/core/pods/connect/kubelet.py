@@ -6,8 +6,9 @@ from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import NotFound, StatusError
+from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pilothouse.machinery.errors import BadRequest, InternalError, StatusError, details_of, from_status
+from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.errors_by_reason import from_status
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.server_errors import InternalError
 from pilothouse.machinery.server_response import generic_response
+from pilothouse.machinery.status_error import StatusError, details_of
 
 MAX_MESSAGE = 50_000
 

@@ -19,11 +19,12 @@ from pilothouse.kube.core.services.traits import (
     ip_families_of,
     type_of,
 )
-from pilothouse.machinery.errors import InternalError, Invalid
+from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.server_errors import InternalError
 from pilothouse.machinery.validation.addresses import format_ip, parse_ip_sloppy
 
 

@@ -31,8 +31,8 @@ from pilothouse.kube.core.services.traits import (
     node_ports_of,
 )
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.status_error import StatusError
 
 _log = logging.getLogger(__name__)
 

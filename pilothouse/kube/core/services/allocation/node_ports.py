@@ -12,10 +12,12 @@ from pilothouse.kube.core.services.traits import (
     node_ports_of,
     ports_of,
 )
-from pilothouse.machinery.errors import InternalError, Invalid, StatusError
+from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.server_errors import InternalError
+from pilothouse.machinery.status_error import StatusError
 
 
 async def allocate_for_create(service: Json, operation: PortOperation) -> None:

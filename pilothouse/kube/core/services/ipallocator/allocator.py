@@ -24,8 +24,9 @@ from pilothouse.kube.core.services.ipallocator.errors import (
 from pilothouse.kube.core.services.ipallocator.metrics import DYNAMIC, STATIC, measured, released
 from pilothouse.kube.networking.ip_addresses import FAMILY_LABEL, IP_ADDRESSES, MANAGED_BY_LABEL
 from pilothouse.kube.validation.addresses import ip_family
-from pilothouse.machinery.errors import AlreadyExists, StatusError
+from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
+from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.validation.addresses import Address, format_ip, parse_ip_sloppy
 
 MANAGER = "ipallocator.k8s.io"

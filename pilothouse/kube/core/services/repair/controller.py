@@ -11,7 +11,7 @@ from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.kube.core.services.portallocator.errors import PortAllocationError
 from pilothouse.kube.core.services.repair.cluster_ips import ClusterIPRepair
 from pilothouse.kube.core.services.repair.node_ports import NodePortRepair
-from pilothouse.machinery.errors import StatusError
+from pilothouse.machinery.status_error import StatusError
 
 PERIOD = 180.0
 

@@ -17,8 +17,8 @@ from pilothouse.kube.core.services.portallocator.metrics import REPAIR_ERRORS, R
 from pilothouse.kube.core.services.portallocator.port_set import PortSet
 from pilothouse.kube.core.services.traits import health_check_port_of, ports_of
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import StatusError
 from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.status_error import StatusError
 
 ROUNDS_BEFORE_CLEANUP = 3
 

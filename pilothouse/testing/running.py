@@ -1,18 +1,20 @@
-"""The server in the event loop of the test."""
+"""The server of a test: in its event loop, or as `pilothouse serve` in a process of its own."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+import sys
+from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pilothouse.testing.api import API
-from pilothouse.testing.child_process import child_process
 from pilothouse.testing.errors import StartError
 from pilothouse.testing.flags import Flag
-from pilothouse.testing.home import Home, Place, new_home
+from pilothouse.testing.home import Home, ReadyServer, new_home
 
 if TYPE_CHECKING:
     from pilothouse.controlplane.options.completion import CompletedOptions
@@ -33,13 +35,13 @@ async def server(*, data_dir: Path | None = None, process: bool = False, **flags
     """
     async with AsyncExitStack() as stack:
         home = stack.enter_context(new_home(data_dir, flags))
-        place = await stack.enter_async_context(child_process(home) if process else in_this_loop(home))
+        ready = await stack.enter_async_context(child_process(home) if process else in_this_loop(home))
         opened = await stack.enter_async_context(AsyncExitStack())
-        yield API(place.url, place.kubeconfig, home.token, home, opened=opened, handler=place.handler)
+        yield API(ready.url, ready.kubeconfig, home.token, home, opened=opened, handler=ready.handler)
 
 
 @asynccontextmanager
-async def in_this_loop(home: Home) -> AsyncIterator[Place]:
+async def in_this_loop(home: Home) -> AsyncIterator[ReadyServer]:
     """Serve in this loop for as long as the block lasts. Raises StartError."""
     from pilothouse.controlplane.errors import StartFailed
     from pilothouse.controlplane.run import Ready, serve
@@ -51,7 +53,7 @@ async def in_this_loop(home: Home) -> AsyncIterator[Place]:
         if serving.done():
             serving.result()
         ready: Ready = announced.result()
-        yield Place(ready.url, Path(ready.kubeconfig), ready.handler)
+        yield ReadyServer(ready.url, Path(ready.kubeconfig), ready.handler)
         stop.set()
         await serving
     except StartFailed as error:
@@ -70,3 +72,44 @@ def _options(arguments: Sequence[str]) -> CompletedOptions:
         return complete(Options.parse(arguments)).validate()
     except (FlagError, InvalidOptions) as error:
         raise StartError(str(error)) from None
+
+
+_ENDS_WITHIN = 30.0
+
+
+@asynccontextmanager
+async def child_process(home: Home) -> AsyncIterator[ReadyServer]:
+    """Serve for as long as the block lasts. Raises StartError."""
+    log = home.scratch / "server.log"
+    with log.open("wb") as stderr:
+        command = (sys.executable, "-m", "pilothouse.cli.main", "serve", *home.arguments)
+        child = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=stderr)
+    try:
+        ready = await _announced(child)
+        if ready is None:
+            await child.wait()
+            raise StartError(_reason(log))
+        yield ready
+        child.terminate()
+        await asyncio.wait_for(child.wait(), _ENDS_WITHIN)
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+
+
+async def _announced(child: Process) -> ReadyServer | None:
+    """Read what the server prints when it is ready; None if it ends before."""
+    assert child.stdout is not None
+    found: dict[str, str] = {}
+    async for line in child.stdout:
+        if named := re.match(r"  (\w+) +(.+)\n", line.decode()):
+            found[named[1]] = named[2]
+        if line.startswith(b"export "):
+            return ReadyServer(found["server"], Path(found["kubeconfig"]))
+    return None
+
+
+def _reason(log: Path) -> str:
+    last = log.read_text().strip().rpartition("\n")[2]
+    return last.removeprefix("Error: ") or "the server ended before it was ready"

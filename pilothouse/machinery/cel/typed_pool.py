@@ -38,7 +38,7 @@ class TypedPool:
         self.pool.AddSerializedFile(self._file.SerializeToString())
 
     def _name(self, declared: Declared) -> str:
-        """As a variable is declared: list<string>, map<string, schema.T1>."""
+        """Return the type's name as a variable is declared with it: list<string>, map<string, schema.T1>."""
         if declared.kind == "object":
             return self._message(declared)
         if declared.kind in ("list", "map"):

@@ -1,7 +1,7 @@
 """One definition as it is served: its registries, and the routes of its versions, made when they are first needed.
 
-When the definition changes, another Serving takes its place. The old one answers the requests that it has begun;
-the watches end only where the new one stores or reads objects in another way.
+When the definition changes, another ServedDefinition takes its place. The old one answers the requests that it has
+begun; the watches end only where the new one stores or reads objects in another way.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SharedRegistry:
 
 
 class SharedRegistries:
-    """Of one definition. Versions share a registry, unless a webhook converts between them."""
+    """The registries of one definition. Versions share a registry, unless a webhook converts between them."""
 
     def __init__(
         self, open_registry: Callable[[str], RegistryStore], shape: bytes, converter: WebhookConverter | None = None
@@ -79,7 +79,7 @@ class _View:
             self.installer.register(version, waiting)
 
 
-class Serving:
+class ServedDefinition:
     def __init__(self, resource: CustomResource, shared: SharedRegistries, installer: Installer) -> None:
         self.resource = resource
         self.shared = shared
@@ -116,7 +116,7 @@ class Serving:
 
     def _new_view(self, name: str) -> _View:
         # Imported with the first custom resource: a start needs none of what serves them.
-        from pilothouse.extensions.customresources.served import api_versions
+        from pilothouse.extensions.customresources.version_endpoints import api_versions
 
         registry, converter = self.shared.of(name).registry, self.shared.converter
         if converter is None:

@@ -21,7 +21,7 @@ _GO_TYPES: dict[type, str] = {
 
 
 class WrongType(ValueError):
-    """What stands at a path is not what should stand there."""
+    """The value at a path is of another type than it has to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def _validate_replicas(obj: Json, path: str) -> Errors:
 
 
 def nested(obj: Json, path: str, wanted: type) -> Any:
-    """What stands at a dotted path; None where nothing does. Raises WrongType in Go's words."""
+    """Return the value at a dotted path; None where there is none. Raises WrongType in Go's words."""
     value: Any = obj
     fields = path.removeprefix(".").split(".")
     for position, name in enumerate(fields):

@@ -1,4 +1,4 @@
-"""Which type a value is of that has a marked key."""
+"""The CEL types of values that are dicts with one marked key, by that key."""
 
 from __future__ import annotations
 

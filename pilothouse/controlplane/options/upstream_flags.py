@@ -1,6 +1,7 @@
-"""Flags of kube-apiserver that are accepted so that its command lines work here, and change nothing.
+"""Flags of kube-apiserver that nothing here goes by.
 
-Each tunes something that this server does not have or does by itself, so that no answer to a client depends on it.
+Some are accepted so that its command lines work here: each tunes something that this server does not have or does by
+itself, so that no answer to a client depends on it. Those whose feature is not there are refused, never ignored.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from typing import Any
 from pilothouse.machinery.flags.declare import Flag
 from pilothouse.machinery.flags.values import BOOL, DURATION, INT, STRING, STRINGS, FlagType
 
-TITLE = "accepted without effect"
+WITHOUT_EFFECT_TITLE = "accepted without effect"
 
 
 def _flag(name: str, type: FlagType[Any], why: str) -> Flag:
     return Flag(name, type, None, why)
 
 
-FLAGS = [
+WITHOUT_EFFECT = [
     _flag("apiserver-count", INT, "Endpoint leases say how many servers there are."),
     _flag("contention-profiling", BOOL, "There are no Go locks to profile."),
     _flag("default-watch-cache-size", INT, "Watch caches size themselves."),
@@ -35,3 +36,28 @@ FLAGS = [
     _flag("shutdown-watch-termination-grace-period", DURATION, "Watches are ended at once, and cleanly."),
     _flag("watch-cache-sizes", STRINGS, "Watch caches size themselves."),
 ]
+
+_UNSUPPORTED_BOOLEANS = """
+    emulation-forward-compatible enable-logs-handler
+    log-json-split-stream log-text-split-stream
+    runtime-config-emulation-forward-compatible
+"""
+
+_UNSUPPORTED_VALUES = """
+    admission-control allow-metric-labels allow-metric-labels-manifest
+    cert-dir coordinated-leadership-lease-duration
+    coordinated-leadership-renew-deadline coordinated-leadership-retry-period debug-socket-path
+    disabled-metrics
+    egress-selector-config-file emulated-version etcd-servers-overrides
+    kubelet-read-only-port kubernetes-service-node-port
+    log-json-info-buffer-size log-text-info-buffer-size max-connection-bytes-per-sec min-compatibility-version
+    peer-advertise-ip peer-advertise-port peer-ca-file
+    service-account-signing-endpoint
+    strict-transport-security-directives tls-curve-preferences tracing-config-file vmodule
+"""
+
+UNSUPPORTED = [
+    *(Flag(name, BOOL, False, "") for name in _UNSUPPORTED_BOOLEANS.split()),
+    *(Flag(name, STRING, "", "") for name in _UNSUPPORTED_VALUES.split()),
+]
+UNSUPPORTED_NAMES = frozenset(flag.name for flag in UNSUPPORTED)

@@ -17,7 +17,7 @@ _LARGEST_SHAPE = 1024
 """Characters of all names, and eight more for each. Clients order fields as they like, and may add some."""
 
 
-def everything_in(atom: Atom, value: Any) -> FieldSet:
+def all_fields_in(atom: Atom, value: Any) -> FieldSet:
     """The node of a value that is owned with every field and item in it. Raises Unkeyed."""
     return (atom.everything or walker_of(atom))(value)
 
@@ -60,7 +60,7 @@ def _compile(atom: Atom) -> Walker:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What structs with the same fields set have in common."""
+    """The set of all fields of structs that have the same names: a template, and the children to look into."""
 
     template: FieldSet
     """As if every field were a leaf, in order."""
@@ -104,7 +104,7 @@ def _map_walker(atom: MapAtom) -> Walker:
             return MEMBER
         out: FieldSet = {".": MEMBER}
         for name in sorted(value):
-            out[f"f:{name}"] = everything_in(atom.child(name), value[name])
+            out[f"f:{name}"] = all_fields_in(atom.child(name), value[name])
         return out
 
     return walk
@@ -118,7 +118,7 @@ def _list_walker(atom: ListAtom) -> Walker:
         for item in value:
             element = atom.element_of(item)
             # Items that cannot be told apart have one owner.
-            out[element] = MEMBER if element in out else everything_in(atom.element, item)
+            out[element] = MEMBER if element in out else all_fields_in(atom.element, item)
         elements = sorted(out, key=order) if len(out) > 1 else out
         return {".": MEMBER} | {element: out[element] for element in elements}
 

@@ -1,7 +1,8 @@
-"""From a definition to the endpoints of its versions."""
+"""From a definition to the endpoints of its versions, and the fields that selectors may name there."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource, no_default
@@ -9,14 +10,15 @@ from pilothouse.apiserver.endpoints.options import supported_fields
 from pilothouse.apiserver.endpoints.patch_types import SCHEMALESS_PATCHES
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, UNSTRUCTURED
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
-from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.apiserver.registry.resource import Resource, cluster_metadata_fields, metadata_fields
 from pilothouse.apiserver.registry.scale import SCALE
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.object import Fields
+from pilothouse.extensions.conversion.converted_values import ConvertedValues
 from pilothouse.extensions.conversion.converter import WebhookConverter
 from pilothouse.extensions.conversion.forms import Forms
-from pilothouse.extensions.conversion.kept import KeptValues
 from pilothouse.extensions.conversion.registry import ConvertingRegistry
 from pilothouse.extensions.conversion.store import ConvertingStore
 from pilothouse.extensions.customresources.columns import columns_of, scale_columns
@@ -24,9 +26,10 @@ from pilothouse.extensions.customresources.conversion import Convert, from_store
 from pilothouse.extensions.customresources.decoder import CustomResourceDecoder
 from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.extensions.customresources.scale import CustomResourceScaleStore
-from pilothouse.extensions.customresources.scaling import ScalePaths
-from pilothouse.extensions.customresources.selectable_fields import fields_function, labels_of_version
+from pilothouse.extensions.customresources.scale_paths import ScalePaths
 from pilothouse.extensions.customresources.strategy import CustomResourceStatusStrategy, CustomResourceStrategy
+from pilothouse.extensions.schema.jsonpath import JsonPath, compile_path
+from pilothouse.machinery.govalue import go_value
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 
@@ -57,9 +60,15 @@ def open_registry(resource: CustomResource, store: Store, *, root: str) -> Regis
 
 
 def open_converting_registry(
-    resource: CustomResource, version: str, store: Store, *, converter: WebhookConverter, kept: KeptValues, root: str
+    resource: CustomResource,
+    version: str,
+    store: Store,
+    *,
+    converter: WebhookConverter,
+    kept: ConvertedValues,
+    root: str,
 ) -> RegistryStore:
-    """Of one version: to those who use it, that is the stored one."""
+    """Return the registry of one version, which is the stored one to those who use this registry."""
     converting = ConvertingStore(store, Forms(resource, version, converter), kept)
     return ConvertingRegistry(declared(resource.stored_in(version)), converting, converter, root=root)
 
@@ -72,7 +81,7 @@ def declared(resource: CustomResource) -> Resource:
         strategy=CustomResourceStrategy(resource, version),
         group=resource.group,
         version=version.name,
-        fields=fields_function(resource),
+        fields=_selectable_values(resource),
         storage_path=f"{resource.group}/{resource.plural}",
     )
 
@@ -106,7 +115,7 @@ def _served(
         default=lambda obj: rules.default(resource, version, obj),
         to_stored=to_stored(resource, version, convert),
         from_stored=from_stored(resource, version, convert),
-        convert_field=supported_fields(labels_of_version(resource, version)),
+        convert_field=supported_fields(_selectable_labels(resource, version)),
         columns=columns_of(version),
         serializers=UNSTRUCTURED,
         patch_types=SCHEMALESS_PATCHES,
@@ -143,3 +152,26 @@ def _scale(main: ServedResource, registry: RegistryStore, version: Version) -> S
         typed_items=False,
         reset_fields=(),
     )
+
+
+def _selectable_labels(resource: CustomResource, version: Version) -> set[str]:
+    """Return the fields that selectors may name in this version."""
+    scope = {"metadata.name", "metadata.namespace"} if resource.namespaced else {"metadata.name"}
+    return scope | {path.removeprefix(".") for path in version.selectable_fields}
+
+
+def _selectable_values(resource: CustomResource) -> Callable[[Json], Fields]:
+    """Return a function from a stored object to the values of the fields that are selectable in any version."""
+    own = metadata_fields if resource.namespaced else cluster_metadata_fields
+    paths = {path for version in resource.versions.values() for path in version.selectable_fields}
+    selectable = {path.removeprefix("."): compile_path(path) for path in sorted(paths)}
+
+    def fields(obj: Json) -> Fields:
+        return own(obj) | {name: _text(path, obj) for name, path in selectable.items()}
+
+    return fields
+
+
+def _text(path: JsonPath, obj: Json) -> str:
+    found = path.find(obj)
+    return go_value(found[0]) if found and found[0] is not None else ""

@@ -1,4 +1,6 @@
-"""Secure serving: the address, and the certificates that the server shows."""
+"""Serving: the secure port with the certificates that the server shows, and a port for plain HTTP, without
+authentication or authorization, that is off unless it is given.
+"""
 
 from __future__ import annotations
 
@@ -81,3 +83,22 @@ def _validate_pair(text: str) -> Iterator[str]:
         yield f'--tls-sni-cert-key "{text}": empty names list is not allowed'
     for file in files:
         yield from missing_files({"tls-sni-cert-key": file})
+
+
+@dataclass(frozen=True)
+class InsecureServingOptions:
+    title: ClassVar[str] = "insecure serving"
+
+    bind_address: str = flag(
+        "insecure-bind-address",
+        IP,
+        "127.0.0.1",
+        "The address to listen on for --insecure-port. Whoever reaches it has every right.",
+    )
+    port: int = flag(
+        "insecure-port", INT, 0, "A port for plain HTTP, without authentication or authorization. 0 turns it off."
+    )
+
+    def validate(self) -> Iterator[str]:
+        if not 0 <= self.port <= 65535:
+            yield f"--insecure-port {self.port} must be between 0 and 65535, inclusive. 0 for turning off insecure port"

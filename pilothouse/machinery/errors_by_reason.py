@@ -1,0 +1,42 @@
+"""The API errors by their reasons, and from a Status object to the error that it describes."""
+
+from __future__ import annotations
+
+from pilothouse.machinery import errors as refusals
+from pilothouse.machinery import server_errors
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
+
+_API_ERRORS: tuple[type[StatusError], ...] = (
+    refusals.BadRequest,
+    refusals.Unauthorized,
+    refusals.Forbidden,
+    refusals.NotFound,
+    refusals.MethodNotAllowed,
+    refusals.NotAcceptable,
+    refusals.AlreadyExists,
+    refusals.Conflict,
+    refusals.Gone,
+    refusals.Expired,
+    refusals.RequestEntityTooLarge,
+    refusals.UnsupportedMediaType,
+    refusals.Invalid,
+    server_errors.TooManyRequests,
+    server_errors.InternalError,
+    server_errors.ServerTimeout,
+    server_errors.ServiceUnavailable,
+    server_errors.Timeout,
+)
+_BY_REASON = {error.reason: error for error in _API_ERRORS}
+
+
+def from_status(status: Json, *, http_code: int = 500) -> StatusError:
+    """Return the error that a Status object describes: of the class of its reason, or a StatusError with that reason.
+
+    `http_code` is the answer's, for a Status that has no code.
+    """
+    cls = _BY_REASON.get(status.get("reason") or "", StatusError)
+    error = cls(status.get("message") or "", code=status.get("code") or http_code, details=status.get("details"))
+    if cls is StatusError and status.get("reason"):
+        error.__dict__["reason"] = status["reason"]
+    return error

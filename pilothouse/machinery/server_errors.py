@@ -1,0 +1,87 @@
+"""The API errors of a server that cannot do what was asked: too much to do (429), failed or too slow (5xx)."""
+
+from __future__ import annotations
+
+from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError, details_of
+
+
+class TooManyRequests(StatusError):
+    """The server has too much to do (429). `retry_after_seconds` says when to try again.
+
+    >>> from pilothouse.errors import TooManyRequests
+    >>> TooManyRequests.of("try later", 2).retry_after_seconds
+    2
+    """
+
+    reason, code = "TooManyRequests", 429
+
+    @classmethod
+    def of(cls, message: str, retry_after_seconds: int) -> TooManyRequests:
+        return cls(message, details={"retryAfterSeconds": retry_after_seconds} if retry_after_seconds else {})
+
+
+class InternalError(StatusError):
+    """Something went wrong in the server (500).
+
+    >>> from pilothouse.errors import InternalError
+    >>> InternalError.of("no space").message
+    'Internal error occurred: no space'
+    """
+
+    reason, code = "InternalError", 500
+
+    @classmethod
+    def of(cls, why: str) -> InternalError:
+        return cls(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})
+
+
+class ServerTimeout(StatusError):
+    """The server could not finish in time and nothing was done; try again (500).
+
+    >>> from pilothouse.errors import ServerTimeout
+    >>> from pilothouse.machinery.names import GroupResource
+    >>> ServerTimeout.of(GroupResource("", "pods"), "create", 1).retry_after_seconds
+    1
+    """
+
+    reason, code = "ServerTimeout", 500
+
+    @classmethod
+    def of(cls, resource: GroupResource, operation: str, retry_after_seconds: int) -> ServerTimeout:
+        message = f"The {operation} operation against {resource} could not be completed at this time, please try again."
+        return cls(message, details=details_of(resource, operation, retryAfterSeconds=retry_after_seconds))
+
+
+class ServiceUnavailable(StatusError):
+    """The server, or one that it asks, cannot be used now (503).
+
+    >>> from pilothouse.errors import ServiceUnavailable
+    >>> ServiceUnavailable("service unavailable").code
+    503
+    """
+
+    reason, code = "ServiceUnavailable", 503
+
+
+class Timeout(StatusError):
+    """The request took too long; whether it took effect is unknown (504).
+
+    >>> from pilothouse.errors import Timeout
+    >>> Timeout.of("request did not complete within 10s", 0).message
+    'Timeout: request did not complete within 10s'
+    """
+
+    reason, code = "Timeout", 504
+
+    @classmethod
+    def of(cls, message: str, retry_after_seconds: int) -> Timeout:
+        details: Json = {"retryAfterSeconds": retry_after_seconds} if retry_after_seconds else {}
+        return cls(f"Timeout: {message}", details=details)
+
+    @classmethod
+    def too_large_resource_version(cls, requested: int, current: int, retry_after_seconds: int = 1) -> Timeout:
+        error = cls.of(f"Too large resource version: {requested}, current: {current}", retry_after_seconds)
+        cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+        return cls(error.message, details={"causes": [cause]} | (error.details or {}))
