@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pilothouse.apiserver.registry.table import Cell, Column
-from pilothouse.kube.parts import items, part
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors.label_selector import format_label_selector
 

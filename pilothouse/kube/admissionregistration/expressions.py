@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from pilothouse.kube.parts import text
 from pilothouse.kube.validation.fields import qualified_name
 from pilothouse.machinery.cel.admission import AdmissionCompiler, CompilationFailed, Compiled, Declarations
 from pilothouse.machinery.field import Errors, FieldError, Path, duplicate, invalid, required, too_many
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 
 MAX_MATCH_CONDITIONS = 64

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pilothouse.kube.admissionregistration.rules import default_rules, validate_named_rule
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.fields import follow, one_of, required_one_of
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.labels import validate_label_selector
 from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_subdomain, is_valid_path_segment_name

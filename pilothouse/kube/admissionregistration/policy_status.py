@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.parts import items, text
 from pilothouse.machinery.field import Errors, Path, required
+from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.conditions import validate_conditions
 

@@ -11,11 +11,11 @@ from pilothouse.kube.admissionregistration.match_resources import param_kind_cel
 from pilothouse.kube.admissionregistration.policies import PolicyStrategy
 from pilothouse.kube.admissionregistration.policy_status import validate_policy_status
 from pilothouse.kube.admissionregistration.strategy import CATEGORIES, GROUP
-from pilothouse.kube.parts import items, part
 from pilothouse.kube.spec_and_status import carry_over, zero_value
 from pilothouse.kube.strategy import keep_metadata_for_status
 from pilothouse.machinery.field import Errors, Path, root
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json
 
 _KIND = GroupVersionKind(GROUP, "v1", "ValidatingAdmissionPolicy")

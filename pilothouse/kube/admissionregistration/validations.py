@@ -11,11 +11,11 @@ from pilothouse.kube.admissionregistration.expressions import (
     validate_expression,
     validate_variable,
 )
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.fields import one_of, qualified_name
 from pilothouse.kube.validation.internal_structs import TEXT, slice_of, struct
 from pilothouse.machinery.cel.admission import AdmissionCompiler, Declarations
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, name_of
 
 MAX_AUDIT_ANNOTATIONS = 20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pilothouse.kube.apps.rollback import validate_rollback
 from pilothouse.kube.apps.selectors import validate_required_selector
-from pilothouse.kube.parts import number, part
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.kube.validation.int_or_percent import (
     int_or_percent_value,
@@ -15,6 +14,7 @@ from pilothouse.kube.validation.label_selectors import selector_of, shown_select
 from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
 from pilothouse.kube.validation.replicated_templates import validate_replicated_template
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported
+from pilothouse.machinery.nested_fields import number, part
 from pilothouse.machinery.objects import Json
 
 _COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")

@@ -8,7 +8,6 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.apps.deployment_validation import validate_deployment_spec, validate_deployment_status
 from pilothouse.kube.apps.rollback import carry_rollback, default_rollback
-from pilothouse.kube.parts import number, part
 from pilothouse.kube.pod_names import pod_name_warnings
 from pilothouse.kube.pod_templates import default_pod_template
 from pilothouse.kube.spec_and_status import StatusSubresource
@@ -18,6 +17,7 @@ from pilothouse.kube.validation.replica_counts import validate_collisions
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import number, part
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 
 _SPEC, _STATUS = root("spec"), root("status")

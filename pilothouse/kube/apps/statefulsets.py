@@ -10,7 +10,6 @@ from pilothouse.kube.apps.statefulset_defaults import default_claim_template, de
 from pilothouse.kube.apps.statefulset_updates import validate_stateful_set_update
 from pilothouse.kube.apps.statefulset_validation import validate_stateful_set_spec, validate_stateful_set_status
 from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
-from pilothouse.kube.parts import items, number, part
 from pilothouse.kube.pod_templates import default_pod_template
 from pilothouse.kube.spec_and_status import StatusSubresource
 from pilothouse.kube.template_columns import container_columns
@@ -18,6 +17,7 @@ from pilothouse.kube.validation.replica_counts import validate_collisions
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import items, number, part
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import name_is_dns_label
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.parts import items, part, text
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 
 _SHOWN = 2

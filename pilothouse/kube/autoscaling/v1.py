@@ -21,9 +21,9 @@ from pilothouse.kube.autoscaling.v1_metrics import (
     metric_to_v1,
     metric_to_v2,
 )
-from pilothouse.kube.parts import items, part
 from pilothouse.kube.served import Conversion
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 from pilothouse.machinery.schema import types
 

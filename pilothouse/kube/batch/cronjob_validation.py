@@ -5,10 +5,10 @@ from __future__ import annotations
 from pilothouse.kube.batch.cron import ScheduleError, check_schedule
 from pilothouse.kube.batch.job_validation import validate_job_template_spec
 from pilothouse.kube.batch.time_zones import validate_time_zone
-from pilothouse.kube.parts import number, part, text
 from pilothouse.kube.validation.fields import nonnegative, required_one_of
 from pilothouse.kube.validation.label_selectors import shown_selector
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
+from pilothouse.machinery.nested_fields import number, part, text
 from pilothouse.machinery.objects import Json
 
 

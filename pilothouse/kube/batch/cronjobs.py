@@ -9,7 +9,6 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.batch.cronjob_validation import validate_cron_job_spec
 from pilothouse.kube.batch.job_defaults import default_job_template
 from pilothouse.kube.batch.job_warnings import job_warnings
-from pilothouse.kube.parts import items, part
 from pilothouse.kube.pod_names import pod_name_warnings
 from pilothouse.kube.spec_and_status import StatusSubresource, generation_of
 from pilothouse.kube.template_columns import container_columns, selector_column
@@ -17,6 +16,7 @@ from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.durations import age
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.selectors.label_selector import format_label_selector
 

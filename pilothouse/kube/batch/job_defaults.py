@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.parts import items
 from pilothouse.kube.pod_templates import default_pod_template
+from pilothouse.machinery.nested_fields import items
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, uid_of
 
 JOB_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")

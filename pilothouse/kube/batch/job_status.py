@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import cached_property
 
 from pilothouse.kube.batch.job_indexes import IndexesError, count_indexes, first_overlap
-from pilothouse.kube.parts import items, number, part, text
 from pilothouse.kube.validation.replica_counts import validate_counts
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import OMIT_VALUE, Errors, Path, duplicate, invalid, required
+from pilothouse.machinery.nested_fields import items, number, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import parse_time
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal

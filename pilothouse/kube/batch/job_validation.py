@@ -8,13 +8,13 @@ from pilothouse.kube.batch.job_policies import (
     validate_replacement_policy,
     validate_success_policy,
 )
-from pilothouse.kube.parts import text
 from pilothouse.kube.pod_templates import validate_template
 from pilothouse.kube.validation.domains import domain_prefixed_path
 from pilothouse.kube.validation.fields import nonnegative, one_of
 from pilothouse.kube.validation.label_selectors import selector_of
 from pilothouse.kube.validation.replicated_templates import validate_labels_match
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, too_long
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.labels import LabelSelectorRules, has_invalid_value, validate_label_selector
 

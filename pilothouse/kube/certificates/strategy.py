@@ -7,10 +7,10 @@ from typing import ClassVar
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authn.user_info import user_info
 from pilothouse.kube.certificates.validation import APPROVED, DENIED, validate_request, validate_request_update
-from pilothouse.kube.parts import items, text
 from pilothouse.kube.spec_and_status import carry_over
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors
+from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import now
 

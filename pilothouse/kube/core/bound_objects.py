@@ -11,13 +11,13 @@ from pilothouse.kube.core.nodes.resource import NODES
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
-from pilothouse.kube.parts import text
 from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.claims import UNBOUND, Binding
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict, NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource, GroupVersion, GroupVersionKind
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json, uid_of
 
 

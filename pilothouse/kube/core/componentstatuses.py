@@ -22,12 +22,12 @@ from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import Entry, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
-from pilothouse.kube.parts import items
 from pilothouse.kube.served import Registries
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
+from pilothouse.machinery.nested_fields import items
 from pilothouse.machinery.objects import Json, metadata
 
 KIND = GroupVersionKind("", "v1", "ComponentStatus")

@@ -9,13 +9,13 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
 from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.validation.container_resources import validate_container_resource_name
-from pilothouse.kube.parts import items, part
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import qualified_name
 from pilothouse.kube.validation.quantities import validate_resource_name
 from pilothouse.kube.validation.resource_names import is_overcommit_allowed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, root
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 

@@ -12,9 +12,9 @@ from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.validation.pod import validate_pod_template
 from pilothouse.kube.core.pods.validation.tolerated import options_for_template
 from pilothouse.kube.core.pods.warnings.pod import pod_template_warnings
-from pilothouse.kube.parts import items, part
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, labels_of, metadata
 from pilothouse.machinery.selectors.labels import format_labels
 

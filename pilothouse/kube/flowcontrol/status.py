@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pilothouse.kube.parts import items, text
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, duplicate, required, root
+from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json, metadata
 
 

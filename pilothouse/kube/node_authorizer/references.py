@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilothouse.kube.parts import items, part, text
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 
 MIRROR = "kubernetes.io/config.mirror"

@@ -17,11 +17,11 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Updated, UpdateRequest
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.resource.allocations import device_id
 from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS, ResourceClaimStatusStrategy
 from pilothouse.machinery import field
 from pilothouse.machinery.errors import Invalid
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 from pilothouse.machinery.validation.names import is_dns1123_subdomain

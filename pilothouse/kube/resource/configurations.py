@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from pilothouse.kube.parts import text
 from pilothouse.kube.resource.names import validate_driver_name
 from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 
 MAX_CONFIGURATIONS = 32

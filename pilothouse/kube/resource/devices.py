@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.resource.allocations import validate_binding_conditions
 from pilothouse.kube.resource.capacity import validate_exclusive_capacity, validate_shared_capacity
 from pilothouse.kube.resource.collections import UNLIMITED, validate_map, validate_set, validate_slice
@@ -13,6 +12,7 @@ from pilothouse.kube.resource.taints import validate_taint
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.kube.validation.node_selectors import validate_node_selector
 from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import semantically_equal
 

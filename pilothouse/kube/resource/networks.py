@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.parts import items, text
 from pilothouse.kube.resource.collections import validate_set
 from pilothouse.machinery.field import Errors, Path, invalid, too_long
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.addresses import format_ip, parse_cidr_sloppy
 

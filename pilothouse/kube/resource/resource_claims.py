@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.parts import items, part
 from pilothouse.kube.resource.allocations import allocated_devices, device_id, validate_claim_status
 from pilothouse.kube.resource.device_classes import GROUP
 from pilothouse.kube.resource.printed import printed_claim_spec
@@ -17,6 +16,7 @@ from pilothouse.kube.spec_and_status import carry_over, zero_value
 from pilothouse.kube.strategy import KubeStrategy, keep_metadata_for_status
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.storage.object import Fields
-from pilothouse.kube.parts import items, number, part, text
 from pilothouse.kube.resource.collections import validate_set
 from pilothouse.kube.resource.device_classes import GROUP
 from pilothouse.kube.resource.devices import validate_counter_set, validate_device
@@ -18,6 +17,7 @@ from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.kube.validation.node_selectors import validate_node_selector
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.nested_fields import items, number, part, text
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.times import now
 from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field

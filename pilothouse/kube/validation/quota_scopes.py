@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.kube.parts import items, part
 from pilothouse.kube.validation.resource_names import is_standard
 from pilothouse.machinery.field import Errors, Path, invalid, required
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json
 
 TERMINATING = "Terminating"

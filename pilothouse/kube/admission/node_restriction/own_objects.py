@@ -6,8 +6,8 @@ from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.certificates.x509 import BadRequestData, common_name, parse_request
 from pilothouse.kube.node_authorizer.authorizer import NODE_LEASES
-from pilothouse.kube.parts import part, text
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 

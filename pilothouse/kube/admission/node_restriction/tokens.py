@@ -8,11 +8,11 @@ from pilothouse.apiserver.authz.interface import Attributes as Question
 from pilothouse.apiserver.authz.interface import Authorizer, Decision
 from pilothouse.kube.admission.node_restriction.pods import Get, existing
 from pilothouse.kube.node_authorizer.references import claim_name
-from pilothouse.kube.parts import items, part, text
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound, aggregate
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, namespace_of, uid_of
 
 _VERB = "request-serviceaccounts-token-audience"

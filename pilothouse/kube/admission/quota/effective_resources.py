@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.kube.core.pods.resource_totals import is_sidecar
-from pilothouse.kube.parts import items, part, text
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
 

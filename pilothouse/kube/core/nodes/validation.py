@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from pilothouse.kube.core.nodes.config_sources import validate_spec_source, validate_status_sources
 from pilothouse.kube.core.nodes.taints import validate_annotations, validate_taints
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.addresses import cidr_family
 from pilothouse.kube.validation.fields import positive
 from pilothouse.kube.validation.quantities import validate_resource_amount
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, internal, invalid, root
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.validation.addresses import is_valid_cidr_for_legacy_field, parse_cidr_sloppy
 

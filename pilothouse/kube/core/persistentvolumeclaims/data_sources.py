@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.parts import text
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 
 _SHARED = ("apiGroup", "kind", "name")

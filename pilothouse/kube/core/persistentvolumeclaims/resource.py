@@ -17,8 +17,8 @@ from pilothouse.kube.core.persistentvolumes.resource import (
     storage_class,
     volume_mode,
 )
-from pilothouse.kube.parts import items, text
 from pilothouse.kube.served import Registries, served
+from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
 
 _SPEC = "io.k8s.api.core.v1.PersistentVolumeClaimSpec"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pilothouse.kube.core.persistentvolumes.validation import validate_basic_amount
-from pilothouse.kube.parts import items, part
 from pilothouse.kube.validation.fields import qualified_name
 from pilothouse.kube.validation.quantities import validate_resource_amount
 from pilothouse.kube.validation.resource_names import is_native
 from pilothouse.machinery.field import Errors, Path, not_supported, required, root
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, resource_version_of
 
 _RESIZE_STATUSES = (

@@ -10,12 +10,12 @@ from pilothouse.kube.core.persistentvolumeclaims.updates import validate_claim_u
 from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS
 from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.defaults.volumes import default_claim_spec
-from pilothouse.kube.parts import part, text
 from pilothouse.kube.spec_and_status import carry_over
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.volume_claims import NEW_CLAIM, ClaimRules, validate_claim_spec
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.validation.labels import validate_label_selector

@@ -6,9 +6,9 @@ from copy import deepcopy
 
 from pilothouse.kube.core.persistentvolumes.sources import source_of
 from pilothouse.kube.core.pods.internal_form import difference, internal_form
-from pilothouse.kube.parts import part
 from pilothouse.kube.validation.node_labels import BETA_TO_GA
 from pilothouse.machinery.field import Errors, forbidden, invalid, root
+from pilothouse.machinery.nested_fields import part
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 

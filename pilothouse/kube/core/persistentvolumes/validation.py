@@ -6,11 +6,11 @@ import posixpath
 from collections.abc import Sequence
 
 from pilothouse.kube.core.persistentvolumes.sources import validate_sources
-from pilothouse.kube.parts import items, text
 from pilothouse.kube.validation.fields import dns_subdomain, one_of, positive_quantity
 from pilothouse.kube.validation.node_selectors import validate_node_selector
 from pilothouse.kube.validation.volume_claims import ACCESS_MODES, VOLUME_MODES
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
+from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
 

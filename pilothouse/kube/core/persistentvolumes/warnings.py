@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.kube.parts import part
 from pilothouse.kube.validation.node_labels import warnings_for_term
 from pilothouse.machinery.field import root
+from pilothouse.machinery.nested_fields import part
 from pilothouse.machinery.objects import Json, annotations_of
 
 BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
