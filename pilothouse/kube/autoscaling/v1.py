@@ -1,8 +1,12 @@
-"""autoscaling/v1: CPU utilization has fields of its own, and everything else travels in annotations."""
+"""autoscaling/v1: CPU utilization has fields of its own, and everything else travels in annotations.
+
+The behavior's annotation shows the names of Go's fields.
+"""
 
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
 from pilothouse.kube.autoscaling.defaults import DEFAULT_CPU_UTILIZATION, KIND, cpu_utilization
 from pilothouse.kube.autoscaling.round_trip import (
@@ -11,10 +15,11 @@ from pilothouse.kube.autoscaling.round_trip import (
     CURRENT_METRICS,
     METRICS,
     decode_list,
+    decode_object,
+    decode_value,
     drop_annotations,
     encode,
 )
-from pilothouse.kube.autoscaling.v1_behavior import behavior_to_v1, behavior_to_v2
 from pilothouse.kube.autoscaling.v1_metrics import (
     metric_status_to_v1,
     metric_status_to_v2,
@@ -31,6 +36,12 @@ V1 = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
 
 _SPEC = ("scaleTargetRef", "minReplicas", "maxReplicas")
 _STATUS = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
+_SCALING_RULE_FIELDS = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
+_POLICY_FIELDS = ("Type", "Value", "PeriodSeconds")
+_DIRECTIONS = ("ScaleUp", "ScaleDown")
+_API_NAMES = {
+    name.lower(): name[0].lower() + name[1:] for name in (*_DIRECTIONS, *_SCALING_RULE_FIELDS, *_POLICY_FIELDS)
+}
 
 
 def to_v2(obj: Json) -> Json:
@@ -61,7 +72,7 @@ def _spec_to_v2(obj: Json) -> Json:
     out["metrics"] = [metric_to_v2(metric) for metric in others]
     if percent is not None or not others:
         out["metrics"].append(cpu_utilization(DEFAULT_CPU_UTILIZATION if percent is None else percent))
-    if behavior := behavior_to_v2(annotations.get(BEHAVIOR)):
+    if behavior := _behavior_to_v2(annotations.get(BEHAVIOR)):
         out["behavior"] = behavior
     return out
 
@@ -104,7 +115,7 @@ def _annotations(obj: Json) -> dict[str, str]:
     lists = {METRICS: others, CURRENT_METRICS: current, CONDITIONS: conditions}
     annotations = {name: encode(values) for name, values in lists.items() if values}
     if (behavior := part(obj, "spec").get("behavior")) is not None:
-        annotations[BEHAVIOR] = behavior_to_v1(behavior)
+        annotations[BEHAVIOR] = _behavior_to_v1(behavior)
     return annotations
 
 
@@ -126,6 +137,38 @@ def _fitted(kind: GroupVersionKind, obj: Json) -> Json:
     found = types.of(kind)
     assert found is not None
     return found.fit(obj)
+
+
+def _behavior_to_v1(behavior: Json) -> str:
+    return encode({name: _shown_rules(behavior.get(_small(name))) for name in _DIRECTIONS})
+
+
+def _behavior_to_v2(text: str | None) -> Json | None:
+    """None where there is none, or nothing that could be one."""
+    value = decode_object(text)
+    behavior = value and decode_value(_renamed(value), "v2", "HorizontalPodAutoscalerBehavior")
+    return behavior or None
+
+
+def _shown_rules(rules: Json | None) -> Json | None:
+    if rules is None:
+        return None
+    shown = {name: rules.get(_small(name)) for name in _SCALING_RULE_FIELDS}
+    policies = rules.get("policies")
+    return shown | {"Policies": policies and [{n: p.get(_small(n)) for n in _POLICY_FIELDS} for p in policies]}
+
+
+def _renamed(value: Any) -> Any:
+    """Go's names, in any case, as the API's names. What is null is not set."""
+    if isinstance(value, list):
+        return [_renamed(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {_API_NAMES.get(key.lower(), key): _renamed(each) for key, each in value.items() if each is not None}
+
+
+def _small(name: str) -> str:
+    return name[0].lower() + name[1:]
 
 
 V1_CONVERSION = Conversion(kind=V1, to_stored=to_v2, from_stored=from_v2, default=_default)

@@ -1,24 +1,35 @@
-"""The rules of claims."""
+"""The rules of claims and of their status."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from pilothouse.kube.core.persistentvolumeclaims.data_sources import mirror_data_source, settle_data_sources
-from pilothouse.kube.core.persistentvolumeclaims.status import validate_claim_status
 from pilothouse.kube.core.persistentvolumeclaims.updates import validate_claim_update
+from pilothouse.kube.core.persistentvolumes.validation import validate_basic_amount
 from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS
 from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.defaults.volumes import default_claim_spec
 from pilothouse.kube.spec_and_status import carry_over
 from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.fields import qualified_name
+from pilothouse.kube.validation.quantities import validate_resource_amount
+from pilothouse.kube.validation.resource_names import is_native
 from pilothouse.kube.validation.volume_claims import NEW_CLAIM, ClaimRules, validate_claim_spec
-from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.field import Errors, Path, not_supported, required, root
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.nested_fields import part, text
-from pilothouse.machinery.objects import Json, annotations_of
+from pilothouse.machinery.nested_fields import items, part, text
+from pilothouse.machinery.objects import Json, annotations_of, resource_version_of
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.validation.labels import validate_label_selector
+
+_RESIZE_STATUSES = (
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+)
 
 
 class PersistentVolumeClaimStrategy(KubeStrategy):
@@ -74,7 +85,7 @@ class PersistentVolumeClaimStatusStrategy(PersistentVolumeClaimStrategy):
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
-        yield from validate_claim_status(obj)
+        yield from _validate_claim_status(obj)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return ()
@@ -86,3 +97,36 @@ def _rules_for(old: Json) -> ClaimRules:
         allow_invalid_selector_values=any(validate_label_selector(old.get("selector"), root("selector"))),
         allow_invalid_data_source_group=any((each or {}).get("apiGroup") is not None for each in sources),
     )
+
+
+def _validate_claim_status(obj: Json) -> Errors:
+    if not resource_version_of(obj):
+        yield required(root("resourceVersion"))
+    if not items(obj, "spec", "accessModes"):
+        yield required(root("Spec", "accessModes"))
+    for name, amount in sorted(part(obj, "status", "capacity").items()):
+        yield from validate_basic_amount(amount, root("status", "capacity").key(name))
+    yield from _validate_resizes(part(obj, "status", "allocatedResourceStatuses"))
+    yield from _validate_allocated(part(obj, "status", "allocatedResources"))
+
+
+def _validate_resizes(statuses: Json) -> Errors:
+    path = root("status", "allocatedResourceStatuses")
+    for name, status in sorted(statuses.items()):
+        yield from _validate_allocated_name(name, path)
+        if status not in _RESIZE_STATUSES:
+            yield not_supported(path, name, _RESIZE_STATUSES)
+
+
+def _validate_allocated(amounts: Json) -> Errors:
+    path = root("status", "allocatedResources")
+    for name, amount in sorted(amounts.items()):
+        errors = list(_validate_allocated_name(name, path)) or list(validate_basic_amount(amount, path.key(name)))
+        yield from errors or validate_resource_amount("storage", amount, path.key(name))
+
+
+def _validate_allocated_name(name: str, path: Path) -> Errors:
+    errors = list(qualified_name(name, path))
+    yield from errors
+    if not errors and is_native(name) and name != "storage":
+        yield not_supported(path, name, ("storage",))

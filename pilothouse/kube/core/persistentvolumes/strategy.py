@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.kube.core.persistentvolumes.sources import source_of
-from pilothouse.kube.core.persistentvolumes.updates import (
+from pilothouse.kube.core.persistentvolumes.validation import (
     validate_affinity_unchanged,
     validate_attributes_class_kept,
     validate_source_unchanged,
+    validate_volume_spec,
 )
-from pilothouse.kube.core.persistentvolumes.validation import validate_volume_spec
 from pilothouse.kube.core.persistentvolumes.warnings import MOUNT_OPTIONS, warnings_for_volume
 from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.defaults.volumes import default_volume

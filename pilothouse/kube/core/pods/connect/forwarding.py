@@ -1,4 +1,7 @@
-"""Ordinary requests to kubelets and pods, each on a connection of its own: answers are passed on as they come."""
+"""Ordinary requests to kubelets and pods, each on a connection of its own: answers are passed on as they come.
+
+A refusal of a kubelet becomes an error of this server where a log or the like was asked for.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,25 @@ from pilothouse.apiserver.proxy.headers import CORS, HOP_BY_HOP, forwarded_for
 from pilothouse.apiserver.streams import UntilEnd, close_stream, whole_or_stream
 from pilothouse.kube.core.pods.connect.links import Links
 from pilothouse.kube.core.pods.connect.pages import rewritten_page
-from pilothouse.kube.core.pods.connect.refusals import MAX_MESSAGE, refusal
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import ServiceUnavailable, StatusError
+from pilothouse.machinery.errors import (
+    BadRequest,
+    InternalError,
+    ServiceUnavailable,
+    StatusError,
+    details_of,
+    from_status,
+)
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.server_response import generic_response
 
 MAX_BODY = 64 * 1024 * 1024
 _SMALL_PAGE = 256 * 1024  # whose length the client is told
 _NOT_ANSWERED = HOP_BY_HOP | CORS | {b"content-length"}
 _NOT_FORWARDED = HOP_BY_HOP | {b"content-length", b"authorization", b"x-forwarded-for"}
 """The client's credentials are for this server."""
+MAX_MESSAGE = 50_000
+"""Bytes of a kubelet's refusal that are passed on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +65,7 @@ async def download(target: Target, resource: GroupResource, name: str) -> Stream
     if 200 <= answering.head.status <= 206:
         return answering.body
     text = (await _beginning(answering.body)).decode("utf-8", "replace")
-    raise refusal(answering.head.status, text, resource, name)
+    raise _refusal(answering.head.status, text, resource, name)
 
 
 async def _answering(request: OutboundRequest) -> _Answering:
@@ -99,3 +111,19 @@ async def _answered(answering: _Answering, links: Links) -> Response:
 
 def _is_page(headers: Headers) -> bool:
     return header(headers, b"content-type").partition(";")[0].strip().lower() == "text/html"
+
+
+def _refusal(status: int, text: str, resource: GroupResource, name: str) -> StatusError:
+    """A kubelet's answer that is no success, as an error of this server."""
+    if status == 500:
+        return InternalError.of(text)
+    if status == 400:
+        return BadRequest(text)
+    meant = generic_response(status, text)
+    found = {
+        "code": status,
+        "reason": meant.reason,
+        "message": f"{meant.message} ( {resource} {name})",
+        "details": details_of(resource, name),
+    }
+    return from_status(found, http_code=status)
