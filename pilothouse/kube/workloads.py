@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import generation_of
 from pilothouse.kube.core.pods.disabled_fields import drop_disabled_template_fields
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.pod_templates import template_warnings
-from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, generation_of
+from pilothouse.kube.spec_and_status import SpecAndStatusStrategy
 from pilothouse.machinery.field import root
 from pilothouse.machinery.objects import Json
 

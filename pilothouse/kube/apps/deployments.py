@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.apps.deployment_validation import validate_deployment_spec, validate_deployment_status
@@ -57,9 +58,7 @@ class DeploymentStatusStrategy(StatusSubresource, DeploymentStrategy):
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         super().prepare_for_update(obj, old)
         carry_rollback(obj, old)
-        metadata(obj).pop("labels", None)
-        if labels := metadata(old).get("labels"):
-            metadata(obj)["labels"] = labels
+        carry_over(metadata(obj), metadata(old), "labels")
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)

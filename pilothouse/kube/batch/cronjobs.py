@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import generation_of
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.batch.cron import ScheduleError, check_schedule
@@ -12,7 +13,7 @@ from pilothouse.kube.batch.job_validation import validate_job_template_spec
 from pilothouse.kube.batch.job_warnings import job_warnings
 from pilothouse.kube.batch.time_zones import validate_time_zone
 from pilothouse.kube.pod_names import pod_name_warnings
-from pilothouse.kube.spec_and_status import StatusSubresource, generation_of
+from pilothouse.kube.spec_and_status import StatusSubresource
 from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.validation.fields import nonnegative, required_one_of
 from pilothouse.kube.validation.label_selectors import shown_selector

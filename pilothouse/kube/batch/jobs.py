@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
+from pilothouse.apiserver.registry.carry_over import generation_of
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.strategy import GarbageCollection
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
@@ -16,7 +17,7 @@ from pilothouse.kube.batch.job_updates import validate_job_update
 from pilothouse.kube.batch.job_validation import INDEXED, validate_job_spec
 from pilothouse.kube.batch.job_warnings import job_warnings
 from pilothouse.kube.pod_names import pod_name_warnings
-from pilothouse.kube.spec_and_status import StatusSubresource, generation_of
+from pilothouse.kube.spec_and_status import StatusSubresource
 from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.durations import age, human_duration

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.kube.core.pods.defaults.pod import default_pod_template
@@ -30,7 +31,7 @@ class PodTemplateStrategy(KubeStrategy):
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         drop_disabled_template_fields(obj["template"], old["template"])
         if not same_spec(obj["template"], old["template"]):
-            metadata(obj)["generation"] = (metadata(old).get("generation") or 0) + 1
+            begin_generation(obj, old)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import generation_of
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.scale import Scaling
 from pilothouse.apiserver.registry.strategy import GarbageCollection
@@ -11,7 +12,7 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.pod_names import pod_name_warnings
 from pilothouse.kube.pod_templates import default_pod_template, template_warnings
-from pilothouse.kube.spec_and_status import StatusSubresource, generation_of
+from pilothouse.kube.spec_and_status import StatusSubresource
 from pilothouse.kube.strategy import validate_kube_finalizer
 from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.validation.fields import nonnegative

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.discovery.endpoints import validate_endpoints
@@ -44,7 +45,7 @@ class EndpointSliceStrategy(KubeStrategy):
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         """The labels count as well: consumers choose slices by them."""
         if not semantically_equal(_content(obj), _content(old)):
-            metadata(obj)["generation"] = metadata(old).get("generation", 0) + 1
+            begin_generation(obj, old)
         _drop_topology(obj, old)
 
     def validate(self, obj: Json) -> Errors:

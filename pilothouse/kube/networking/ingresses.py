@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.networking.ingress_rules import STRICT, rules_for_update, validate_spec
@@ -30,9 +31,9 @@ class IngressStrategy(KubeStrategy):
         metadata(obj)["generation"] = 1
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        obj["status"] = old["status"]
+        carry_over(obj, old, "status")
         if not semantically_equal(obj["spec"], old["spec"]):
-            metadata(obj)["generation"] = metadata(old).get("generation", 0) + 1
+            begin_generation(obj, old)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -56,7 +57,7 @@ class IngressStatusStrategy(IngressStrategy):
     reset_fields = ("spec",)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        obj["spec"] = old["spec"]
+        carry_over(obj, old, "spec")
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)

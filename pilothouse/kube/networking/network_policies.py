@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.networking.network_policy_rules import PolicyRules, validate_spec
@@ -44,7 +45,7 @@ class NetworkPolicyStrategy(KubeStrategy):
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         if obj["spec"] != old["spec"]:
-            metadata(obj)["generation"] = metadata(old).get("generation", 0) + 1
+            begin_generation(obj, old)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)

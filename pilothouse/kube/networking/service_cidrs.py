@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.strategy import KubeStrategy, keep_metadata_for_status
+from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.addresses import cidr_family
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json
@@ -49,8 +50,8 @@ class ServiceCIDRStatusStrategy(ServiceCIDRStrategy):
     reset_fields = ("metadata", "spec")
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        obj["spec"] = old["spec"]
-        keep_metadata_for_status(obj, old)
+        carry_over(obj, old, "spec")
+        reset_object_meta_for_status(obj, old)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)

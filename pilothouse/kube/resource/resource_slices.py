@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.storage.object import Fields
@@ -11,7 +12,6 @@ from pilothouse.kube.resource.collections import validate_set
 from pilothouse.kube.resource.device_classes import GROUP
 from pilothouse.kube.resource.devices import validate_counter_set, validate_device
 from pilothouse.kube.resource.names import validate_driver_name, validate_pool_name
-from pilothouse.kube.spec_and_status import begin_generation
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.kube.validation.node_selectors import validate_node_selector

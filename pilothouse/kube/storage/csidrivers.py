@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
-from pilothouse.kube.spec_and_status import begin_generation
 from pilothouse.kube.storage.storageclasses import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import one_of

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.core.persistentvolumeclaims.data_sources import mirror_data_source, settle_data_sources
 from pilothouse.kube.core.persistentvolumeclaims.updates import validate_claim_update
 from pilothouse.kube.core.persistentvolumes.validation import validate_basic_amount
 from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS
 from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.defaults.volumes import default_claim_spec
-from pilothouse.kube.spec_and_status import carry_over
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import qualified_name
 from pilothouse.kube.validation.quantities import validate_resource_amount

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.core.persistentvolumes.sources import source_of
 from pilothouse.kube.core.persistentvolumes.validation import (
     validate_affinity_unchanged,
@@ -14,7 +15,6 @@ from pilothouse.kube.core.persistentvolumes.validation import (
 from pilothouse.kube.core.persistentvolumes.warnings import MOUNT_OPTIONS, warnings_for_volume
 from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.defaults.volumes import default_volume
-from pilothouse.kube.spec_and_status import carry_over
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.node_selectors import has_invalid_values
 from pilothouse.machinery.field import Errors, forbidden, required, root

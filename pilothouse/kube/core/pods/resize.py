@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.core.pods.ephemeral import is_static
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.qos import compute_qos_class, qos_class
@@ -51,11 +52,7 @@ def _with_resources(containers: Sequence[Json], stored: list[Json]) -> Sequence[
     for container, kept in zip(containers, stored, strict=True):
         if container.get("name") != kept.get("name"):
             return containers
-        for name in ("resources", "resizePolicy"):
-            if name in container:
-                kept[name] = container[name]
-            else:
-                kept.pop(name, None)
+        carry_over(kept, container, "resources", "resizePolicy")
     return stored
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.gated import munge_gated, validate_gated_changes
 from pilothouse.kube.core.pods.internal_form import difference, internal_pod_spec
@@ -124,17 +125,9 @@ def _with_stored(spec: Json, stored: Json) -> Json:
     """The new spec with everything as it is stored that was allowed to change."""
     for kind in ("containers", "initContainers"):
         for container, before in zip(spec.get(kind) or (), stored.get(kind) or (), strict=True):
-            _keep(container, before, "image")
-    for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
-        _keep(spec, stored, name)
+            carry_over(container, before, "image")
+    carry_over(spec, stored, "activeDeadlineSeconds", "schedulingGates", "tolerations")
     before = stored.get("terminationGracePeriodSeconds")
     if before is not None and before < 0 and spec.get("terminationGracePeriodSeconds") == 1:
         spec["terminationGracePeriodSeconds"] = before
     return spec
-
-
-def _keep(obj: Json, stored: Json, name: str) -> None:
-    if name in stored:
-        obj[name] = stored[name]
-    else:
-        obj.pop(name, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.core.services.traits import (
     CLUSTER_IP,
     EXTERNAL_NAME,
@@ -81,7 +82,7 @@ class ServiceStatusStrategy(ServiceStrategy):
     reset_fields = ("spec",)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        obj["spec"] = old["spec"]
+        carry_over(obj, old, "spec")
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
