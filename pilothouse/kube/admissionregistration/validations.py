@@ -6,6 +6,7 @@ import re
 
 from pilothouse.kube.admissionregistration.expressions import (
     BOOL,
+    NO_EXPRESSION,
     STRING,
     STRING_OR_NULL,
     validate_expression,
@@ -48,7 +49,7 @@ def validate_content(policy: Json, path: Path) -> Errors:
 def _validate_validation(compiler: AdmissionCompiler, validation: Json, path: Path, *, params: bool) -> Errors:
     expression = text(validation, "expression")
     if not expression.strip():
-        yield required(path.child("expression"), "expression is not specified")
+        yield required(path.child("expression"), NO_EXPRESSION)
     else:
         may_use = Declarations(params=params)
         where = path.child("expression")

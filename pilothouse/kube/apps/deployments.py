@@ -12,7 +12,7 @@ from pilothouse.kube.apps.rollback import carry_rollback, default_rollback
 from pilothouse.kube.pod_names import pod_name_warnings
 from pilothouse.kube.pod_templates import default_pod_template
 from pilothouse.kube.spec_and_status import StatusSubresource
-from pilothouse.kube.template_columns import container_columns, selector_column
+from pilothouse.kube.template_columns import READY, container_columns, selector_column
 from pilothouse.kube.validation.label_selectors import selector_of, validate_selector_unchanged
 from pilothouse.kube.validation.replica_counts import validate_collisions
 from pilothouse.kube.workloads import WorkloadStrategy
@@ -78,10 +78,6 @@ def _default_spec(spec: Json) -> None:
     spec.setdefault("progressDeadlineSeconds", 600)
 
 
-def _ready(obj: Json) -> str:
-    return f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
-
-
 def _selector(obj: Json) -> str:
     selector = selector_of(part(obj, "spec").get("selector"))
     return "<invalid>" if selector is None else str(selector)
@@ -93,7 +89,7 @@ DEPLOYMENTS = Resource(
     group="apps",
     columns=[
         NAME,
-        Column("Ready", _ready, description="Number of the pod with ready state"),
+        READY,
         Column(
             "Up-to-date",
             lambda obj: number(obj, "status", "updatedReplicas"),

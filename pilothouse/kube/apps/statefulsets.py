@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pilothouse.apiserver.registry.resource import Names, Resource
-from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.registry.table import AGE, NAME
 from pilothouse.kube.apps.statefulset_validation import (
     StatefulSetRules,
     validate_stateful_set_spec,
@@ -20,7 +20,7 @@ from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
 from pilothouse.kube.pod_templates import default_pod_template
 from pilothouse.kube.spec_and_status import StatusSubresource
-from pilothouse.kube.template_columns import container_columns
+from pilothouse.kube.template_columns import READY, container_columns
 from pilothouse.kube.validation.replica_counts import validate_collisions
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.field import Errors, Path, forbidden, root
@@ -114,10 +114,6 @@ def _history_warnings(obj: Json) -> Iterable[str]:
         )
 
 
-def _ready(obj: Json) -> str:
-    return f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
-
-
 def _default_stateful_set_spec(spec: Json) -> None:
     spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
     _default_strategy(spec.setdefault("updateStrategy", {}))
@@ -166,7 +162,7 @@ STATEFUL_SETS = Resource(
     group="apps",
     columns=[
         NAME,
-        Column("Ready", _ready, description="Number of the pod with ready state"),
+        READY,
         AGE,
         *container_columns(),
     ],

@@ -91,8 +91,12 @@ async def _get(registry: RegistryStore, ctx: RequestContext, name: str) -> Json:
 
 def _check_uid(kind: GroupVersionKind, ref: Json, found: Json) -> None:
     if text(ref, "uid") not in ("", uid_of(found)):
-        why = (
-            f"the UID in the bound object reference ({ref['uid']}) does not match the UID in record. "
-            "The object might have been deleted and then recreated"
-        )
-        raise Conflict.of(GroupResource(kind.group, kind.kind), text(ref, "name"), why)
+        raise Conflict.of(GroupResource(kind.group, kind.kind), text(ref, "name"), uid_mismatch(ref["uid"]))
+
+
+def uid_mismatch(uid: str) -> str:
+    """Say that a token is asked for in the name of an object that is gone."""
+    return (
+        f"the UID in the bound object reference ({uid}) does not match the UID in record. "
+        "The object might have been deleted and then recreated"
+    )

@@ -14,8 +14,9 @@ from pilothouse.kube.core.pods.validation.pod import validate_pod_template
 from pilothouse.kube.core.pods.validation.tolerated import options_for_template
 from pilothouse.kube.core.pods.warnings.pod import pod_template_warnings
 from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.template_columns import container_columns
 from pilothouse.machinery.field import Errors, root
-from pilothouse.machinery.nested_fields import items, part
+from pilothouse.machinery.nested_fields import part
 from pilothouse.machinery.objects import Json, labels_of, metadata
 from pilothouse.machinery.selectors.labels import format_labels
 
@@ -50,25 +51,12 @@ class PodTemplateStrategy(KubeStrategy):
         return pod_template_warnings(obj["template"], root("template"))
 
 
-def _containers(obj: Json, field: str) -> str:
-    return ",".join(container.get(field) or "" for container in items(obj, "template", "spec", "containers"))
-
-
 POD_TEMPLATES = Resource(
     names=Names("podtemplates", kind="PodTemplate"),
     strategy=PodTemplateStrategy(),
     columns=[
         NAME,
-        Column(
-            "Containers",
-            lambda obj: _containers(obj, "name"),
-            description="Names of each container in the template.",
-        ),
-        Column(
-            "Images",
-            lambda obj: _containers(obj, "image"),
-            description="Images referenced by each container in the template.",
-        ),
+        *container_columns(lambda obj: part(obj, "template"), priority=0),
         Column(
             "Pod Labels",
             lambda obj: format_labels(labels_of(part(obj, "template"))),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pilothouse.kube.networking.ingress_classes import validate_reference
+from pilothouse.kube.validation.addresses import not_an_ip
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow
 from pilothouse.kube.validation.ports import port_num
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.addresses import parse_ip_sloppy
 from pilothouse.machinery.validation.names import (
     is_dns1123_subdomain,
     is_valid_port_name,
@@ -71,8 +71,7 @@ def _secret_name_errors(tls: Json) -> list[str]:
 def _validate_rule(rule: Json, path: Path, rules: IngressRules) -> Errors:
     host = rule.get("host") or ""
     if host:
-        if parse_ip_sloppy(host) is not None:
-            yield invalid(path.child("host"), host, "must be a DNS name, not an IP address")
+        yield from not_an_ip(host, path.child("host"))
         yield from _validate_host(host, path.child("host"))
     if "*" not in host or not rules.invalid_wildcard_rules:
         yield from _validate_http(rule, path)

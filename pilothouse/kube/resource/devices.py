@@ -21,6 +21,7 @@ MAX_VALUE = 64
 MAX_TAINTS = 16
 MAX_COUNTER_SETS_PER_DEVICE = 2
 MAX_COUNTERS = 32
+UNSET_OR_TRUE = "must be either unset or set to true"
 
 _NUMERIC = r"(0|[1-9]\d*)"
 _PRE_RELEASE = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
@@ -132,7 +133,7 @@ def _validate_nodes(device: Json, path: Path) -> Errors:
     if device.get("allNodes"):
         given.append("`allNodes`")
     elif device.get("allNodes") is not None:
-        yield invalid(path.child("allNodes"), False, "must be either unset or set to true")
+        yield invalid(path.child("allNodes"), False, UNSET_OR_TRUE)
     if not given:
         yield required(path, _ONE_NODE_FIELD)
     elif len(given) > 1:

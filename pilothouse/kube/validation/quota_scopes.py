@@ -8,6 +8,7 @@ from pilothouse.kube.validation.resource_names import is_standard
 from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.labels import UNKNOWN_OPERATOR
 
 TERMINATING = "Terminating"
 NOT_TERMINATING = "NotTerminating"
@@ -92,7 +93,7 @@ def _validate_expression(expression: Json, scope: str, path: Path) -> Errors:
             why = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
             yield invalid(path.child("values"), values, why)
     else:
-        yield invalid(path.child("operator"), operator, "not a valid selector operator")
+        yield invalid(path.child("operator"), operator, UNKNOWN_OPERATOR)
 
 
 def _shown(selector: Json) -> Json:

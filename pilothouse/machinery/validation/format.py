@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 EMPTY_ERROR = "must be non-empty"
+IS_NEGATIVE_ERROR = "must be greater than or equal to 0"
 
 
 _SHORT = 1024

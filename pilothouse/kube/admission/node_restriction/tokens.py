@@ -7,6 +7,7 @@ from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.authz.interface import Attributes as Question
 from pilothouse.apiserver.authz.interface import Authorizer, Decision
 from pilothouse.kube.admission.node_restriction.pods import Get, existing
+from pilothouse.kube.core.bound_objects import uid_mismatch
 from pilothouse.kube.node_authorizer.references import claim_name
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound, aggregate
@@ -103,8 +104,7 @@ class NodeTokens:
 
 def _check_pod(node: str, attributes: Attributes, pod: Json, uid: str) -> None:
     if uid_of(pod) != uid:
-        differs = f"the UID in the bound object reference ({uid}) does not match the UID in record"
-        raise refused(attributes, f"{differs}. The object might have been deleted and then recreated")
+        raise refused(attributes, uid_mismatch(uid))
     if text(pod, "spec", "nodeName") != node:
         raise refused(attributes, "node requested token bound to a pod scheduled on a different node")
 

@@ -8,19 +8,18 @@ from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.core.persistentvolumeclaims.data_sources import mirror_data_source, settle_data_sources
 from pilothouse.kube.core.persistentvolumeclaims.updates import validate_claim_update
 from pilothouse.kube.core.persistentvolumes.validation import validate_basic_amount
-from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS
+from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS, BETA_STORAGE_CLASS_DEPRECATED
 from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.defaults.volumes import default_claim_spec
+from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import qualified_name
 from pilothouse.kube.validation.quantities import validate_resource_amount
 from pilothouse.kube.validation.resource_names import is_native
 from pilothouse.kube.validation.volume_claims import NEW_CLAIM, ClaimRules, validate_claim_spec
 from pilothouse.machinery.field import Errors, Path, not_supported, required, root
-from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, annotations_of, resource_version_of
-from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.validation.labels import validate_label_selector
 
 _RESIZE_STATUSES = (
@@ -65,13 +64,8 @@ class PersistentVolumeClaimStrategy(KubeStrategy):
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         if BETA_STORAGE_CLASS in annotations_of(obj):
-            why = 'deprecated since v1.8; use "storageClassName" attribute instead'
-            yield f"metadata.annotations[{BETA_STORAGE_CLASS}]: {why}"
-        for field in ("requests", "limits"):
-            amount = parse_quantity(part(obj, "spec", "resources", field).get("storage") or "0")
-            if amount.milli_value() % 1000:
-                why = f"fractional byte value {quote(str(amount))} is invalid, must be an integer"
-                yield f"spec.resources.{field}[storage]: {why}"
+            yield f"metadata.annotations[{BETA_STORAGE_CLASS}]: {BETA_STORAGE_CLASS_DEPRECATED}"
+        yield from claim_warnings(obj["spec"], root("spec"))
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return self.warnings_on_create(obj)

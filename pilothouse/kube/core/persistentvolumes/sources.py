@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from pilothouse.kube.core.pods.validation import network_volumes, provider_volumes
 from pilothouse.kube.core.pods.validation.volume_sources import validate_host_path
+from pilothouse.kube.core.pods.validation.volumes import NO_VOLUME_TYPE, TOO_MANY_VOLUME_TYPES
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow, non_empty
 from pilothouse.kube.validation.paths import no_backsteps
 from pilothouse.machinery.dataclass import dataclass
@@ -17,7 +18,6 @@ from pilothouse.machinery.validation.names import name_is_dns_label
 
 Validate: TypeAlias = Callable[[Json, Path], Errors]
 
-_MAX_ISCSI_NAME = 64
 _BAD_FORMAT = "must be valid format"
 _CSI_SECRETS = (
     "controllerPublishSecretRef",
@@ -152,27 +152,22 @@ def validate_sources(spec: Json, volume_name: str, path: Path) -> Errors:
         if source is None:
             continue
         if found and not rule.beside_others:
-            yield forbidden(path.child(rule.refused_as or name), "may not specify more than 1 volume type")
+            yield forbidden(path.child(rule.refused_as or name), TOO_MANY_VOLUME_TYPES)
             continue
         found += 1
         yield from rule.validate(source, path.child(rule.shown_as or name))
         yield from _validate_beside(spec, name, volume_name, path)
     if not found:
-        yield required(path, "must specify a volume type")
+        yield required(path, NO_VOLUME_TYPE)
 
 
 def _validate_beside(spec: Json, name: str, volume_name: str, path: Path) -> Errors:
     """What depends on more than the source alone."""
     if name == "local" and spec.get("nodeAffinity") is None:
         yield required(path.child("nodeAffinity"), "Local volume requires node affinity")
-    if name == "iscsi" and spec["iscsi"].get("initiatorName") is not None:
+    if name == "iscsi" and network_volumes.is_iscsi_name_too_long(spec["iscsi"], volume_name):
         portal = spec["iscsi"].get("targetPortal") or ""
-        if len(f"{volume_name}:{portal}".encode()) > _MAX_ISCSI_NAME:
-            why = (
-                "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
-                "if iscsi.initiatorName is specified."
-            )
-            yield invalid(path.child("iscsi", "targetportal"), portal, why)
+        yield invalid(path.child("iscsi", "targetportal"), portal, network_volumes.ISCSI_NAME_TOO_LONG)
 
 
 def source_of(spec: Json) -> Json:

@@ -11,7 +11,7 @@ from pilothouse.kube.core.pods.internal_form import difference, internal_form
 from pilothouse.kube.validation.fields import dns_subdomain, one_of, positive_quantity
 from pilothouse.kube.validation.node_labels import BETA_TO_GA
 from pilothouse.kube.validation.node_selectors import validate_node_selector
-from pilothouse.kube.validation.volume_claims import ACCESS_MODES, VOLUME_MODES
+from pilothouse.kube.validation.volume_claims import VOLUME_MODES, validate_access_modes
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required, root
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
@@ -25,7 +25,7 @@ _NOT_INLINE = "may not be specified in the context of inline volumes"
 
 def validate_volume_spec(spec: Json, volume_name: str, path: Path, *, allow_invalid_values: bool = False) -> Errors:
     """`allow_invalid_values` is for a node affinity that was stored with them."""
-    yield from _validate_access_modes(items(spec, "accessModes"), path.child("accessModes"))
+    yield from _validate_required_access_modes(items(spec, "accessModes"), path.child("accessModes"))
     yield from _validate_capacity(spec.get("capacity"), path.child("capacity"))
     if policy := text(spec, "persistentVolumeReclaimPolicy"):
         yield from one_of(policy, path.child("persistentVolumeReclaimPolicy"), RECLAIM_POLICIES)
@@ -49,7 +49,7 @@ def validate_inline_spec(spec: Json, path: Path) -> Errors:
         yield forbidden(path.child("capacity"), _NOT_INLINE)
     if spec.get("csi") is None:
         yield required(path.child("csi"), "has to be specified in the context of inline volumes")
-    yield from _validate_access_modes(items(spec, "accessModes"), path.child("accessModes"))
+    yield from _validate_required_access_modes(items(spec, "accessModes"), path.child("accessModes"))
     if text(spec, "persistentVolumeReclaimPolicy") not in ("", "Retain"):
         why = "may only be Retain in the context of inline volumes"
         yield forbidden(path.child("persistentVolumeReclaimPolicy"), why)
@@ -64,15 +64,10 @@ def validate_inline_spec(spec: Json, path: Path) -> Errors:
         yield forbidden(path.child("volumeMode"), why)
 
 
-def _validate_access_modes(modes: Sequence[str], path: Path) -> Errors:
+def _validate_required_access_modes(modes: Sequence[str], path: Path) -> Errors:
     if not modes:
         yield required(path)
-    known = {mode for mode in modes if mode in ACCESS_MODES}
-    for mode in modes:
-        if mode not in known:
-            yield not_supported(path, mode, ACCESS_MODES)
-    if "ReadWriteOncePod" in known and len(known) > 1:
-        yield forbidden(path, "may not use ReadWriteOncePod with other access modes")
+    yield from validate_access_modes(modes, path)
 
 
 def _validate_capacity(capacity: Json | None, path: Path) -> Errors:

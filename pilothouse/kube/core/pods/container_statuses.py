@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pilothouse.kube.core.pods.validation.operating_system import NOT_ON_WINDOWS
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, too_long
 from pilothouse.machinery.objects import Json
@@ -73,7 +74,7 @@ def validate_users(statuses: Sequence[Json], path: Path, os_name: str) -> Errors
             continue
         at = path.index(position).child("user", "linux")
         if os_name == "windows":
-            yield forbidden(at, "cannot be set for a windows pod")
+            yield forbidden(at, NOT_ON_WINDOWS)
         elif os_name == "linux":
             yield from _validate_linux_user(user, at)
 

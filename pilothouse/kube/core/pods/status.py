@@ -17,7 +17,7 @@ from pilothouse.kube.core.pods.container_statuses import (
 )
 from pilothouse.kube.core.pods.update import validate_annotation_updates
 from pilothouse.kube.core.pods.validation.tolerated import options_for_pod
-from pilothouse.kube.validation.addresses import IPV4, IPV6, ip_family
+from pilothouse.kube.validation.addresses import IPV4, IPV6, ONE_PER_FAMILY, ip_family
 from pilothouse.kube.validation.fields import follow, qualified_name
 from pilothouse.machinery.field import Errors, Path, forbidden, internal, invalid, root
 from pilothouse.machinery.objects import Json
@@ -106,7 +106,7 @@ def _validate_dual_stack(addresses: Sequence[str], path: Path) -> Errors:
         yield internal(path, why)
     if sorted(families) != [IPV4, IPV6]:
         shown = [{"IP": address} for address in addresses]
-        yield invalid(path, shown, "may specify no more than one IP for each IP family")
+        yield invalid(path, shown, ONE_PER_FAMILY)
 
 
 def _validate_containers(status: Json, spec: Json) -> Errors:

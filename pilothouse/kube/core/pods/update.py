@@ -13,12 +13,14 @@ from pilothouse.kube.core.pods.validation.annotations import (
     validate_pod_annotation_updates,
     validate_pod_annotations,
 )
+from pilothouse.kube.core.pods.validation.container import validate_image_whitespace
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.core.pods.validation.pod import validate_pod
 from pilothouse.kube.core.pods.validation.spec import MAX_INT32
 from pilothouse.kube.core.pods.validation.tolerated import options_for_pod
+from pilothouse.kube.validation.fields import non_empty
 from pilothouse.kube.validation.tolerations import validate_tolerations
-from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, required, root
+from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, root
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.validation.format import inclusive_range_error
 
@@ -69,11 +71,8 @@ def _validate_images(containers: Sequence[Json], stored: Sequence[Json], path: P
         yield forbidden(path, "pod updates may not add or remove containers")
         return
     for position, container in enumerate(containers):
-        image, at = container.get("image") or "", path.index(position).child("image")
-        if not image:
-            yield required(at)
-        if image != image.strip():
-            yield invalid(at, image, "must not have leading or trailing whitespace")
+        yield from non_empty(container.get("image"), path.index(position).child("image"))
+        yield from validate_image_whitespace(container, path.index(position))
 
 
 def _deadline_error(spec: Json, stored: Json) -> FieldError | None:

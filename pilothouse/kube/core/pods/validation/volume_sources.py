@@ -11,6 +11,7 @@ from pilothouse.kube.core.pods.validation.file_volumes import (
     validate_downward_api,
     validate_secret,
 )
+from pilothouse.kube.core.pods.validation.network_volumes import ISCSI_NAME_TOO_LONG, is_iscsi_name_too_long
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.core.pods.validation.projected_volumes import validate_projected
 from pilothouse.kube.validation.fields import follow, non_empty, required_one_of
@@ -34,7 +35,6 @@ _HOST_PATH_TYPES = (
     "FileOrCreate",
     "Socket",
 )
-_MAX_ISCSI_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +89,8 @@ def _validate_git_repo(source: Json, path: Path) -> Errors:
 
 
 def _validate_iscsi_name(source: Json, path: Path, context: VolumeContext) -> Errors:
-    name = f"{context.volume_name}:{source.get('targetPortal') or ''}"
-    if source.get("initiatorName") is not None and len(name.encode()) > _MAX_ISCSI_NAME:
-        why = (
-            "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
-            "if iscsi.initiatorName is specified."
-        )
-        yield invalid(context.path.child("name"), context.volume_name, why)
+    if is_iscsi_name_too_long(source, context.volume_name):
+        yield invalid(context.path.child("name"), context.volume_name, ISCSI_NAME_TOO_LONG)
 
 
 def _validate_ephemeral(source: Json, path: Path, context: VolumeContext) -> Errors:

@@ -12,6 +12,8 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.quantity import parse_quantity
 
+SECCOMP_ANNOTATION_IGNORED = 'non-functional in v1.27+; use the "seccompProfile" field instead'
+
 _BYTES = ("memory", "ephemeral-storage")
 
 
@@ -45,7 +47,7 @@ def _annotation_warnings(container: Json, owner: Json, top: Path, *, is_template
     at, name = top.child("metadata", "annotations"), container.get("name") or ""
     if context.get("seccompProfile") is None and SECCOMP_CONTAINER_PREFIX + name in annotations:
         key = at.key(SECCOMP_CONTAINER_PREFIX + name)
-        yield f'{key}: non-functional in v1.27+; use the "seccompProfile" field instead'
+        yield f"{key}: {SECCOMP_ANNOTATION_IGNORED}"
     # Pods are warned while their annotations are turned into fields; templates keep them.
     annotation = annotations.get(APPARMOR_PREFIX + name)
     if not is_template or annotation is None or context.get("appArmorProfile") is not None:
