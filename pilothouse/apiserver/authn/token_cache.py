@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from pilothouse.apiserver.authn.interface import InvalidToken, TokenAuthenticator, TokenIdentity
 from pilothouse.apiserver.metrics import REGISTRY
+from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED
 from pilothouse.apiserver.tallies import CounterTally
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
@@ -82,7 +83,7 @@ class CachedTokens:
             outcome = _Outcome(problems=tuple(map(str, error.args)))
         except TimeoutError:
             FETCHES.inc(_ERROR)
-            return _Outcome(problems=("context deadline exceeded",))
+            return _Outcome(problems=(DEADLINE_EXCEEDED,))
         if not outcome.problems or self._errors:
             ttl = self._success_ttl if outcome.identity else self._failure_ttl
             self._outcomes.put(key, outcome, size=outcome.size, ttl=ttl)

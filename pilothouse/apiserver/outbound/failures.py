@@ -14,6 +14,8 @@ from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.machinery.gofmt import quote
 
 DEADLINE_EXCEEDED: Final = "context deadline exceeded"
+SERVER_SHUTTING_DOWN: Final = "http2: the server is shutting down"
+UNREACHABLE_SERVICE: Final = "error trying to reach service: "
 
 _UNKNOWN_AUTHORITY: Final = "certificate signed by unknown authority"
 _OUT_OF_TIME: Final = "certificate has expired or is not yet valid"

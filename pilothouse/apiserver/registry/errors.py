@@ -47,9 +47,9 @@ def translated(resource: GroupResource, name: str = "") -> Iterator[None]:
     except cacher.TooLargeRevision as error:
         raise Timeout.too_large_resource_version(error.requested, error.current) from None
     except cacher.TooOld as error:
-        raise Expired(f"too old resource version: {error.requested} ({error.oldest})") from None
+        raise Expired(str(error)) from None
     except cacher.NotReady:
-        raise TooManyRequests.of("storage is (re)initializing", 1) from None
+        raise TooManyRequests.of(cacher.REINITIALIZING, 1) from None
     except storage.TransformFailed as error:
         raise InternalError.of(str(error)) from error
     except storage.TooLarge:

@@ -13,7 +13,7 @@ from pilothouse.kube.core.key_pairs import key_pair_problem
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.codec.json import JsonError, parse
 from pilothouse.machinery.field import Errors, invalid, required, root, too_long
-from pilothouse.machinery.govalue import json_type
+from pilothouse.machinery.govalue import not_an_object
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 
@@ -100,7 +100,7 @@ def _json_object_problem(text: bytes) -> str:
         return str(error)
     if value is None or isinstance(value, dict):
         return ""
-    return f"json: cannot unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
+    return not_an_object(value)
 
 
 def _bytes(data: Json, key: str) -> bytes:

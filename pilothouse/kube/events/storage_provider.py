@@ -13,7 +13,7 @@ from pilothouse.kube.events.strategy import CoreEventStrategy, EventStrategy
 from pilothouse.kube.served import Conversion, Registries, served
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.selectors.fields import Requirement
+from pilothouse.machinery.selectors.fields import Requirement, label_not_supported
 
 
 class EventsStorageProvider:
@@ -44,7 +44,7 @@ def _no_defaults(_: Json) -> None:
 def _stored_label(requirement: Requirement) -> Requirement:
     label = FIELD_LABELS.get(requirement.field)
     if label is None:
-        raise ValueError(f"field label not supported: {requirement.field}")
+        raise ValueError(label_not_supported(requirement.field))
     return replace(requirement, field=label)
 
 

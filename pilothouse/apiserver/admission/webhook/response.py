@@ -12,7 +12,7 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.govalue import json_type
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.schema.scalars import base64_fault
+from pilothouse.machinery.schema.scalars import base64_fault, illegal_base64
 
 _FIELDS: dict[str, tuple[type, str]] = {
     "uid": (str, "types.UID"),
@@ -145,5 +145,5 @@ def _patch(response: Json) -> bytes:
     text = response.get("patch") or ""
     fault = base64_fault(text)
     if fault is not None:
-        raise UndecodableResponse(f"illegal base64 data at input byte {fault}")
+        raise UndecodableResponse(illegal_base64(fault))
     return base64.b64decode(text)

@@ -42,11 +42,11 @@ class ServiceLocations:
         port_name = await self._port_name(ctx, asked)
         subsets = (await _get(self.endpoints, ctx, asked.name)).get("subsets") or []
         if not subsets:
-            raise ServiceUnavailable(f"no endpoints available for service {quote(asked.name)}")
+            raise ServiceUnavailable(no_endpoints(asked.name))
         for candidate in _candidates(subsets, port_name):
             if await self._is_pod(ctx, candidate.address):
                 return Location(asked.scheme or "http", as_read(candidate.address.get("ip") or ""), candidate.port)
-        raise ServiceUnavailable(f"no endpoints available for service {quote(identity)}")
+        raise ServiceUnavailable(no_endpoints(identity))
 
     async def _port_name(self, ctx: RequestContext, asked: SchemeNamePort) -> str:
         """Endpoints know ports by name, so that a number is looked up in the service."""
@@ -89,6 +89,10 @@ def _candidates(subsets: list[Json], port_name: str) -> Iterator[_Candidate]:
 def _from_anywhere(values: list[Json]) -> list[Json]:
     start = random.randrange(len(values)) if values else 0
     return values[start:] + values[:start]
+
+
+def no_endpoints(service: str) -> str:
+    return f"no endpoints available for service {quote(service)}"
 
 
 async def _get(registry: RegistryStore, ctx: RequestContext, name: str) -> Json:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.cel.evaluation import OUT_OF_BUDGET
+
 
 class MutationFailed(Exception):
     """What the failure policy decides about."""
@@ -11,6 +13,6 @@ class MutationFailed(Exception):
         """As metrics name it."""
         if str(self).startswith("compilation"):
             return "compile_error"
-        if str(self).startswith("validation failed due to running out of cost budget"):
+        if str(self).startswith(OUT_OF_BUDGET):
             return "out_of_budget"
         return "invalid_error"

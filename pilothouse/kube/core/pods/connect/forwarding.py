@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from pilothouse.apiserver.http import Headers, Request, Response, Stream
 from pilothouse.apiserver.outbound.exchange import Head
-from pilothouse.apiserver.outbound.failures import BackendFailed, get_problem
+from pilothouse.apiserver.outbound.failures import UNREACHABLE_SERVICE, BackendFailed, get_problem
 from pilothouse.apiserver.outbound.request import OutboundRequest, header, send
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.headers import CORS, HOP_BY_HOP, forwarded_for
@@ -51,7 +51,7 @@ async def forward(request: Request, target: Target, *, prefix: str) -> Response:
     try:
         answering = await _answering(OutboundRequest(request.method, target, headers, body))
     except BackendFailed as error:
-        raise ServiceUnavailable(f"error trying to reach service: {error}") from None
+        raise ServiceUnavailable(f"{UNREACHABLE_SERVICE}{error}") from None
     hosts = frozenset({target.authority, request.header(b"host")}) - {""}
     return await _answered(answering, Links(prefix, hosts))
 
