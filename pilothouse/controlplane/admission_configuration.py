@@ -9,6 +9,7 @@ from typing import Any
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import not_registered
 from pilothouse.machinery.objects import Json
 
 _KIND = ("apiserver.config.k8s.io/v1", "AdmissionConfiguration")
@@ -46,7 +47,7 @@ def _plugin(plugin: Json, folder: Path, where: str) -> Json:
 def _check_kind(configuration: Json, file: str) -> None:
     said = (configuration.get("apiVersion"), configuration.get("kind"))
     if said not in _KINDS:
-        why = f"no kind {quote(str(said[1] or ''))} is registered for version {quote(str(said[0] or ''))}"
+        why = not_registered(str(said[1] or ""), str(said[0] or ""))
         raise ValueError(f"{file}: {why}; expected {_KIND[1]} of {_KIND[0]}")
     _check_fields(configuration, _FIELDS, file)
 

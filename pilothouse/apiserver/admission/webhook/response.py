@@ -10,7 +10,7 @@ from pilothouse.apiserver.admission.webhook.review import GROUP, KIND, VERSIONS,
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.govalue import json_type
-from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind, not_registered
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.scalars import base64_fault, illegal_base64
 
@@ -84,7 +84,7 @@ def _check_kind(kind: GroupVersionKind, version: str) -> None:
     """What is left out is taken for what was expected; the newer version's contract then complains."""
     group, found, name = kind.group or GROUP, kind.version or version, kind.kind or KIND
     if (group, name) != (GROUP, KIND) or found not in VERSIONS:
-        raise UndecodableResponse(f"no kind {quote(name)} is registered for version {quote(f'{group}/{found}')}")
+        raise UndecodableResponse(not_registered(name, f"{group}/{found}"))
     if found != version:
         why = f"converting ({found}.{KIND}) to ({version}.{KIND}): unknown conversion"
         raise UndecodableResponse(why)
