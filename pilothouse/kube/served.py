@@ -55,7 +55,7 @@ class Registries:
             await registry.stop()
 
     def stats(self, resource: GroupResource) -> ResourceStats | None:
-        """How much a request for the resource has to do with; None for one that is not open here."""
+        """Return how many objects and watchers the resource has; None for one that is not open here."""
         registry = self._by_resource.get(resource)
         if registry is None:
             registry = next((each for each in self.opened if each.resource.group_resource == resource), None)
@@ -66,7 +66,7 @@ class Registries:
 
 
 class RESTStorageProvider(Protocol):
-    """What each group's folder offers the server: its versions with their resources."""
+    """A group as the server installs it: its versions with their resources."""
 
     def open(self, registries: Registries) -> APIGroup: ...
 
@@ -135,7 +135,7 @@ def _default(
 
 
 def field_conversion(resource: Resource) -> fields.Transform:
-    """Which field labels selectors may name: those of `fields`, which depend on the kind and not on the object."""
+    """Refuse all field labels in selectors but those of `fields`, which depend on the kind and not on the object."""
     if resource.fields is None:
         return metadata_fields_only
     nothing: Json = {"kind": "", "apiVersion": "", "metadata": {}}

@@ -51,7 +51,7 @@ _CACHES_FILL_WITHIN = 60.0
 
 @dataclass(frozen=True, slots=True)
 class KubeConfig:
-    """What only the built-in groups need to know."""
+    """The configuration of the server that only the built-in groups need."""
 
     generic: GenericConfig
     service_network: ServiceNetwork = field(default_factory=ServiceNetwork)
@@ -61,12 +61,12 @@ class KubeConfig:
     trust: ClusterAuthenticationInfo = field(default_factory=ClusterAuthenticationInfo)
     """Whom extension API servers are told to believe."""
     policy: Policy = field(default_factory=Policy)
-    """What the RBAC authorizer goes by: the server fills it with the roles and bindings."""
+    """The roles and bindings that the RBAC authorizer goes by: the server fills it."""
     node_graph: NodeGraph | None = None
-    """What the node authorizer goes by, if there is one: the server fills it."""
+    """The graph that the node authorizer goes by, if there is one: the server fills it."""
     service_accounts: ServiceAccountConfig = field(default_factory=ServiceAccountConfig)
     external_hostname: str = ""
-    """What others call this server, where that is not its address."""
+    """The name by which others call this server, where that is not its address."""
     admission: AdmissionConfig = field(default_factory=AdmissionConfig)
     registries: Registries | None = None
     """Where they are already open because authentication and authorization read them, too."""

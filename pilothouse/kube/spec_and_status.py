@@ -47,7 +47,7 @@ class StatusSubresource(KubeStrategy):
 
 
 def zero_value(kind: GroupVersionKind, field: str) -> Json:
-    """What a field of the kind holds when nothing is set in it, such as `replicas: 0` in a status."""
+    """Return a field of the kind as it is when nothing is set in it, such as `replicas: 0` in a status."""
     found = types.of(kind)
     assert found is not None, f"{kind} is no built-in kind"
     return deepcopy(found.fit({})[field])

@@ -1,4 +1,4 @@
-"""What a daemon set's spec and status must be."""
+"""Validation of a daemon set's spec and status."""
 
 from __future__ import annotations
 

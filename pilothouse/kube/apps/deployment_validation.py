@@ -1,4 +1,4 @@
-"""What a deployment's spec and status must be."""
+"""Validation of a deployment's spec and status."""
 
 from __future__ import annotations
 

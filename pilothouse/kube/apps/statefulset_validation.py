@@ -1,4 +1,4 @@
-"""What a stateful set's spec and status must be."""
+"""Validation of a stateful set's spec and status."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PARTS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableRepli
 
 @dataclass(frozen=True, slots=True)
 class StatefulSetRules:
-    """What an update need not look at, because it cannot change or was wrong before."""
+    """The checks that an update skips, because the part cannot change or was wrong before."""
 
     any_service_name: bool = False
     any_claims: bool = False

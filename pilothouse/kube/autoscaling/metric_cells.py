@@ -1,4 +1,4 @@
-"""What tables show of an autoscaler's metrics: current and target values, the first two of them."""
+"""The cells that show an autoscaler's metrics: current and target values of the first two."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def validate_reference(reference: Json, path: Path, rules: ReferenceRules) -> Er
 
 
 def version_problem(reference: Json, rules: ReferenceRules) -> str:
-    """What is wrong with the reference's apiVersion; empty when nothing is."""
+    """Return what is wrong with the reference's apiVersion, empty when nothing is."""
     if rules.allow_any_version:
         return ""
     try:

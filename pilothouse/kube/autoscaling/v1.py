@@ -78,7 +78,7 @@ def _spec_to_v2(obj: Json) -> Json:
 
 
 def _status_to_v2(obj: Json) -> Json:
-    """What the annotations say is more than the fields can, and goes before them."""
+    """The annotations say more than the fields can, so they go before them."""
     status, annotations = part(obj, "status"), annotations_of(obj)
     out: Json = {name: status[name] for name in _STATUS if name in status}
     percent = status.get("currentCPUUtilizationPercentage")

@@ -1,4 +1,4 @@
-"""What the spec of an autoscaler must be. An update may keep what was already wrong."""
+"""Validation of an autoscaler's spec. An update may keep what was already wrong."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def default_job(job: Json) -> None:
 
 
 def default_job_template(spec: Json) -> None:
-    """What is filled in wherever the spec of a job stands."""
+    """Fill in the defaults of a job's spec, in a job or in the template of a cron job."""
     for rule in items(spec, "podFailurePolicy", "rules"):
         for pattern in rule.get("onPodConditions") or ():
             pattern["status"] = pattern.get("status") or "True"

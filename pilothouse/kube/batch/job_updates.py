@@ -1,4 +1,4 @@
-"""What an update may change in a job: little, and more while it is suspended and has no pods."""
+"""Validation of an update of a job: it may change little, and more while the job is suspended and has no pods."""
 
 from __future__ import annotations
 

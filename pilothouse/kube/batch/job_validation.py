@@ -1,4 +1,4 @@
-"""What the spec of a job must be, in a job and in the template of one."""
+"""Validation of a job's spec, in a job and in the template of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users should be told about the spec of a job."""
+"""Warnings about the spec of a job."""
 
 from __future__ import annotations
 

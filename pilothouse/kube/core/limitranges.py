@@ -57,7 +57,7 @@ class LimitRangeStrategy(KubeStrategy):
 
 
 def _default_container_limit(limit: Json) -> None:
-    """What is not said follows: the limit from the maximum, the request from the limit or else the minimum."""
+    """Fill in a limit from the maximum, and a request from the limit or else from the minimum."""
     limits, requests = limit.get("default") or {}, limit.get("defaultRequest") or {}
     limits |= {name: amount for name, amount in part(limit, "max").items() if name not in limits}
     for given in (limits, part(limit, "min")):
@@ -98,7 +98,7 @@ def _validate_names_of(limit: Json, kind: str, path: Path, fields: Iterable[str]
 
 @dataclass(frozen=True, slots=True)
 class _Amounts:
-    """What a limit says of one resource."""
+    """The amounts of one resource in a limit."""
 
     max: Quantity | None
     min: Quantity | None

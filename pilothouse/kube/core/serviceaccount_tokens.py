@@ -127,7 +127,7 @@ def _other_account(obj: Json, account: Json) -> Conflict:
 
 
 def service_account_storages(registries: Registries, config: ServiceAccountConfig) -> list[ServedResource]:
-    """Where there is no key to sign with, tokens cannot be asked for."""
+    """Return the storages; without a key to sign with there is none for tokens."""
     registry = registries.open(SERVICE_ACCOUNTS)
     if config.signing_key_file is None:
         return [served(registry)]

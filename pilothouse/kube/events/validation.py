@@ -1,4 +1,4 @@
-"""What an event must look like: loosely what clients always sent, strictly what events.k8s.io/v1 asks for."""
+"""Validation of events: loose for what clients always sent, strict for what events.k8s.io/v1 asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an ingress may say: backends, rules with their paths, and TLS."""
+"""Validation of an ingress: backends, rules with their paths, and TLS."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORBIDDEN_ENDS = ("/..", "/.")
 
 @dataclass(frozen=True, slots=True)
 class IngressRules:
-    """What the stored ingress has already got away with, and may go on doing."""
+    """The faults that the stored ingress already has, and may keep."""
 
     invalid_secret_names: bool = False
     invalid_wildcard_rules: bool = False

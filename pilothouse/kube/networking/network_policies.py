@@ -75,7 +75,7 @@ def _cidr_warnings(spec: Json, path: Path) -> Iterator[str]:
 
 
 def _rules_for_update(old: Json) -> PolicyRules:
-    """What the stored policy has already got away with stays allowed."""
+    """Return rules that allow the faults that the stored policy already has."""
     broken = any(validate_label_selector(old.get("podSelector"), Path()))
     known = frozenset(cidr for block in _ip_blocks(old, NOWHERE) for cidr, _ in block.cidrs)
     return PolicyRules(LabelSelectorRules(allow_invalid_values=broken), known)

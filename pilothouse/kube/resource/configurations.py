@@ -25,7 +25,7 @@ def validate_configuration(config: Json, path: Path, *, stored: bool = False) ->
 
 
 def validate_raw_object(value: Any, path: Path, *, stored: bool = False) -> Errors:
-    """What was stored before may be larger than what is allowed now."""
+    """An object that was stored before may be larger than is allowed now."""
     if value is None:
         yield required(path)
     elif not stored and len(orjson.dumps(value)) > MAX_PARAMETERS:

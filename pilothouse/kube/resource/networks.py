@@ -1,4 +1,4 @@
-"""What a driver says of a device that is a network interface."""
+"""Validation of the network data that a driver reports for a device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a claim asks for: requests, constraints between them, and configuration for the drivers."""
+"""Validation of a claim's spec: requests, constraints between them, and configuration for the drivers."""
 
 from __future__ import annotations
 

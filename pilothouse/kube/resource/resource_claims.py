@@ -72,7 +72,7 @@ class ResourceClaimStatusStrategy(ResourceClaimStrategy):
 
 
 def _drop_deallocated(status: Json, old: Json) -> None:
-    """What was said of a device goes when the device does, so that clients need not know of it."""
+    """Drop the status of devices that are no longer allocated, so that clients need not know of it."""
     gone = allocated_devices(old) - allocated_devices(status)
     kept = [device for device in items(status, "devices") if device_id(device) not in gone]
     if kept:

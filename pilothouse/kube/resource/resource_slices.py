@@ -109,7 +109,7 @@ def _validate_pool(pool: Json, path: Path) -> Errors:
 
 
 def _validate_nodes(spec: Json, path: Path) -> Errors:
-    """Which nodes can reach the devices is said in exactly one way."""
+    """Exactly one field says which nodes can reach the devices."""
     given: list[str] = []
     if (name := spec.get("nodeName")) is not None:
         if name:

@@ -36,7 +36,7 @@ class CSINodeStrategy(KubeStrategy):
 
 
 def _fixed(driver: Json) -> Json:
-    """What stays the same as long as a driver is on a node, as upstream prints it."""
+    """Return the fields that cannot change as long as a driver is on a node, as upstream prints them."""
     return {
         "Name": text(driver, "name"),
         "NodeID": text(driver, "nodeID"),

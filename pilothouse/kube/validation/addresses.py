@@ -61,7 +61,7 @@ def endpoint_ip(text: str, path: Path) -> Errors:
 
 
 def warnings_for_ip(text: str, path: Path) -> list[str]:
-    """What is unusual about the notation of an address that old fields accept."""
+    """Return warnings about an unusual notation of an address that old fields accept."""
     address = parse_ip_sloppy(text)
     if address is None:
         return []
@@ -74,7 +74,7 @@ def warnings_for_ip(text: str, path: Path) -> list[str]:
 
 
 def warnings_for_cidr(text: str, path: Path) -> list[str]:
-    """What is unusual about the notation of a CIDR that old fields accept."""
+    """Return warnings about an unusual notation of a CIDR that old fields accept."""
     cidr = parse_cidr_sloppy(text)
     if cidr is None:
         return []

@@ -29,7 +29,7 @@ _COUNTED_BY: dict[str, frozenset[str]] = {
     BEST_EFFORT: frozenset({"pods"}),
     VOLUME_ATTRIBUTES_CLASS: frozenset({"persistentvolumeclaims", "requests.storage"}),
 }
-"""What each scope can be applied to. An unknown scope is refused for being unknown only."""
+"""The resources that each scope can be applied to. An unknown scope is refused for being unknown only."""
 _WITHOUT_VALUES = frozenset({TERMINATING, NOT_TERMINATING, BEST_EFFORT, NOT_BEST_EFFORT, CROSS_NAMESPACE_POD_AFFINITY})
 _OPPOSITES = ({BEST_EFFORT, NOT_BEST_EFFORT}, {TERMINATING, NOT_TERMINATING})
 

@@ -1,4 +1,4 @@
-"""How long the tokens may live that pods, CSI drivers and clients ask for."""
+"""The bounds on how long a token may live that a pod, a CSI driver or a client asks for."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _NOT_IN_TEMPLATES = {
 
 @dataclass(frozen=True, slots=True)
 class ClaimRules:
-    """What a claim may keep because it was stored with it."""
+    """The faults that a claim may keep because it was stored with them."""
 
     allow_invalid_selector_values: bool = False
     allow_invalid_data_source_group: bool = False

@@ -1,4 +1,4 @@
-"""What a claim is filled from. An older and a newer field say it; they are kept alike."""
+"""The source that a claim is filled from. An older and a newer field name it; they are kept alike."""
 
 from __future__ import annotations
 

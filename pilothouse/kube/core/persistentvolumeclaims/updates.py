@@ -1,4 +1,4 @@
-"""What an update of a claim may change: little, so that quotas and limits can not be gamed."""
+"""Validation of an update of a claim: it may change little, so that quotas and limits can not be gamed."""
 
 from __future__ import annotations
 

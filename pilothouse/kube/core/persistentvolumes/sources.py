@@ -162,7 +162,7 @@ def validate_sources(spec: Json, volume_name: str, path: Path) -> Errors:
 
 
 def _validate_beside(spec: Json, name: str, volume_name: str, path: Path) -> Errors:
-    """What depends on more than the source alone."""
+    """The rules of a source that depend on more than the source alone."""
     if name == "local" and spec.get("nodeAffinity") is None:
         yield required(path.child("nodeAffinity"), "Local volume requires node affinity")
     if name == "iscsi" and network_volumes.is_iscsi_name_too_long(spec["iscsi"], volume_name):

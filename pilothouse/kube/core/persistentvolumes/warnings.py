@@ -1,4 +1,4 @@
-"""What a persistent volume is warned of: fields and sources that are deprecated."""
+"""Warnings about persistent volumes: fields and sources that are deprecated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the status of a pod may become."""
+"""Validation of a write of a pod's status."""
 
 from __future__ import annotations
 

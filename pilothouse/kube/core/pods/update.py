@@ -1,4 +1,4 @@
-"""What may change in a pod after its creation: images, deadlines, added tolerations, lifted gates; nothing else."""
+"""Validation of an update of a pod: images, deadlines, added tolerations and lifted gates may change, nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from a service's type and fields, under one name each."""
+"""The traits that follow from a service's type and fields, one function each."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ async def forward(request: Request, target: Target, *, prefix: str) -> Response:
 
 
 async def download(target: Target, resource: GroupResource, name: str) -> Stream:
-    """What a GET of the target gives. Raises the error of `resource` and `name` that any other answer stands for."""
+    """Return the body of a GET of the target. Raises the error of `resource` and `name` that a refusal means."""
     try:
         answering = await _answering(OutboundRequest("GET", target))
     except BackendFailed as error:

@@ -1,4 +1,4 @@
-"""What a pod may not set because of the operating system that it says it is for."""
+"""The fields that a pod may not set because of the operating system that it says it is for."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def validate_new_pod(pod: Json) -> Errors:
 
 
 def validate_pod(pod: Json, options: PodValidationOptions) -> Errors:
-    """What holds for a pod at any time."""
+    """Yield what is wrong with a pod, new or updated."""
     return _located(lambda top: _validate_pod(pod, top, options), Path())
 
 

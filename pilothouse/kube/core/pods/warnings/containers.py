@@ -86,7 +86,7 @@ def port_warnings(spec: Json, path: Path) -> Iterator[str]:
 
 
 def _clash(port: Json, other: Json) -> str:
-    """What is wrong with two definitions of one port; empty when they get along."""
+    """Return how two definitions of one port clash, empty when they do not."""
     number, address = port.get("hostPort") or 0, port.get("hostIP") or ""
     other_number, other_address = other.get("hostPort") or 0, other.get("hostIP") or ""
     if (number, address) == (other_number, other_address):

@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Operation:
-    """What one write takes and gives back."""
+    """The addresses and ports that one write takes and gives back."""
 
     ips: ClusterIPOperation
     ports: PortOperation

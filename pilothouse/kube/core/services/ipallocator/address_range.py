@@ -51,7 +51,7 @@ class AddressRange:
 
     @property
     def size(self) -> int:
-        """How many addresses can be handed out."""
+        """The number of addresses that can be handed out."""
         return max(self.last - self.first + 1, 0)
 
     @property

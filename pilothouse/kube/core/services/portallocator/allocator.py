@@ -86,7 +86,7 @@ class PortAllocator:
             await self._change(give_back)
 
     async def snapshot(self) -> Snapshot:
-        """What is stored, whatever its range; nothing taken when nothing is stored."""
+        """Return the stored ports, whatever their range; none is taken when nothing is stored."""
         entry = await self._store.get(self._key)
         return Snapshot(PortSet.decode(entry.value), entry.modified) if entry else Snapshot(PortSet(self.ports), 0)
 

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """What can be wrong with a port that a service has: for the metric, and for the log."""
+    """A problem that a port of a service can have, as the metric and the log name it."""
 
     type: str
     text: str

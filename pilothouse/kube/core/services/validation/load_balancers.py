@@ -77,7 +77,7 @@ def validate_load_balancer_status(service: Json, old: Json) -> Errors:
 
 
 def ingress_points(service: Json) -> list[Json]:
-    """Where the load balancer takes traffic in."""
+    """Return the points at which the load balancer takes traffic in."""
     return ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
 
 
