@@ -72,7 +72,7 @@ class RESTStorageProvider(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Conversion:
+class VersionConversion:
     """A served version that is not the stored one: how its objects become stored ones, and back.
 
     `default` fills in this version's defaults before the conversion.
@@ -90,7 +90,7 @@ def served(
     *,
     subresource: str = "",
     kind: GroupVersionKind | None = None,
-    conversion: Conversion | None = None,
+    conversion: VersionConversion | None = None,
     deprecation: Deprecation | None = None,
 ) -> ServedResource:
     """A resource in its stored version, or through a conversion in another.
@@ -127,7 +127,7 @@ def _reset_fields(registry: RegistryStore, storage: object | None, subresource: 
 
 
 def _default(
-    resource: Resource, kind: GroupVersionKind | None, conversion: Conversion | None
+    resource: Resource, kind: GroupVersionKind | None, conversion: VersionConversion | None
 ) -> Callable[[Json], None]:
     if kind is not None:
         return no_default

@@ -9,7 +9,7 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.autoscaling.defaults import KIND, default_autoscaler_spec
 from pilothouse.kube.autoscaling.metric_cells import format_metrics
-from pilothouse.kube.autoscaling.round_trip import drop_annotations
+from pilothouse.kube.autoscaling.v1_annotations import drop_annotations
 from pilothouse.kube.autoscaling.validation import validate_autoscaler_spec
 from pilothouse.kube.spec_and_status import StatusSubresource, zero_value
 from pilothouse.kube.strategy import KubeStrategy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.autoscaling.references import ReferenceRules, validate_reference
+from pilothouse.kube.autoscaling.object_references import ReferenceRules, validate_reference
 from pilothouse.kube.core.pods.validation.container_resources import validate_container_resource_name
 from pilothouse.kube.validation.fields import dns_label, follow
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required

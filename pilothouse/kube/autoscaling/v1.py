@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 from pilothouse.kube.autoscaling.defaults import DEFAULT_CPU_UTILIZATION, KIND, cpu_utilization
-from pilothouse.kube.autoscaling.round_trip import (
+from pilothouse.kube.autoscaling.v1_annotations import (
     BEHAVIOR,
     CONDITIONS,
     CURRENT_METRICS,
@@ -26,7 +26,7 @@ from pilothouse.kube.autoscaling.v1_metrics import (
     metric_to_v1,
     metric_to_v2,
 )
-from pilothouse.kube.served import Conversion
+from pilothouse.kube.served import VersionConversion
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, annotations_of, metadata
@@ -171,4 +171,4 @@ def _small(name: str) -> str:
     return name[0].lower() + name[1:]
 
 
-V1_CONVERSION = Conversion(kind=V1, to_stored=to_v2, from_stored=from_v2, default=_default)
+V1_CONVERSION = VersionConversion(kind=V1, to_stored=to_v2, from_stored=from_v2, default=_default)

@@ -10,8 +10,8 @@ from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.kube.core.pods.defaults.pod import default_pod_template
 from pilothouse.kube.core.pods.disabled_fields import drop_disabled_template_fields
 from pilothouse.kube.core.pods.equality import same_spec
+from pilothouse.kube.core.pods.validation.options_from_stored import options_for_template
 from pilothouse.kube.core.pods.validation.pod import validate_pod_template
-from pilothouse.kube.core.pods.validation.tolerated import options_for_template
 from pilothouse.kube.core.pods.warnings.pod import pod_template_warnings
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.template_columns import container_columns

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column, count
 from pilothouse.apiserver.storage.object import Fields
-from pilothouse.kube.core.data import MAX_SIZE, byte_length, forbid_change, validate_keys
+from pilothouse.kube.core.config_data import MAX_SIZE, byte_length, forbid_change, validate_keys
 from pilothouse.kube.core.key_pairs import key_pair_problem
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.codec.json import JsonError, parse

@@ -6,7 +6,7 @@ import re
 
 from pilothouse.kube.resource.allocations import validate_binding_conditions
 from pilothouse.kube.resource.capacity import validate_exclusive_capacity, validate_shared_capacity
-from pilothouse.kube.resource.collections import UNLIMITED, validate_map, validate_set, validate_slice
+from pilothouse.kube.resource.limited_collections import UNLIMITED, validate_map, validate_set, validate_slice
 from pilothouse.kube.resource.names import MAX_QUALIFIED_NAME, dns_label_name, validate_qualified_name
 from pilothouse.kube.resource.taints import validate_taint
 from pilothouse.kube.validation.fields import dns_subdomain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.resource.collections import validate_set
+from pilothouse.kube.resource.limited_collections import validate_set
 from pilothouse.machinery.field import Errors, Path, invalid, too_long
 from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pilothouse.kube.resource.collections import validate_set, validate_slice
 from pilothouse.kube.resource.configurations import MAX_CONFIGURATIONS, validate_configuration
+from pilothouse.kube.resource.limited_collections import validate_set, validate_slice
 from pilothouse.kube.resource.names import dns_label_name, validate_class_name, validate_fully_qualified_name
 from pilothouse.kube.resource.selectors import validate_selectors
 from pilothouse.kube.resource.taints import default_tolerations, validate_tolerations

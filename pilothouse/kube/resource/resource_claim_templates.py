@@ -5,7 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME
 from pilothouse.kube.resource.device_classes import GROUP
-from pilothouse.kube.resource.printed import printed_template_spec
+from pilothouse.kube.resource.printed_claims import printed_template_spec
 from pilothouse.kube.resource.requests import default_requests, validate_claim_spec
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.volume_claims import validate_template_metadata

@@ -10,7 +10,7 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.resource.allocations import allocated_devices, device_id, validate_claim_status
 from pilothouse.kube.resource.device_classes import GROUP
-from pilothouse.kube.resource.printed import printed_claim_spec
+from pilothouse.kube.resource.printed_claims import printed_claim_spec
 from pilothouse.kube.resource.requests import RequestNames, default_requests, validate_claim_spec
 from pilothouse.kube.resource.taints import default_tolerations
 from pilothouse.kube.spec_and_status import zero_value

@@ -8,9 +8,9 @@ from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.storage.object import Fields
-from pilothouse.kube.resource.collections import validate_set
 from pilothouse.kube.resource.device_classes import GROUP
 from pilothouse.kube.resource.devices import UNSET_OR_TRUE, validate_counter_set, validate_device
+from pilothouse.kube.resource.limited_collections import validate_set
 from pilothouse.kube.resource.names import validate_driver_name, validate_pool_name
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import dns_subdomain, positive

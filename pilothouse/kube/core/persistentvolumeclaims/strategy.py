@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pilothouse.apiserver.registry.carry_over import carry_over
-from pilothouse.kube.core.persistentvolumeclaims.data_sources import mirror_data_source, settle_data_sources
+from pilothouse.kube.core.persistentvolumeclaims.data_sources import normalize_data_sources, prepare_data_sources
 from pilothouse.kube.core.persistentvolumeclaims.updates import validate_claim_update
 from pilothouse.kube.core.persistentvolumes.validation import validate_basic_amount
 from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS, BETA_STORAGE_CLASS_DEPRECATED
@@ -43,12 +43,12 @@ class PersistentVolumeClaimStrategy(KubeStrategy):
 
     def prepare_for_create(self, obj: Json) -> None:
         obj["status"] = {"phase": "Pending"}
-        settle_data_sources(obj["spec"], None)
+        prepare_data_sources(obj["spec"], None)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         carry_over(obj, old, "status")
-        settle_data_sources(obj["spec"], old["spec"])
-        mirror_data_source(old["spec"])
+        prepare_data_sources(obj["spec"], old["spec"])
+        normalize_data_sources(old["spec"])
 
     def validate(self, obj: Json) -> Errors:
         return self._validate_claim(obj, NEW_CLAIM)

@@ -28,7 +28,7 @@ _CSI_SECRETS = (
 
 
 @dataclass(frozen=True, slots=True)
-class SourceRule:
+class PersistentVolumeSourceRule:
     """`shown_as` and `refused_as` are upstream's spellings in errors, where they are not the field's name."""
 
     validate: Validate
@@ -118,29 +118,29 @@ def _validate_csi_secret(secret: Json, path: Path) -> Errors:
             yield from rule(secret[name], path.child(name))
 
 
-SOURCES: dict[str, SourceRule] = {
-    "hostPath": SourceRule(validate_host_path),
-    "gcePersistentDisk": SourceRule(provider_volumes.validate_gce_disk, shown_as="persistentDisk"),
-    "awsElasticBlockStore": SourceRule(provider_volumes.validate_aws_disk),
-    "glusterfs": SourceRule(_glusterfs),
-    "flocker": SourceRule(provider_volumes.validate_flocker),
-    "nfs": SourceRule(network_volumes.validate_nfs),
-    "rbd": SourceRule(_required("monitors", "image")),
-    "quobyte": SourceRule(network_volumes.validate_quobyte),
-    "cephfs": SourceRule(_required("monitors"), refused_as="cephFS"),
-    "iscsi": SourceRule(_iscsi),
-    "cinder": SourceRule(_cinder),
-    "fc": SourceRule(network_volumes.validate_fibre_channel),
-    "flexVolume": SourceRule(provider_volumes.validate_flex_volume, beside_others=True),
-    "azureFile": SourceRule(_azure_file),
-    "vsphereVolume": SourceRule(_required("volumePath")),
-    "photonPersistentDisk": SourceRule(_required("pdID")),
-    "portworxVolume": SourceRule(_required("volumeID")),
-    "azureDisk": SourceRule(provider_volumes.validate_azure_disk),
-    "scaleIO": SourceRule(_required("gateway", "system", "volumeName")),
-    "local": SourceRule(_local),
-    "storageos": SourceRule(_storage_os),
-    "csi": SourceRule(_csi),
+SOURCES: dict[str, PersistentVolumeSourceRule] = {
+    "hostPath": PersistentVolumeSourceRule(validate_host_path),
+    "gcePersistentDisk": PersistentVolumeSourceRule(provider_volumes.validate_gce_disk, shown_as="persistentDisk"),
+    "awsElasticBlockStore": PersistentVolumeSourceRule(provider_volumes.validate_aws_disk),
+    "glusterfs": PersistentVolumeSourceRule(_glusterfs),
+    "flocker": PersistentVolumeSourceRule(provider_volumes.validate_flocker),
+    "nfs": PersistentVolumeSourceRule(network_volumes.validate_nfs),
+    "rbd": PersistentVolumeSourceRule(_required("monitors", "image")),
+    "quobyte": PersistentVolumeSourceRule(network_volumes.validate_quobyte),
+    "cephfs": PersistentVolumeSourceRule(_required("monitors"), refused_as="cephFS"),
+    "iscsi": PersistentVolumeSourceRule(_iscsi),
+    "cinder": PersistentVolumeSourceRule(_cinder),
+    "fc": PersistentVolumeSourceRule(network_volumes.validate_fibre_channel),
+    "flexVolume": PersistentVolumeSourceRule(provider_volumes.validate_flex_volume, beside_others=True),
+    "azureFile": PersistentVolumeSourceRule(_azure_file),
+    "vsphereVolume": PersistentVolumeSourceRule(_required("volumePath")),
+    "photonPersistentDisk": PersistentVolumeSourceRule(_required("pdID")),
+    "portworxVolume": PersistentVolumeSourceRule(_required("volumeID")),
+    "azureDisk": PersistentVolumeSourceRule(provider_volumes.validate_azure_disk),
+    "scaleIO": PersistentVolumeSourceRule(_required("gateway", "system", "volumeName")),
+    "local": PersistentVolumeSourceRule(_local),
+    "storageos": PersistentVolumeSourceRule(_storage_os),
+    "csi": PersistentVolumeSourceRule(_csi),
 }
 
 

@@ -7,8 +7,8 @@ from pilothouse.kube.core.pods.internal_form import difference, internal_form
 from pilothouse.kube.core.pods.update import validate_annotation_updates
 from pilothouse.kube.core.pods.validation.annotations import MIRROR_POD
 from pilothouse.kube.core.pods.validation.claims import NO_FIELD
+from pilothouse.kube.core.pods.validation.options_from_stored import options_for_pod
 from pilothouse.kube.core.pods.validation.pod import validate_pod
-from pilothouse.kube.core.pods.validation.tolerated import options_for_pod
 from pilothouse.machinery.field import Errors, forbidden, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, annotations_of

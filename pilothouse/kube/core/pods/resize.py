@@ -11,8 +11,8 @@ from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.qos import compute_qos_class, qos_class
 from pilothouse.kube.core.pods.resource_totals import is_sidecar
 from pilothouse.kube.core.pods.validation.claims import NO_FIELD
+from pilothouse.kube.core.pods.validation.options_from_stored import options_for_pod
 from pilothouse.kube.core.pods.validation.pod import validate_pod
-from pilothouse.kube.core.pods.validation.tolerated import options_for_pod
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, root
 from pilothouse.machinery.objects import Json
 

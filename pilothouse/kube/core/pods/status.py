@@ -16,7 +16,7 @@ from pilothouse.kube.core.pods.container_statuses import (
     validate_users,
 )
 from pilothouse.kube.core.pods.update import validate_annotation_updates
-from pilothouse.kube.core.pods.validation.tolerated import options_for_pod
+from pilothouse.kube.core.pods.validation.options_from_stored import options_for_pod
 from pilothouse.kube.validation.addresses import IPV4, IPV6, ONE_PER_FAMILY, ip_family
 from pilothouse.kube.validation.fields import follow, qualified_name
 from pilothouse.machinery.field import Errors, Path, forbidden, internal, invalid, root

@@ -7,7 +7,7 @@ from copy import deepcopy
 
 from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.core.pods.equality import same_spec
-from pilothouse.kube.core.pods.gated import munge_gated, validate_gated_changes
+from pilothouse.kube.core.pods.gated_pods import munge_gated, validate_gated_changes
 from pilothouse.kube.core.pods.internal_form import difference, internal_pod_spec
 from pilothouse.kube.core.pods.validation.annotations import (
     validate_pod_annotation_updates,
@@ -15,9 +15,9 @@ from pilothouse.kube.core.pods.validation.annotations import (
 )
 from pilothouse.kube.core.pods.validation.container import validate_image_whitespace
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
+from pilothouse.kube.core.pods.validation.options_from_stored import options_for_pod
 from pilothouse.kube.core.pods.validation.pod import validate_pod
 from pilothouse.kube.core.pods.validation.spec import MAX_INT32
-from pilothouse.kube.core.pods.validation.tolerated import options_for_pod
 from pilothouse.kube.validation.fields import non_empty
 from pilothouse.kube.validation.tolerations import validate_tolerations
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, root

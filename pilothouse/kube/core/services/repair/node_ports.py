@@ -11,7 +11,7 @@ import logging
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import StorageError
-from pilothouse.kube.core.services.portallocator.allocator import PortAllocator, Snapshot
+from pilothouse.kube.core.services.portallocator.allocator import PortAllocator, PortSnapshot
 from pilothouse.kube.core.services.portallocator.errors import PortAllocationError
 from pilothouse.kube.core.services.portallocator.metrics import REPAIR_ERRORS, REPAIR_PORT_ERRORS, counted
 from pilothouse.kube.core.services.portallocator.port_set import PortSet
@@ -83,7 +83,7 @@ class NodePortRepair:
                 REPAIR_PORT_ERRORS.labels("leak").inc()
                 _log.warning("the node port %d appears to have leaked: cleaning up", port)
 
-    async def _store(self, seen: Snapshot, rebuilt: PortSet) -> bool:
+    async def _store(self, seen: PortSnapshot, rebuilt: PortSet) -> bool:
         if seen.revision and seen.taken.encode() == rebuilt.encode():
             counted(rebuilt)
             return True
