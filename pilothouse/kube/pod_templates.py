@@ -21,7 +21,7 @@ def validate_template(template: Json, path: Path, old: Json | None = None) -> Er
 
 
 def validate_template_annotations(template: Json, path: Path, old: Json | None = None) -> Errors:
-    """Only the annotations that mean something to the server."""
+    """Validate the annotations that mean something to the server, and nothing else."""
     spec = template.get("spec") or {}
     return validate_pod_annotations(annotations_of(template), spec, path, options_for_template(old))
 

@@ -1,4 +1,4 @@
-"""From a declared resource to what the installer serves."""
+"""Registries of the declared resources, and the form in which the installer serves them."""
 
 from __future__ import annotations
 

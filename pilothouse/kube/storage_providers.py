@@ -41,7 +41,7 @@ STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
 
 
 def storage_providers(generic: GenericConfig, policy: Policy) -> tuple[RESTStorageProvider, ...]:
-    """All of them. The first ask what the server itself knows of its users."""
+    """Return all groups' providers. The first ones ask the server itself about its users."""
     return (
         AuthenticationStorageProvider(generic.tokens, generic.api_audiences),
         AuthorizationStorageProvider(generic.authorizer),

@@ -14,12 +14,12 @@ from pilothouse.machinery.objects import Json
 
 
 class WorkloadStrategy(SpecAndStatusStrategy):
-    """Its template has no fields of features that are off, and its users are warned of what they change in it."""
+    """Drops fields of features that are off from the template, and warns of what users write in it."""
 
     template_path = root("spec", "template")
 
     def template_of(self, obj: Json) -> Json | None:
-        """None where a kind that should have a template has none."""
+        """Return the pod template, None where it is missing."""
         template: Json | None = obj["spec"].get("template")
         return template
 

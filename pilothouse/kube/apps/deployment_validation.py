@@ -32,7 +32,7 @@ def validate_deployment_spec(obj: Json, path: Path, old: Json | None = None) -> 
 
 
 def validate_selector_and_template(spec: Json, path: Path, old: Json | None) -> Errors:
-    """As deployments and replica sets have them. Upstream calls both deployments, and their pods a ReplicaSet's."""
+    """For deployments and replica sets, whose messages upstream words alike: it calls both a deployment."""
     yield from validate_required_selector(spec.get("selector"), path.child("selector"), "deployment")
     selector = selector_of(spec.get("selector"))
     if selector is None:

@@ -144,7 +144,7 @@ def _behavior_to_v1(behavior: Json) -> str:
 
 
 def _behavior_to_v2(text: str | None) -> Json | None:
-    """None where there is none, or nothing that could be one."""
+    """Return the behavior that the annotation holds, None if it holds none."""
     value = decode_object(text)
     behavior = value and decode_value(_renamed(value), "v2", "HorizontalPodAutoscalerBehavior")
     return behavior or None

@@ -44,7 +44,7 @@ class JobStatusUpdate:
         yield from self._validate_targets()
         yield from self._validate_finished()
         yield from self._validate_indexes()
-        yield from self._validate_running()
+        yield from self._validate_ready_and_terminating()
         yield from self._validate_success_criteria()
         yield from self._validate_terminal_conditions()
         yield from self._validate_counters()
@@ -173,7 +173,7 @@ class JobStatusUpdate:
         except IndexesError as error:
             yield invalid(self.path.child(field), indexes, f"error parsing {field}: {error}")
 
-    def _validate_running(self) -> Errors:
+    def _validate_ready_and_terminating(self) -> Errors:
         ready, terminating = self.status.get("ready"), number(self.status, "terminating")
         if (self.finish_changed or self._changed("terminating")) and self.finished and terminating > 0:
             yield invalid(self.path.child("terminating"), terminating, "terminating>0 is invalid for finished job")

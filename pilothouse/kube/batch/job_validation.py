@@ -49,7 +49,7 @@ def validate_job_spec(spec: Json, path: Path, old: Json | None = None) -> Errors
 
 
 def validate_job_template_spec(spec: Json, path: Path, old: Json | None = None) -> Errors:
-    """All but the selector, which templates of jobs do not have."""
+    """Validate all fields but the selector, which templates of jobs do not have."""
     yield from _validate_counts(spec, path)
     if (manager := spec.get("managedBy")) is not None:
         yield from domain_prefixed_path(manager, path.child("managedBy"))

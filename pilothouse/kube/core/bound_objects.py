@@ -65,7 +65,7 @@ class BoundObjects:
         return pod
 
     async def _node_of(self, ctx: RequestContext, pod: Json) -> Json | None:
-        """Of a node that is not there, the token says the name alone."""
+        """Return the pod's node for the token: a node that does not exist is given by its name alone."""
         name = text(pod, "spec", "nodeName")
         if not name:
             return None

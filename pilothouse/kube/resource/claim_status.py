@@ -63,7 +63,7 @@ class ResourceClaimStatusStore(StatusStore):
                     yield field.forbidden(field.root("status", "devices"), told)
 
     async def _refusal(self, ways: Iterable[Attributes]) -> str:
-        """Why none of the ways is open; empty when one is."""
+        """Return why none of the ways is allowed: the refusal of the first; empty when one is allowed."""
         first = ""
         for attributes in ways:
             answer = await self._authorizer.authorize(attributes)
@@ -93,7 +93,7 @@ def _same(new: Json, old: Json, *fields: str) -> bool:
 
 
 def _changed_drivers(new: Json, old: Json) -> set[str]:
-    """Those whose devices were added, changed or left out."""
+    """Return the drivers whose devices were added, changed or left out."""
     before = {device_id(device): device for device in items(old, "devices")}
     changed: set[str] = set()
     for device in items(new, "devices"):

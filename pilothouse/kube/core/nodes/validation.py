@@ -31,7 +31,7 @@ _CONFIG_MAP_RULES: dict[str, Rule] = {
 
 
 def validate_node(node: Json) -> Errors:
-    """All but the metadata that every object has."""
+    """Validate all fields but the metadata that every object has."""
     yield from validate_annotations(annotations_of(node), _META.child("annotations"))
     yield from validate_taints(items(node, "spec", "taints"), _META.child("taints"))
     yield from _validate_resources(node)
@@ -43,7 +43,7 @@ def validate_node(node: Json) -> Errors:
 
 
 def validate_node_update(node: Json, old: Json) -> Errors:
-    """All but the metadata that every object has."""
+    """Validate all fields but the metadata that every object has."""
     yield from validate_annotations(annotations_of(node), _META.child("annotations"))
     yield from _validate_resources(node)
     yield from _validate_features(items(node, "status", "declaredFeatures"), root("status", "declaredFeatures"))

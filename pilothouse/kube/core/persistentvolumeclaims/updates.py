@@ -16,7 +16,7 @@ _SPEC = "PersistentVolumeClaimSpec"
 
 
 def validate_claim_update(obj: Json, old: Json) -> Errors:
-    """All but the metadata and what a new claim must fulfil as well."""
+    """Validate the fields that may not change. Metadata, and the rules for new claims, are checked elsewhere."""
     spec, before = deepcopy(obj["spec"]), deepcopy(old["spec"])
     if not before.get("volumeName"):
         _copy(spec, before, "volumeName")

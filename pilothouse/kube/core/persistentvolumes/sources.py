@@ -56,7 +56,7 @@ def _glusterfs(source: Json, path: Path) -> Errors:
 
 
 def _iscsi(source: Json, path: Path) -> Errors:
-    """As in pods, with a word less, and a secret that must have a name."""
+    """Validate as in pods, with shorter messages; a secret must have a name, which is checked before the initiator."""
     initiator = str(path.child("initiatorname"))
     errors = [_terse(error) for error in network_volumes.validate_iscsi(source, path)]
     yield from (error for error in errors if error.field != initiator)
@@ -156,12 +156,12 @@ def validate_sources(spec: Json, volume_name: str, path: Path) -> Errors:
             continue
         found += 1
         yield from rule.validate(source, path.child(rule.shown_as or name))
-        yield from _validate_beside(spec, name, volume_name, path)
+        yield from _validate_source_in_spec(spec, name, volume_name, path)
     if not found:
         yield required(path, NO_VOLUME_TYPE)
 
 
-def _validate_beside(spec: Json, name: str, volume_name: str, path: Path) -> Errors:
+def _validate_source_in_spec(spec: Json, name: str, volume_name: str, path: Path) -> Errors:
     """The rules of a source that depend on more than the source alone."""
     if name == "local" and spec.get("nodeAffinity") is None:
         yield required(path.child("nodeAffinity"), "Local volume requires node affinity")

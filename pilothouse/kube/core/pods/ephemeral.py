@@ -21,7 +21,7 @@ def is_static(pod: Json) -> bool:
 
 
 def validate_ephemeral_containers_update(pod: Json, old: Json) -> Errors:
-    """All of it but the metadata. A static pod is refused for that alone: see `static_pod_error`."""
+    """Validate all but the metadata. A static pod is refused for that alone: see `static_pod_error`."""
     options = options_for_pod(old)
     yield from validate_pod(pod, options)
     yield from validate_annotation_updates(pod, old, options)

@@ -22,7 +22,7 @@ _LISTS = ("containers", "initContainers")
 
 
 def not_resizable(old: Json) -> FieldError | None:
-    """Why this pod cannot be resized, whatever is asked for."""
+    """Return why the pod cannot be resized, whatever is asked for; None if it can."""
     if is_static(old):
         return forbidden(NO_FIELD, "static pods cannot be resized")
     if (old["spec"].get("os") or {}).get("name") == "windows":
@@ -57,7 +57,7 @@ def _with_resources(containers: Sequence[Json], stored: list[Json]) -> Sequence[
 
 
 def validate_resize(pod: Json, old: Json) -> Errors:
-    """All of it but the metadata, for pods that can be resized at all."""
+    """Validate all of a resize but the metadata, for pods that can be resized at all."""
     spec, stored, masked = pod["spec"], old["spec"], deepcopy(pod["spec"])
     errors = [*validate_pod(pod, options_for_pod(old)), *_validate_pod_can_resize(pod, old)]
     if _has_resources(spec) or _has_resources(stored):

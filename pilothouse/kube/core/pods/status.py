@@ -31,7 +31,7 @@ _NEGATIVE_GENERATION = "must be a non-negative integer"
 
 
 def validate_status_update(pod: Json, old: Json) -> Errors:
-    """All of it but the metadata."""
+    """Validate all but the metadata."""
     status, stored = pod["status"], old.get("status") or {}
     yield from validate_annotation_updates(pod, old, options_for_pod(old))
     yield from _validate_conditions(status.get("conditions") or (), _STATUS.child("conditions"))

@@ -68,7 +68,7 @@ class PodStrategy(KubeStrategy):
         fill_in_apparmor_fields(obj)
 
     def grace_period(self, obj: Json, requested: int | None) -> int | None:
-        """Nobody waits for a pod that runs nowhere, or no longer."""
+        """Return 0 for a pod that runs nowhere, or no longer: there is nothing to wait for."""
         spec = obj.get("spec") or {}
         if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in _ENDED:
             return 0

@@ -39,7 +39,7 @@ _UPDATABLE = ",".join(
 
 
 def validate_pod_update(pod: Json, old: Json) -> Errors:
-    """All of an update but its metadata."""
+    """Validate all of an update but its metadata."""
     options, spec, stored = options_for_pod(old), pod["spec"], old["spec"]
     yield from validate_pod(pod, options)
     yield from validate_annotation_updates(pod, old, options)

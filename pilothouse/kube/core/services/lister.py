@@ -90,7 +90,7 @@ class ServiceLister:
         return page.objects
 
     async def follow(self, changed: Callable[[str, str], None], anything: Callable[[], None]) -> None:
-        """For ever: tells of each Service (namespace, name) that has changed, or whose EndpointSlices have.
+        """Call back, for ever, with each Service (namespace, name) that has changed, or whose EndpointSlices have.
         `anything` is told when changes may have been missed."""
         owners = _SliceOwners(changed)
         async with asyncio.TaskGroup() as tasks:

@@ -1,4 +1,4 @@
-"""From the name of a service, with a port or without, to one of the pods behind it.
+"""Find one of the pods behind a service that is given by its name, with a port or without.
 
 Only addresses that really are pods of the same namespace are taken, so that nobody reaches what only this server
 can reach by writing Endpoints.

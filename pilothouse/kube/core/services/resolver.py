@@ -1,4 +1,4 @@
-"""From a Service to an address that takes connections for it: its cluster IP, or one of the endpoints behind it."""
+"""Resolve a Service to an address that takes connections for it: its cluster IP, or one of the endpoints behind it."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ async def _answering(request: OutboundRequest) -> _Answering:
 
 
 async def _beginning(body: Stream) -> bytes:
-    """As much as a message may have of what comes; closes the rest."""
+    """Return the first MAX_MESSAGE bytes of the body, and close it."""
     taken = bytearray()
     try:
         with suppress(BackendFailed):

@@ -52,7 +52,7 @@ class LogOptions:
         )
 
     def parameters(self) -> Iterator[tuple[str, str]]:
-        """As the kubelet takes them."""
+        """The options as query parameters for the kubelet."""
         for name in ("follow", "previous", "timestamps"):
             if getattr(self, name):
                 yield name, "true"

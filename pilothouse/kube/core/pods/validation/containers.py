@@ -120,7 +120,7 @@ def validate_ephemeral_containers(
 
 
 def _validate_only_debugging(container: Json, path: Path) -> Errors:
-    """Nothing that a pod's service could come to depend on."""
+    """Refuse the fields that a pod's service could come to depend on."""
     for name in _NOT_IN_EPHEMERAL:
         value = container.get(name)
         if value or (value is not None and name != "resources"):

@@ -94,7 +94,7 @@ def validate_quobyte(source: Json, path: Path) -> Errors:
 
 
 def is_host_port(text: str) -> bool:
-    """Whether Go's net.SplitHostPort takes it: an IPv6 host stands in brackets, and nothing else has any."""
+    """Return whether Go's net.SplitHostPort takes the text: an IPv6 host stands in brackets, nothing else has any."""
     host, colon, port = text.rpartition(":")
     if not colon or "[" in port or "]" in port:
         return False

@@ -16,7 +16,7 @@ from pilothouse.machinery.validation.object_meta import validate_annotations
 
 
 def validate_new_pod(pod: Json) -> Errors:
-    """All of a pod but its metadata, when it is created."""
+    """Validate all of a new pod but its metadata."""
     return _located(lambda top: _validate_new_pod(pod, top), Path())
 
 

@@ -33,7 +33,7 @@ class AddressRange:
 
     @classmethod
     def of(cls, text: str) -> AddressRange | None:
-        """None for what is no CIDR, or too large a one."""
+        """Return the range of a CIDR; None if the text is no CIDR, or too large a one."""
         cidr = parse_cidr_sloppy(text)
         if cidr is None:
             return None

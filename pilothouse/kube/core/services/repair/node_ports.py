@@ -91,7 +91,7 @@ class NodePortRepair:
 
 
 def used_ports(service: Json) -> list[int]:
-    """Its node ports. One that two protocols share counts once; one that the same protocol has twice counts twice."""
+    """Return a service's node ports. One that two protocols share counts once, one that a protocol has twice, twice."""
     used: list[int] = []
     seen: set[tuple[int, str]] = set()
     for port in ports_of(service):
