@@ -27,6 +27,7 @@ from pilothouse.apiserver.fair_thread import FairThread, Job
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.machinery.server_errors import TooManyRequests
 
+TRY_AGAIN_LATER = "Too many requests, please try again later."
 WORTH_A_THREAD = 16 * 1024
 """Bytes of input. The slowest work we know costs 2.5 µs a byte, so that this much of it takes some 40 ms."""
 TURN_BYTES = 16 * 1024
@@ -81,7 +82,7 @@ class Weight:
         if self.bytes <= WORTH_A_THREAD:
             return work(*args, **kwargs)
         if not self.was_carried and self.thread.waiting_bytes(self.flow) > _MOST_WAITING:
-            raise TooManyRequests.of("Too many requests, please try again later.", _RETRY_AFTER)
+            raise TooManyRequests.of(TRY_AGAIN_LATER, _RETRY_AFTER)
         return await _in_thread(self, partial(work, *args, **kwargs))
 
     async def begin(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

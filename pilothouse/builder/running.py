@@ -33,8 +33,7 @@ from pilothouse.builder.serving import AuthoredDefinitions, ServedKind, api_grou
 from pilothouse.client.config.model import ConfigError
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.controlplane.certificates.errors import CertificateError
-from pilothouse.controlplane.data_dir import DataDir
-from pilothouse.controlplane.data_dir_errors import DataDirError
+from pilothouse.controlplane.data_dir import DataDir, DataDirError
 from pilothouse.controlplane.errors import StartFailed
 from pilothouse.controlplane.ports import Port, host_port
 from pilothouse.controlplane.serving import secure_serving

@@ -8,6 +8,7 @@ from typing import Any
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import NO_VERSION_OR_KIND
 from pilothouse.machinery.objects import Json
 
 Shape = Mapping[str, Any]
@@ -22,10 +23,10 @@ def decode(data: bytes, *, group: str, kind: str, versions: Mapping[str, Shape])
     try:
         parsed = parse_yaml(data)
     except YamlError as error:
-        raise ValueError(f"couldn't get version/kind; json parse error: {error}") from None
+        raise ValueError(f"{NO_VERSION_OR_KIND}{error}") from None
     found = parsed.value
     if not isinstance(found, dict):
-        raise ValueError("couldn't get version/kind; json parse error: the document is no object")
+        raise ValueError(f"{NO_VERSION_OR_KIND}the document is no object")
     shape = _shape(found, group, kind, versions)
     problems = [f"unknown field {quote(name)}" for name in _unknown(found, shape, "")]
     if parsed.strict_error:

@@ -1,4 +1,4 @@
-"""What this server lets pods do at all. Set once at start, from its flags, and the same for every group."""
+"""The capabilities that this server grants to pods. Set once at start, from its flags, and the same for every group."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from pilothouse.kube.core.pods.defaults.pod import default_pod_template
 from pilothouse.kube.core.pods.validation.annotations import validate_pod_annotations
+from pilothouse.kube.core.pods.validation.options_from_stored import options_for_template
 from pilothouse.kube.core.pods.validation.pod import validate_pod_template
-from pilothouse.kube.core.pods.validation.tolerated import options_for_template
 from pilothouse.kube.core.pods.warnings.pod import pod_template_warnings
 from pilothouse.machinery.field import Errors, Path
 from pilothouse.machinery.objects import Json, annotations_of
@@ -21,7 +21,7 @@ def validate_template(template: Json, path: Path, old: Json | None = None) -> Er
 
 
 def validate_template_annotations(template: Json, path: Path, old: Json | None = None) -> Errors:
-    """Only the annotations that mean something to the server."""
+    """Validate the annotations that mean something to the server, and nothing else."""
     spec = template.get("spec") or {}
     return validate_pod_annotations(annotations_of(template), spec, path, options_for_template(old))
 

@@ -1,4 +1,4 @@
-"""From a declared resource to what the installer serves."""
+"""Registries of the declared resources, and the form in which the installer serves them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Registries:
             await registry.stop()
 
     def stats(self, resource: GroupResource) -> ResourceStats | None:
-        """How much a request for the resource has to do with; None for one that is not open here."""
+        """Return how many objects and watchers the resource has; None for one that is not open here."""
         registry = self._by_resource.get(resource)
         if registry is None:
             registry = next((each for each in self.opened if each.resource.group_resource == resource), None)
@@ -66,13 +66,13 @@ class Registries:
 
 
 class RESTStorageProvider(Protocol):
-    """What each group's folder offers the server: its versions with their resources."""
+    """A group as the server installs it: its versions with their resources."""
 
     def open(self, registries: Registries) -> APIGroup: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Conversion:
+class VersionConversion:
     """A served version that is not the stored one: how its objects become stored ones, and back.
 
     `default` fills in this version's defaults before the conversion.
@@ -90,7 +90,7 @@ def served(
     *,
     subresource: str = "",
     kind: GroupVersionKind | None = None,
-    conversion: Conversion | None = None,
+    conversion: VersionConversion | None = None,
     deprecation: Deprecation | None = None,
 ) -> ServedResource:
     """A resource in its stored version, or through a conversion in another.
@@ -127,7 +127,7 @@ def _reset_fields(registry: RegistryStore, storage: object | None, subresource: 
 
 
 def _default(
-    resource: Resource, kind: GroupVersionKind | None, conversion: Conversion | None
+    resource: Resource, kind: GroupVersionKind | None, conversion: VersionConversion | None
 ) -> Callable[[Json], None]:
     if kind is not None:
         return no_default
@@ -135,7 +135,7 @@ def _default(
 
 
 def field_conversion(resource: Resource) -> fields.Transform:
-    """Which field labels selectors may name: those of `fields`, which depend on the kind and not on the object."""
+    """Refuse all field labels in selectors but those of `fields`, which depend on the kind and not on the object."""
     if resource.fields is None:
         return metadata_fields_only
     nothing: Json = {"kind": "", "apiVersion": "", "metadata": {}}

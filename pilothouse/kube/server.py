@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
@@ -14,11 +14,13 @@ from pilothouse.apiserver.endpoints.api_groups import (
     install_group_list,
     install_legacy_api_group,
 )
+from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.flowcontrol.debug import install_flowcontrol_debug
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.server.resource_config import ResourceConfig
 from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.apiserver.webhook.credentials import anonymous
 from pilothouse.client.rest.client import Client
@@ -33,7 +35,6 @@ from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
 from pilothouse.kube.core.pods.storage import PodConnections
 from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.storage_provider import LegacyRESTStorage, LegacyRESTStorageProvider
-from pilothouse.kube.enabled import only_enabled
 from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
@@ -44,12 +45,13 @@ from pilothouse.machinery.dataclass import dataclass
 if TYPE_CHECKING:
     from pilothouse.kube.node_authorizer.graph import NodeGraph
 
+
 _CACHES_FILL_WITHIN = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class KubeConfig:
-    """What only the built-in groups need to know."""
+    """The configuration of the server that only the built-in groups need."""
 
     generic: GenericConfig
     service_network: ServiceNetwork = field(default_factory=ServiceNetwork)
@@ -61,10 +63,10 @@ class KubeConfig:
     policy: RBACPolicy = field(default_factory=RBACPolicy)
     """What the RBAC authorizer goes by: the server fills it with the roles and bindings."""
     node_graph: NodeGraph | None = None
-    """What the node authorizer goes by, if there is one: the server fills it."""
+    """The graph that the node authorizer goes by, if there is one: the server fills it."""
     service_accounts: ServiceAccountConfig = field(default_factory=ServiceAccountConfig)
     external_hostname: str = ""
-    """What others call this server, where that is not its address."""
+    """The name by which others call this server, where that is not its address."""
     admission: AdmissionConfig = field(default_factory=AdmissionConfig)
     registries: Registries | None = None
     """Where they are already open because authentication and authorization read them, too."""
@@ -130,7 +132,7 @@ class KubeServer:
         )
 
     def _install_legacy_api(self, legacy: LegacyRESTStorage, installer: Installer) -> None:
-        group = only_enabled(legacy.group, self.config.generic.resources)
+        group = _only_enabled(legacy.group, self.config.generic.resources)
         if group.versions:
             install_legacy_api_group(self.generic, group, installer, lambda: str(self.config.address))
         for name, hook in group.post_start_hooks.items():
@@ -139,7 +141,7 @@ class KubeServer:
     def _install_apis(self, installer: Installer) -> None:
         generic = self.config.generic
         providers = storage_providers(generic, self.config.policy)
-        groups = [only_enabled(provider.open(self.registries), generic.resources) for provider in providers]
+        groups = [_only_enabled(provider.open(self.registries), generic.resources) for provider in providers]
         served = [group for group in groups if group.versions]
         for group in served:
             install_api_group(self.generic, group, installer)
@@ -165,3 +167,15 @@ class KubeServer:
             from pilothouse.kube.node_authorizer.feed import NodeGraphFeed  # few servers have nodes
 
             await NodeGraphFeed(self.config.node_graph, self.registries).start(context)
+
+
+def _only_enabled(group: APIGroup, config: ResourceConfig) -> APIGroup:
+    """The group without the versions and resources that --runtime-config turns off."""
+    versions = [_only_enabled_resources(version, config) for version in group.versions]
+    return replace(group, versions=[version for version in versions if version.resources])
+
+
+def _only_enabled_resources(version: APIVersion, config: ResourceConfig) -> APIVersion:
+    group_version = version.group_version
+    resources = [r for r in version.resources if config.resource_enabled(group_version.resource(r.names.plural))]
+    return APIVersion(group_version, resources)

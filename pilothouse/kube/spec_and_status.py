@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from typing import ClassVar
 
+from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata
@@ -46,22 +47,7 @@ class StatusSubresource(KubeStrategy):
 
 
 def zero_value(kind: GroupVersionKind, field: str) -> Json:
-    """What a field of the kind holds when nothing is set in it, such as `replicas: 0` in a status."""
+    """Return a field of the kind as it is when nothing is set in it, such as `replicas: 0` in a status."""
     found = types.of(kind)
     assert found is not None, f"{kind} is no built-in kind"
     return deepcopy(found.fit({})[field])
-
-
-def carry_over(obj: Json, old: Json, field: str) -> None:
-    if field in old:
-        obj[field] = old[field]
-    else:
-        obj.pop(field, None)
-
-
-def begin_generation(obj: Json, old: Json) -> None:
-    metadata(obj)["generation"] = generation_of(old) + 1
-
-
-def generation_of(obj: Json) -> int:
-    return metadata(obj).get("generation") or 0

@@ -10,15 +10,6 @@ from pilothouse.machinery.objects import Json, metadata
 KUBERNETES_FINALIZER = "kubernetes"
 
 _STANDARD_FINALIZERS = (KUBERNETES_FINALIZER, ORPHAN, FOREGROUND)
-_KEPT_FOR_STATUS = (
-    "deletionTimestamp",
-    "generation",
-    "selfLink",
-    "labels",
-    "annotations",
-    "finalizers",
-    "ownerReferences",
-)
 
 
 class KubeStrategy(Strategy):
@@ -38,12 +29,3 @@ def validate_kube_finalizer(name: str, path: Path) -> Errors:
 
 def _is_known_or_qualified(name: str) -> bool:
     return "/" in name or name in _STANDARD_FINALIZERS
-
-
-def keep_metadata_for_status(obj: Json, old: Json) -> None:
-    """What a write of the status cannot change in metadata, in the kinds that care."""
-    new, before = metadata(obj), metadata(old)
-    for field in _KEPT_FOR_STATUS:
-        new.pop(field, None)
-        if field in before:
-            new[field] = before[field]

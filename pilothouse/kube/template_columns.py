@@ -1,4 +1,4 @@
-"""What tables show of a pod template: the names and the images of its containers."""
+"""Columns for kinds that make pods from a template: the template's containers, its selector, and how many are ready."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pilothouse.apiserver.registry.table import Cell, Column
-from pilothouse.kube.parts import items, part
+from pilothouse.machinery.nested_fields import items, number, part
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors.label_selector import format_label_selector
 
@@ -15,18 +15,19 @@ def _template(obj: Json) -> Json:
     return part(obj, "spec", "template")
 
 
-def container_columns(template: Callable[[Json], Json] = _template) -> list[Column]:
+def container_columns(template: Callable[[Json], Json] = _template, *, priority: int = 1) -> list[Column]:
+    """The names and the images of the containers; with priority 1 only wide tables show them."""
     return [
         Column(
             "Containers",
             lambda obj: _joined(template(obj), "name"),
-            priority=1,
+            priority=priority,
             description="Names of each container in the template.",
         ),
         Column(
             "Images",
             lambda obj: _joined(template(obj), "image"),
-            priority=1,
+            priority=priority,
             description="Images referenced by each container in the template.",
         ),
     ]
@@ -43,3 +44,10 @@ def _selector(obj: Json) -> Any:
 
 def _joined(template: Json, field: str) -> str:
     return ",".join(container.get(field) or "" for container in items(template, "spec", "containers"))
+
+
+READY = Column(
+    "Ready",
+    lambda obj: f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}",
+    description="Number of the pod with ready state",
+)

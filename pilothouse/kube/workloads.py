@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import generation_of
 from pilothouse.kube.core.pods.disabled_fields import drop_disabled_template_fields
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.pod_templates import template_warnings
-from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, generation_of
+from pilothouse.kube.spec_and_status import SpecAndStatusStrategy
 from pilothouse.machinery.field import root
 from pilothouse.machinery.objects import Json
 
 
 class WorkloadStrategy(SpecAndStatusStrategy):
-    """Its template has no fields of features that are off, and its users are warned of what they change in it."""
+    """Drops fields of features that are off from the template, and warns of what users write in it."""
 
     template_path = root("spec", "template")
 
     def template_of(self, obj: Json) -> Json | None:
-        """None where a kind that should have a template has none."""
+        """Return the pod template, None where it is missing."""
         template: Json | None = obj["spec"].get("template")
         return template
 

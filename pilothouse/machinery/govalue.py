@@ -32,6 +32,11 @@ def json_type(value: Any) -> str:
     return _JSON_TYPES[type(value)]
 
 
+def not_an_object(value: Any) -> str:
+    """What Go's decoder says of a JSON value that should have been an object."""
+    return f"json: cannot unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
+
+
 def go_value(value: Any) -> str:
     """Go's %v: `map[a:1 b:[x y] c:<nil>]`, with keys sorted."""
     if isinstance(value, dict):

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.gofmt import quote
+
+NO_VERSION_OR_KIND = "couldn't get version/kind; json parse error: "
+"""How the refusal of a text begins that does not even get as far as its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +103,8 @@ class GroupVersionResource:
 
     def __str__(self) -> str:
         return f"{self.group}/{self.version}, Resource={self.resource}"
+
+
+def not_registered(kind: str, api_version: str) -> str:
+    """Say that a kind is none of those that can be decoded."""
+    return f"no kind {quote(kind)} is registered for version {quote(api_version)}"

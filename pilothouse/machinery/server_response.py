@@ -5,6 +5,10 @@ from __future__ import annotations
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 
+RESOURCE_NOT_FOUND = "the server could not find the requested resource"
+METHOD_NOT_ALLOWED = "the server does not allow this method on the requested resource"
+ERROR_IN_REQUEST = "the server rejected our request due to an error in our request"
+
 
 @dataclass(frozen=True, slots=True)
 class GenericResponse:
@@ -15,13 +19,13 @@ class GenericResponse:
 _KNOWN = {
     400: GenericResponse("BadRequest", "the server rejected our request for an unknown reason"),
     401: GenericResponse("Unauthorized", "the server has asked for the client to provide credentials"),
-    404: GenericResponse("NotFound", "the server could not find the requested resource"),
-    405: GenericResponse("MethodNotAllowed", "the server does not allow this method on the requested resource"),
+    404: GenericResponse("NotFound", RESOURCE_NOT_FOUND),
+    405: GenericResponse("MethodNotAllowed", METHOD_NOT_ALLOWED),
     406: GenericResponse(
         "NotAcceptable", "the server was unable to respond with a content type that the client supports"
     ),
     409: GenericResponse("Conflict", "the server reported a conflict"),
-    422: GenericResponse("Invalid", "the server rejected our request due to an error in our request"),
+    422: GenericResponse("Invalid", ERROR_IN_REQUEST),
     429: GenericResponse(
         "TooManyRequests", "the server has received too many requests and has asked us to try again later"
     ),

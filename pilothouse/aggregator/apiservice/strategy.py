@@ -11,6 +11,7 @@ from pilothouse.aggregator.apiservice.validation import (
     validate_api_service_update,
     validate_status_update,
 )
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
@@ -54,12 +55,8 @@ class APIServiceStatusStrategy(APIServiceStrategy):
     reset_fields = ("spec", "metadata")
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        obj["spec"] = old["spec"]
-        meta, before = metadata(obj), metadata(old)
-        for field in _KEPT_BY_STATUS:
-            meta.pop(field, None)
-            if field in before:
-                meta[field] = before[field]
+        carry_over(obj, old, "spec")
+        carry_over(metadata(obj), metadata(old), *_KEPT_BY_STATUS)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from validate_status_update(obj, old)

@@ -14,7 +14,7 @@ from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportConfi
 from pilothouse.aggregator.proxy.transports import Transports
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Handler, Request, Response, text
-from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, BackendFailed
+from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, UNREACHABLE_SERVICE, BackendFailed
 from pilothouse.apiserver.outbound.targets import Target, escaped_path
 from pilothouse.apiserver.proxy.upgrades import forward_upgrade, is_upgrade
 from pilothouse.apiserver.server.run_options import ServerRunOptions
@@ -90,7 +90,7 @@ class _Remote:
             return await self._forward(request, target)
         except (BackendFailed, TimeoutError) as error:
             why = str(error) or DEADLINE_EXCEEDED
-            return _error(503, f"error trying to reach service: {why}")
+            return _error(503, UNREACHABLE_SERVICE + why)
 
     @property
     def _place(self) -> TransportConfig:

@@ -12,6 +12,7 @@ from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificat
 from pilothouse.apiserver.outbound.tls import unverified_context, verifying_context
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.ca_bundles import UNREADABLE_ROOTS
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.outbound.pool import ConnectionPool
@@ -117,4 +118,4 @@ def _pem(bundle: str) -> str:
     try:
         return base64.b64decode(bundle).decode("ascii")
     except (binascii.Error, UnicodeDecodeError):
-        raise ValueError("unable to load root certificates: unable to parse bytes as PEM block") from None
+        raise ValueError(UNREADABLE_ROOTS) from None

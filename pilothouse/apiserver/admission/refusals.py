@@ -6,6 +6,8 @@ from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.objects import metadata
 
+NOT_YET_READY = "not yet ready to handle request"
+
 
 def refused(attributes: Attributes, why: str) -> Forbidden:
     """The object may have no name yet, when it will be generated."""

@@ -22,12 +22,12 @@ BUDGET = 10_000_000
 MATCH_CONDITIONS_BUDGET = 2_500_000
 _INLINE_LIMIT = 20_000
 """Some milliseconds: how long the event loop may be held up."""
-_OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 
 class OutOfBudget(Exception):
     def __init__(self) -> None:
-        super().__init__(_OUT_OF_BUDGET)
+        super().__init__(OUT_OF_BUDGET)
 
 
 class _TooLong(EvaluationCancelled):

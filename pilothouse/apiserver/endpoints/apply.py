@@ -9,7 +9,7 @@ from pilothouse.machinery.codec.json import JsonError, parse
 from pilothouse.machinery.codec.yaml import ParsedYaml, parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.errors import BadRequest, Conflict
-from pilothouse.machinery.govalue import json_type
+from pilothouse.machinery.govalue import not_an_object
 from pilothouse.machinery.objects import Json, uid_of
 
 _CONVERTING = "error converting YAML to JSON: "
@@ -51,7 +51,7 @@ def _parse(body: bytes) -> ParsedYaml:
     except YamlError as error:
         raise BadRequest(f"error decoding YAML: {_CONVERTING}{error}") from None
     if parsed.value is not None and not isinstance(parsed.value, dict):
-        why = f"json: cannot unmarshal {json_type(parsed.value)} into Go value of type map[string]interface {{}}"
+        why = not_an_object(parsed.value)
         raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
     return parsed
 

@@ -180,7 +180,7 @@ def supported_fields(known: Iterable[str]) -> fields.Transform:
 
     def convert(requirement: fields.Requirement) -> fields.Requirement:
         if requirement.field not in names:
-            raise ValueError(f"field label not supported: {requirement.field}")
+            raise ValueError(fields.label_not_supported(requirement.field))
         return requirement
 
     return convert

@@ -14,7 +14,7 @@ from pilothouse.apiserver.http import Request
 from pilothouse.machinery.codec.json import JsonError, parse_untyped
 from pilothouse.machinery.errors import BadRequest, Invalid, RequestEntityTooLarge
 from pilothouse.machinery.field import invalid, root
-from pilothouse.machinery.govalue import go_value, json_type
+from pilothouse.machinery.govalue import go_value, not_an_object
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch import json_patch, merge_patch, strategic
@@ -26,6 +26,7 @@ from pilothouse.machinery.patch.errors import (
     TooManyOperations,
 )
 from pilothouse.machinery.schema.object_type import DecodeError
+from pilothouse.machinery.server_response import ERROR_IN_REQUEST
 from pilothouse.machinery.status_error import StatusError
 
 _NO_KIND = GroupKind("", "")
@@ -102,8 +103,7 @@ class StrategicMergePatcher(_Patcher):
     def __init__(self, request: Request, scope: RequestScope, body: bytes, field_validation: str) -> None:
         super().__init__(request, scope, body, field_validation)
         if not isinstance(self.patch, dict):
-            found = json_type(self.patch)
-            raise BadRequest(f"json: cannot unmarshal {found} into Go value of type map[string]interface {{}}")
+            raise BadRequest(not_an_object(self.patch))
 
     def decoding_error(self, problem: str) -> str:
         return problem
@@ -134,6 +134,6 @@ def _translated(do: Callable[[], T]) -> T:
     except TooManyOperations as error:
         raise RequestEntityTooLarge.of(str(error)) from None
     except PatchDoesNotApply:
-        raise Invalid("the server rejected our request due to an error in our request", details={}) from None
+        raise Invalid(ERROR_IN_REQUEST, details={}) from None
     except (PatchFailed, PatchError) as error:
         raise StatusError(str(error)) from None

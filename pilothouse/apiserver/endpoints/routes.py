@@ -19,6 +19,7 @@ from pilothouse.apiserver.request_info import RequestInfo
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import MethodNotAllowed, NotAcceptable, NotFound, UnsupportedMediaType
+from pilothouse.machinery.server_response import METHOD_NOT_ALLOWED, RESOURCE_NOT_FOUND
 
 Methods: TypeAlias = dict[tuple[str, str], Handler]
 """From HTTP methods and the verbs that they stand for to handlers."""
@@ -84,11 +85,11 @@ class VersionRoutes:
 
 
 def resource_not_found() -> NotFound:
-    return NotFound("the server could not find the requested resource", details={})
+    return NotFound(RESOURCE_NOT_FOUND, details={})
 
 
 def method_not_allowed() -> MethodNotAllowed:
-    return MethodNotAllowed("the server does not allow this method on the requested resource", details={})
+    return MethodNotAllowed(METHOD_NOT_ALLOWED, details={})
 
 
 def _check_media_types(request: Request, routes: ResourceRoutes) -> None:

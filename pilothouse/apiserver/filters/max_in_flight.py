@@ -7,6 +7,7 @@ system:masters are never turned away.
 from __future__ import annotations
 
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
+from pilothouse.apiserver.beside_the_loop import TRY_AGAIN_LATER
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.filters.metrics import CURRENT_INFLIGHT, DROPPED
 from pilothouse.apiserver.http import Filter, Handler, Request, Response
@@ -36,7 +37,7 @@ def with_max_in_flight(read_only_limit: int, mutating_limit: int) -> Filter:
             kind = reading if request.info.verb in READ_ONLY else writing
             if kind.limit and kind.count >= kind.limit and SYSTEM_PRIVILEGED_GROUP not in request.user.groups:
                 DROPPED.labels(request_kind="readOnly" if kind is reading else "mutating").inc()
-                raise TooManyRequests.of("Too many requests, please try again later.", _RETRY_AFTER)
+                raise TooManyRequests.of(TRY_AGAIN_LATER, _RETRY_AFTER)
             kind.count += 1
             try:
                 return await handler(request)

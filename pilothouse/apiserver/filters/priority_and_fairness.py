@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 
+from pilothouse.apiserver.beside_the_loop import TRY_AGAIN_LATER
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.filters.max_in_flight import READ_ONLY, InFlight
 from pilothouse.apiserver.flowcontrol.controller import Flow, FlowController
@@ -75,7 +76,7 @@ async def _take_seats(flow: Flow, ticket: Ticket, wait_limit: float) -> None:
     except Rejected as why:
         REJECTED.inc((*labels, str(why)))
         WAIT.observe((*labels, "false"), asyncio.get_running_loop().time() - ticket.arrived)
-        raise TooManyRequests.of("Too many requests, please try again later.", _RETRY_AFTER) from None
+        raise TooManyRequests.of(TRY_AGAIN_LATER, _RETRY_AFTER) from None
     DISPATCHED.inc(labels)
     if ticket.queue is not None:
         WAIT.observe((*labels, "true"), ticket.started - ticket.arrived)

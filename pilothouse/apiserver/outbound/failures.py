@@ -15,6 +15,8 @@ from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.machinery.gofmt import quote
 
 DEADLINE_EXCEEDED: Final = "context deadline exceeded"
+SERVER_SHUTTING_DOWN: Final = "http2: the server is shutting down"
+UNREACHABLE_SERVICE: Final = "error trying to reach service: "
 
 _UNVERIFIED: Final = "tls: failed to verify certificate: x509"
 _UNKNOWN_AUTHORITY: Final = "certificate signed by unknown authority"

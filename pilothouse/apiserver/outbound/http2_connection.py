@@ -20,7 +20,7 @@ from pilothouse.apiserver.http2.fields import Field
 from pilothouse.apiserver.http2.frames import ConnectionFailure, ErrorCode, Setting
 from pilothouse.apiserver.http2.reader import Frame, FrameReader
 from pilothouse.apiserver.outbound.connection import INPUT
-from pilothouse.apiserver.outbound.failures import broken_connection
+from pilothouse.apiserver.outbound.failures import SERVER_SHUTTING_DOWN, broken_connection
 from pilothouse.apiserver.outbound.http2_stream import STREAM_WINDOW, BackendStream
 
 _RECEIVE_WINDOW: Final = 1 << 30
@@ -184,7 +184,7 @@ class Http2BackendConnection(FrameDispatcher[BackendStream], asyncio.BufferedPro
 
     def peer_leaves(self, last: int) -> None:
         for stream_id in [each for each in self.streams if each > last]:
-            self.streams.pop(stream_id).break_off("http2: the server is shutting down", unprocessed=True)
+            self.streams.pop(stream_id).break_off(SERVER_SHUTTING_DOWN, unprocessed=True)
         if not self._users:
             self.transport.close()
 

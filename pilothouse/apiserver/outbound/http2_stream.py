@@ -13,7 +13,7 @@ from pilothouse.apiserver.http2.fields import Field, malformed
 from pilothouse.apiserver.http2.frames import ErrorCode, StreamFailure
 from pilothouse.apiserver.http2.hpack.encoder import encode_request
 from pilothouse.apiserver.outbound.exchange import BackendExchange, Head
-from pilothouse.apiserver.outbound.failures import BackendFailed
+from pilothouse.apiserver.outbound.failures import SERVER_SHUTTING_DOWN, BackendFailed
 from pilothouse.apiserver.outbound.http2_response import response_fields
 from pilothouse.apiserver.serving.exchange import NO_BODY_STATUS
 
@@ -90,7 +90,7 @@ class BackendStream(BackendExchange):
     def _begin(self, block: bytes) -> bytes:
         self._block = None
         if not self.connection.begin(self):
-            self.break_off("http2: the server is shutting down", unprocessed=True)
+            self.break_off(SERVER_SHUTTING_DOWN, unprocessed=True)
             return b""
         self._sent = self._last and not self._unsent
         return frames.header_frames(self.id, block, end_stream=self._sent, frame_size=self.connection.frame_size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.metadata import ensure_namespace
 from pilothouse.apiserver.registry.strategy import Strategy
@@ -28,7 +29,7 @@ def before_create(strategy: Strategy, ctx: RequestContext, kind: GroupKind, obj:
 def before_update(strategy: Strategy, ctx: RequestContext, kind: GroupKind, obj: Json, old: Json) -> None:
     """Raises Invalid. `obj` is changed so that nothing of the server's own is lost or forged."""
     ensure_namespace(obj, ctx.namespace if strategy.namespaced else "")
-    _carry_over(metadata(obj), metadata(old), "generation")
+    carry_over(metadata(obj), metadata(old), "generation")
     strategy.prepare_for_update(obj, old)
     _keep_identity(metadata(obj), metadata(old))
     _refuse(kind, obj, _validate_common_update(strategy, obj, old))
@@ -47,13 +48,6 @@ def _keep_identity(meta: Json, old: Json) -> None:
         meta["deletionTimestamp"] = old["deletionTimestamp"]
     if meta.get("deletionGracePeriodSeconds") is None and old.get("deletionGracePeriodSeconds") is not None:
         meta["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]
-
-
-def _carry_over(meta: Json, old: Json, field: str) -> None:
-    if field in old:
-        meta[field] = old[field]
-    else:
-        meta.pop(field, None)
 
 
 def _validate_common(strategy: Strategy, obj: Json) -> Errors:

@@ -25,6 +25,7 @@ from pilothouse.machinery.errors import Conflict, Invalid, NotFound
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.validation.object_meta import VERSION_REQUIRED
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.registry.store import RegistryStore
@@ -107,7 +108,7 @@ class Update:
         if version == 0 and not self.registry.strategy.allow_unconditional_update:
             kind = GroupKind(self.ctx.resource.group, self.ctx.resource.resource)
             path = root("metadata", "resourceVersion")
-            raise Invalid.of(kind, self.name, [invalid(path, 0, "must be specified for an update")])
+            raise Invalid.of(kind, self.name, [invalid(path, 0, VERSION_REQUIRED)])
         if version not in (0, current.revision):
             raise Conflict.of(self.ctx.resource, self.name, MODIFIED)
         metadata(obj)["resourceVersion"] = str(current.revision)

@@ -13,6 +13,7 @@ from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.slis import SLI_REGISTRY
 from pilothouse.apiserver.server.version import version_info
 from pilothouse.machinery.errors import MethodNotAllowed
+from pilothouse.machinery.server_response import METHOD_NOT_ALLOWED
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
@@ -44,7 +45,7 @@ def install_metrics(mux: PathRecorderMux) -> None:
 def exposition(registry: CollectorRegistry) -> Handler:
     async def answer(request: Request) -> Response:
         if request.method == "DELETE":
-            raise MethodNotAllowed("the server does not allow this method on the requested resource", details={})
+            raise MethodNotAllowed(METHOD_NOT_ALLOWED, details={})
         # In a thread: thousands of series take long enough to be felt by every other request.
         body = await asyncio.to_thread(generate_latest, registry)
         return Response(200, body, [(b"content-type", CONTENT_TYPE)])

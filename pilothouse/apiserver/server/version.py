@@ -15,6 +15,7 @@ from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.server.index import raw_json
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.machinery.errors import MethodNotAllowed
+from pilothouse.machinery.server_response import METHOD_NOT_ALLOWED
 
 MAJOR, MINOR, PATCH = "1", "36", "4"
 GIT_VERSION = f"v{MAJOR}.{MINOR}.{PATCH}"
@@ -51,5 +52,5 @@ def install_version(mux: PathRecorderMux) -> None:
 
 async def version(request: Request) -> Response:
     if request.method != "GET":
-        raise MethodNotAllowed("the server does not allow this method on the requested resource", details={})
+        raise MethodNotAllowed(METHOD_NOT_ALLOWED, details={})
     return raw_json(200, version_info())

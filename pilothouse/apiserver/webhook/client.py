@@ -25,6 +25,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.durations import format_duration
 from pilothouse.machinery.errors_by_reason import from_status
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import NO_VERSION_OR_KIND
 from pilothouse.machinery.objects import Json
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _decoded(answer: OutboundResponse) -> Json:
         found = parse_untyped(answer.body).value
         kind_of = interpret(found)
     except JsonError as error:
-        raise WebhookCallFailed(f"couldn't get version/kind; json parse error: {error}") from None
+        raise WebhookCallFailed(f"{NO_VERSION_OR_KIND}{error}") from None
     except BodyError as error:
         raise WebhookCallFailed(str(error)) from None
     if kind_of.kind == "Status" and found.get("status") != "Success":

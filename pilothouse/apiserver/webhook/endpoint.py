@@ -12,6 +12,7 @@ from pilothouse.apiserver.outbound.tls import verifying_context
 from pilothouse.apiserver.webhook.failures import WebhookCallFailed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.ca_bundles import UNREADABLE_ROOTS
 
 _PORT = 443
 
@@ -73,7 +74,7 @@ def tls_context(authorities: bytes, client_certificate: bytes = b"") -> ssl.SSLC
     try:
         context = verifying_context(authorities.decode("ascii"))
     except (ssl.SSLError, UnicodeDecodeError):
-        raise WebhookCallFailed("unable to load root certificates: unable to parse bytes as PEM block") from None
+        raise WebhookCallFailed(UNREADABLE_ROOTS) from None
     if client_certificate:
         _load(context, client_certificate)
     return context

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.domains import domain_prefixed_path
 from pilothouse.machinery.field import FieldError, Path, duplicate, invalid, required
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 
 _RESERVED = ("kubernetes.io", "k8s.io")

@@ -11,8 +11,8 @@ from pilothouse.controlplane.authentication.expression_rules import (
     validate_mappings,
     validate_user_rules,
 )
-from pilothouse.kube.parts import items, part, text
 from pilothouse.machinery.field import FieldError, Path, duplicate, invalid, required, root, too_many
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 
 _MOST_ISSUERS = 64

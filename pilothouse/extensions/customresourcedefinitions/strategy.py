@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
+from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
@@ -57,7 +58,7 @@ class DefinitionStrategy(Strategy):
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         obj["status"] = deepcopy(old["status"])
         if not semantically_equal(obj["spec"], old["spec"]):
-            metadata(obj)["generation"] = (metadata(old).get("generation") or 0) + 1
+            begin_generation(obj, old)
         _remember_storage_version(obj)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
@@ -74,7 +75,7 @@ class DefinitionStatusStrategy(DefinitionStrategy):
     reset_fields = ("spec",)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        obj["spec"] = old["spec"]
+        carry_over(obj, old, "spec")
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         from pilothouse.extensions.customresourcedefinitions.validation.definition import validate_status_update

@@ -28,7 +28,7 @@ from pilothouse.machinery.codec.json import JsonError, parse_untyped
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.names import NO_VERSION_OR_KIND, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.schema import PatchSchema
 from pilothouse.machinery.schema.collapse import collapse
@@ -123,7 +123,7 @@ def _read(serializer: Serializer, data: bytes, default: GroupVersionKind) -> _Re
     except YamlError as error:
         raise BodyError(str(error)) from None
     except JsonError as error:
-        raise BodyError(f"couldn't get version/kind; json parse error: {error}") from None
+        raise BodyError(f"{NO_VERSION_OR_KIND}{error}") from None
     return _Read(json.value, json.duplicates)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
+from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.extensions.customresources.model import CustomResource, Version
@@ -53,11 +54,9 @@ class CustomResourceStrategy(Strategy):
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         before = self.in_version(old)
         if self.version.has_status:
-            obj.pop("status", None)
-            if "status" in before:
-                obj["status"] = before["status"]
+            carry_over(obj, before, "status")
         if not semantically_equal(_content(obj), _content(before)):
-            metadata(obj)["generation"] = (metadata(old).get("generation") or 0) + 1
+            begin_generation(obj, old)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         self._check_kind(obj)
@@ -100,16 +99,11 @@ class CustomResourceStatusStrategy(CustomResourceStrategy):
     """The rules of the status subresource: of a write only the status counts."""
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        status, has_status = obj.get("status"), "status" in obj
-        entries = metadata(obj).get("managedFields")
+        written = dict(obj)
         obj.clear()
         obj.update(copy_of(self.in_version(old)))
-        metadata(obj).pop("managedFields", None)
-        if entries is not None:
-            metadata(obj)["managedFields"] = entries
-        obj.pop("status", None)
-        if has_status:
-            obj["status"] = status
+        carry_over(metadata(obj), metadata(written), "managedFields")
+        carry_over(obj, written, "status")
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         self._check_kind(obj)

@@ -9,13 +9,14 @@ from typing import Any
 from pilothouse.extensions.schema.problems import printable
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.field import Errors, FieldError, Path, invalid, required
+from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.collapse import collapse
 from pilothouse.machinery.schema.compiler import decoder_of
 from pilothouse.machinery.schema.examine import examine
 from pilothouse.machinery.schema.nodes import TypeNode
 from pilothouse.machinery.schema.tree import node_of
-from pilothouse.machinery.validation.names import is_dns1035_label, name_is_path_segment
+from pilothouse.machinery.validation.names import is_kind_name, name_is_path_segment
 from pilothouse.machinery.validation.object_meta import validate_object_meta
 
 
@@ -104,8 +105,11 @@ def _validate_api_version(value: Any, path: Path) -> Errors:
         yield invalid(path, printable(value), "must be a string")
     elif not value:
         yield invalid(path, value, "must not be empty")
-    elif value.count("/") > 1:
-        yield invalid(path, value, f"unexpected GroupVersion string: {value}")
+    else:
+        try:
+            GroupVersion.parse(value)
+        except ValueError as error:
+            yield invalid(path, value, str(error))
 
 
 def _validate_kind(value: Any, path: Path) -> Errors:
@@ -113,8 +117,8 @@ def _validate_kind(value: Any, path: Path) -> Errors:
         yield invalid(path, printable(value), "must be a string")
     elif not value:
         yield invalid(path, value, "must not be empty")
-    elif wrong := is_dns1035_label(value.lower()):
-        yield invalid(path, value, "may have mixed case, but should otherwise match: " + ",".join(wrong))
+    else:
+        yield from (invalid(path, value, problem) for problem in is_kind_name(value))
 
 
 def _validate_metadata(value: Any, path: Path) -> Errors:

@@ -9,6 +9,7 @@ from typing import Any
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED
 from pilothouse.kube.abac.authorizer import ALL, ABACPolicy
 from pilothouse.machinery.codec.json import JsonError, parse_untyped
+from pilothouse.machinery.names import NO_VERSION_OR_KIND
 from pilothouse.machinery.objects import Json
 
 _KIND = ("abac.authorization.kubernetes.io/v1beta1", "Policy")
@@ -45,9 +46,9 @@ def _policy(line: bytes) -> ABACPolicy:
     try:
         said = parse_untyped(line).value
     except JsonError as error:
-        raise ValueError(f"couldn't get version/kind; json parse error: {error}") from None
+        raise ValueError(f"{NO_VERSION_OR_KIND}{error}") from None
     if not isinstance(said, dict):
-        raise ValueError("couldn't get version/kind; json parse error: json: cannot unmarshal into an object")
+        raise ValueError(f"{NO_VERSION_OR_KIND}json: cannot unmarshal into an object")
     if (said.get("apiVersion"), said.get("kind")) != _KIND:
         return _from_old_format(_read(said, _OLD_FIELDS))
     return _for_all(_read(said.get("spec") or {}, tuple(_FIELDS)))

@@ -8,9 +8,9 @@ from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP, User
 from pilothouse.apiserver.authz.interface import Attributes as Question
 from pilothouse.apiserver.authz.interface import Authorizer, Decision
 from pilothouse.kube.certificates.x509 import BadRequestData, organizations, parse_request
-from pilothouse.kube.parts import part, text
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 API_SERVER_CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client"

@@ -8,8 +8,8 @@ from typing import TypeAlias
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.core.persistentvolumes.resource import storage_class
-from pilothouse.kube.parts import part, text
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 

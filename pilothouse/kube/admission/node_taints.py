@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.kube.admission.default_toleration_seconds import NOT_READY
-from pilothouse.kube.parts import items
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.nested_fields import items
 
 _NODES = GroupResource("", "nodes")
 

@@ -8,10 +8,10 @@ from typing import TypeAlias
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.admission.quota.pods import pod_requests
-from pilothouse.kube.parts import part, text
 from pilothouse.machinery.errors import Forbidden
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json, labels_of, metadata
 from pilothouse.machinery.quantity import ZERO, parse_quantity
 

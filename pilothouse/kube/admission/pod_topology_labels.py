@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.kube.parts import text
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json, labels_of, metadata
 
 GetNode: TypeAlias = Callable[[str], Awaitable[Json | None]]

@@ -6,13 +6,14 @@ import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from pilothouse.kube.parts import text
 from pilothouse.kube.validation.fields import qualified_name
 from pilothouse.machinery.cel.admission import AdmissionCompiler, CompilationFailed, Compiled, Declarations
 from pilothouse.machinery.field import Errors, FieldError, Path, duplicate, invalid, required, too_many
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 
 MAX_MATCH_CONDITIONS = 64
+NO_EXPRESSION = "expression is not specified"
 
 Types: TypeAlias = tuple[str, ...]
 
@@ -85,7 +86,7 @@ def validate_variable(compiler: AdmissionCompiler, variable: Json, path: Path, *
     elif not is_identifier(name):
         yield invalid(path.child("name"), name, "must be a valid CEL identifier")
     if not expression.strip():
-        yield required(path.child("expression"), "expression is not specified")
+        yield required(path.child("expression"), NO_EXPRESSION)
         return
     declarations = Declarations(params=params)
     try:

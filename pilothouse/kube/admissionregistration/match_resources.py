@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pilothouse.kube.admissionregistration.rules import default_rules, validate_named_rule
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.fields import follow, one_of, required_one_of
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.labels import validate_label_selector
-from pilothouse.machinery.validation.names import is_dns1035_label, is_dns1123_subdomain, is_valid_path_segment_name
+from pilothouse.machinery.validation.names import (
+    is_dns1035_label,
+    is_dns1123_subdomain,
+    is_kind_name,
+    is_valid_path_segment_name,
+)
 
 FAILURE_POLICIES = ("Fail", "Ignore")
 MATCH_POLICIES = ("Equivalent", "Exact")
@@ -68,9 +73,8 @@ def validate_param_kind(kind: Json, path: Path) -> Errors:
     name = text(kind, "kind")
     if not name:
         yield required(path.child("kind"))
-    elif problems := is_dns1035_label(name.lower()):
-        why = "may have mixed case, but should otherwise match: " + ",".join(problems)
-        yield invalid(path.child("kind"), name, why)
+    else:
+        yield from follow(is_kind_name, name, path.child("kind"))
 
 
 def _validate_param_version(api_version: str, path: Path) -> Errors:

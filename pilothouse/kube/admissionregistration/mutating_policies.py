@@ -12,8 +12,8 @@ from pilothouse.kube.admissionregistration.strategy import (
     GROUP,
     STORED_MUTATING_VERSION,
 )
-from pilothouse.kube.parts import items, part
 from pilothouse.machinery.field import Errors, Path
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json
 
 

@@ -12,10 +12,10 @@ from pilothouse.kube.admissionregistration.expressions import (
     validate_variable,
 )
 from pilothouse.kube.admissionregistration.match_resources import REINVOCATION_POLICIES
-from pilothouse.kube.parts import items, text
 from pilothouse.kube.validation.fields import required_one_of
 from pilothouse.machinery.cel.admission import AdmissionCompiler, Declarations
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
+from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
 
 _PATCHES: dict[str, tuple[str, Types]] = {

@@ -16,11 +16,11 @@ from pilothouse.apiserver.registry.interface import Result, Updated, UpdateReque
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.view import RegistryView
-from pilothouse.kube.parts import part, text
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import Path, forbidden
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 

@@ -12,8 +12,8 @@ from pilothouse.kube.admissionregistration.match_resources import (
     validate_param_kind,
 )
 from pilothouse.kube.admissionregistration.strategy import AdmissionRegistrationStrategy
-from pilothouse.kube.parts import items, part
 from pilothouse.machinery.field import Errors, Path, root
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import semantically_equal
 

@@ -18,9 +18,9 @@ from pilothouse.kube.admissionregistration.strategy import (
     STORED_MUTATING_VERSION,
     AdmissionRegistrationStrategy,
 )
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.fields import follow, one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import name_is_dns_subdomain
 

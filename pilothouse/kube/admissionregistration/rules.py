@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pilothouse.kube.parts import items
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, not_supported, required
+from pilothouse.machinery.nested_fields import items
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import is_valid_path_segment_name
 

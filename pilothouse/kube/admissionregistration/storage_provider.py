@@ -27,7 +27,7 @@ from pilothouse.kube.admissionregistration.webhook_configurations import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
-from pilothouse.kube.served import Conversion, Registries, served
+from pilothouse.kube.served import Registries, VersionConversion, served
 from pilothouse.machinery.field import root
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 
@@ -67,7 +67,7 @@ def _served_as_v1(storage: ParamCheckedStorage) -> ServedResource:
     registry, resource = storage.registry, storage.resource
     if resource.version == _V1.version:
         return served(registry, storage)
-    conversion = Conversion(
+    conversion = VersionConversion(
         kind=_V1.kind(resource.names.kind),
         to_stored=lambda obj: {**obj, "apiVersion": resource.kind.api_version},
         from_stored=lambda obj: {**obj, "apiVersion": str(_V1)},

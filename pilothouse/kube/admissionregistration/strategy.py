@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from pilothouse.kube.spec_and_status import begin_generation
+from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, metadata, name_of

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.admissionregistration.match_resources import param_kind_cell
 from pilothouse.kube.admissionregistration.policies import PolicyStrategy
 from pilothouse.kube.admissionregistration.strategy import CATEGORIES, GROUP
-from pilothouse.kube.parts import items, part, text
-from pilothouse.kube.spec_and_status import carry_over, zero_value
-from pilothouse.kube.strategy import keep_metadata_for_status
+from pilothouse.kube.spec_and_status import zero_value
 from pilothouse.machinery.field import Errors, Path, required, root
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.conditions import validate_conditions
 
@@ -44,7 +44,7 @@ class ValidatingPolicyStatusStrategy(ValidatingPolicyStrategy):
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         carry_over(obj, old, "spec")
-        keep_metadata_for_status(obj, old)
+        reset_object_meta_for_status(obj, old)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         return _validate_status(part(obj, "status"), root("status"))

@@ -6,17 +6,19 @@ import re
 
 from pilothouse.kube.admissionregistration.expressions import (
     BOOL,
+    NO_EXPRESSION,
     STRING,
     STRING_OR_NULL,
     validate_expression,
     validate_variable,
 )
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.fields import one_of, qualified_name
 from pilothouse.kube.validation.internal_structs import TEXT, slice_of, struct
 from pilothouse.machinery.cel.admission import AdmissionCompiler, Declarations
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.validation.format import EMPTY_IF_SPECIFIED_ERROR, LINE_BREAKS_ERROR
 
 MAX_AUDIT_ANNOTATIONS = 20
 MAX_VALUE_EXPRESSION = 5 * 1024
@@ -48,7 +50,7 @@ def validate_content(policy: Json, path: Path) -> Errors:
 def _validate_validation(compiler: AdmissionCompiler, validation: Json, path: Path, *, params: bool) -> Errors:
     expression = text(validation, "expression")
     if not expression.strip():
-        yield required(path.child("expression"), "expression is not specified")
+        yield required(path.child("expression"), NO_EXPRESSION)
     else:
         may_use = Declarations(params=params)
         where = path.child("expression")
@@ -64,7 +66,7 @@ def _validate_message_expression(compiler: AdmissionCompiler, validation: Json, 
     if not expression:
         return
     if not expression.strip():
-        yield invalid(path, expression, "must be non-empty if specified")
+        yield invalid(path, expression, EMPTY_IF_SPECIFIED_ERROR)
         return
     may_use = Declarations(params=params, authorizer=False)
     yield from validate_expression(compiler, expression, path, declarations=may_use, types=STRING)
@@ -73,9 +75,9 @@ def _validate_message_expression(compiler: AdmissionCompiler, validation: Json, 
 def _validate_message(message: str, path: Path) -> Errors:
     trimmed = message.strip()
     if message and not trimmed:
-        yield invalid(path, message, "must be non-empty if specified")
+        yield invalid(path, message, EMPTY_IF_SPECIFIED_ERROR)
     elif _NEWLINES.search(trimmed):
-        yield invalid(path, message, "must not contain line breaks")
+        yield invalid(path, message, LINE_BREAKS_ERROR)
 
 
 def _validate_annotations(compiler: AdmissionCompiler, policy: Json, path: Path, *, params: bool) -> Errors:

@@ -8,8 +8,8 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column, count
 from pilothouse.kube.admissionregistration.strategy import CATEGORIES, GROUP, AdmissionRegistrationStrategy
 from pilothouse.kube.admissionregistration.webhooks import STRICT, default_webhook, leniency, validate_webhooks
-from pilothouse.kube.parts import items
 from pilothouse.machinery.field import Errors
+from pilothouse.machinery.nested_fields import items
 from pilothouse.machinery.objects import Json
 
 

@@ -12,10 +12,10 @@ from pilothouse.kube.admissionregistration.match_resources import (
     default_selection,
 )
 from pilothouse.kube.admissionregistration.rules import default_rules, validate_rule
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, not_supported, required, root
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import semantically_equal
 from pilothouse.machinery.validation.labels import LabelSelectorRules, validate_label_selector

@@ -6,10 +6,10 @@ import orjson
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.parts import number
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, invalid, required, root
 from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.nested_fields import number
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 from pilothouse.machinery.validation.object_meta import validate_nonnegative_field

@@ -8,7 +8,6 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.apps.daemonset_validation import validate_daemon_set_spec, validate_daemon_set_status
 from pilothouse.kube.core.pods.equality import same_spec
-from pilothouse.kube.parts import number, part
 from pilothouse.kube.pod_templates import default_pod_template, template_warnings
 from pilothouse.kube.spec_and_status import StatusSubresource
 from pilothouse.kube.template_columns import container_columns, selector_column
@@ -19,6 +18,7 @@ from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.integers import parse_int64
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import number, part
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 from pilothouse.machinery.selectors.labels import format_labels
 

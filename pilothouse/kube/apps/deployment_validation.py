@@ -1,10 +1,9 @@
-"""What a deployment's spec and status must be."""
+"""Validation of a deployment's spec and status."""
 
 from __future__ import annotations
 
 from pilothouse.kube.apps.rollback import validate_rollback
 from pilothouse.kube.apps.selectors import validate_required_selector
-from pilothouse.kube.parts import number, part
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.kube.validation.int_or_percent import (
     int_or_percent_value,
@@ -15,6 +14,7 @@ from pilothouse.kube.validation.label_selectors import selector_of, shown_select
 from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
 from pilothouse.kube.validation.replicated_templates import validate_replicated_template
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported
+from pilothouse.machinery.nested_fields import number, part
 from pilothouse.machinery.objects import Json
 
 _COUNTS = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
@@ -32,7 +32,7 @@ def validate_deployment_spec(obj: Json, path: Path, old: Json | None = None) -> 
 
 
 def validate_selector_and_template(spec: Json, path: Path, old: Json | None) -> Errors:
-    """As deployments and replica sets have them. Upstream calls both deployments, and their pods a ReplicaSet's."""
+    """For deployments and replica sets, whose messages upstream words alike: it calls both a deployment."""
     yield from validate_required_selector(spec.get("selector"), path.child("selector"), "deployment")
     selector = selector_of(spec.get("selector"))
     if selector is None:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.apps.deployment_validation import validate_deployment_spec, validate_deployment_status
 from pilothouse.kube.apps.rollback import carry_rollback, default_rollback
-from pilothouse.kube.parts import number, part
 from pilothouse.kube.pod_names import pod_name_warnings
 from pilothouse.kube.pod_templates import default_pod_template
 from pilothouse.kube.spec_and_status import StatusSubresource
-from pilothouse.kube.template_columns import container_columns, selector_column
+from pilothouse.kube.template_columns import READY, container_columns, selector_column
 from pilothouse.kube.validation.label_selectors import selector_of, validate_selector_unchanged
 from pilothouse.kube.validation.replica_counts import validate_collisions
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import number, part
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 
 _SPEC, _STATUS = root("spec"), root("status")
@@ -57,9 +58,7 @@ class DeploymentStatusStrategy(StatusSubresource, DeploymentStrategy):
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         super().prepare_for_update(obj, old)
         carry_rollback(obj, old)
-        metadata(obj).pop("labels", None)
-        if labels := metadata(old).get("labels"):
-            metadata(obj)["labels"] = labels
+        carry_over(metadata(obj), metadata(old), "labels")
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
@@ -79,10 +78,6 @@ def _default_spec(spec: Json) -> None:
     spec.setdefault("progressDeadlineSeconds", 600)
 
 
-def _ready(obj: Json) -> str:
-    return f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
-
-
 def _selector(obj: Json) -> str:
     selector = selector_of(part(obj, "spec").get("selector"))
     return "<invalid>" if selector is None else str(selector)
@@ -94,7 +89,7 @@ DEPLOYMENTS = Resource(
     group="apps",
     columns=[
         NAME,
-        Column("Ready", _ready, description="Number of the pod with ready state"),
+        READY,
         Column(
             "Up-to-date",
             lambda obj: number(obj, "status", "updatedReplicas"),

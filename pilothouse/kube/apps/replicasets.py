@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.apps.deployment_validation import validate_selector_and_template
-from pilothouse.kube.parts import number, part
 from pilothouse.kube.pod_names import pod_name_warnings
 from pilothouse.kube.pod_templates import default_pod_template
 from pilothouse.kube.spec_and_status import StatusSubresource
@@ -18,6 +17,7 @@ from pilothouse.kube.validation.replica_counts import validate_counts, validate_
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import number, part
 from pilothouse.machinery.objects import Json
 
 _SPEC, _STATUS = root("spec"), root("status")

@@ -28,7 +28,7 @@ def default_rollback(obj: Json) -> None:
 
 
 def carry_rollback(obj: Json, old: Json) -> None:
-    """As a part of the spec, it cannot be changed together with the status."""
+    """Keep the stored rollback on a write of the status: it counts as part of the spec."""
     annotations = {key: value for key, value in annotations_of(obj).items() if key != ROLLBACK_TO}
     if ROLLBACK_TO in annotations_of(old):
         annotations[ROLLBACK_TO] = annotations_of(old)[ROLLBACK_TO]

@@ -1,11 +1,10 @@
-"""What a stateful set's spec and status must be."""
+"""Validation of a stateful set's spec and status."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from pilothouse.kube.apps.selectors import validate_required_selector
-from pilothouse.kube.parts import items, number, part, text
 from pilothouse.kube.pod_templates import validate_template, validate_template_annotations
 from pilothouse.kube.validation.fields import dns_label, nonnegative, one_of
 from pilothouse.kube.validation.int_or_percent import (
@@ -19,6 +18,7 @@ from pilothouse.kube.validation.replicated_templates import validate_labels_matc
 from pilothouse.kube.validation.volume_claims import validate_claim_spec
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid
+from pilothouse.machinery.nested_fields import items, number, part, text
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, name_of
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.object_meta import validate_annotations
@@ -28,7 +28,7 @@ _PARTS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableRepli
 
 @dataclass(frozen=True, slots=True)
 class StatefulSetRules:
-    """What an update need not look at, because it cannot change or was wrong before."""
+    """The checks that an update skips, because the part cannot change or was wrong before."""
 
     any_service_name: bool = False
     any_claims: bool = False

@@ -1,28 +1,51 @@
-"""StatefulSets."""
+"""StatefulSets: their defaults, what updates may change, and what is wrong with them.
+
+Most of the spec is fixed; what was wrong before may stay so.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from pilothouse.apiserver.registry.resource import Names, Resource
-from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.apps.statefulset_defaults import default_claim_template, default_stateful_set_spec
-from pilothouse.kube.apps.statefulset_updates import validate_stateful_set_update
-from pilothouse.kube.apps.statefulset_validation import validate_stateful_set_spec, validate_stateful_set_status
+from pilothouse.apiserver.registry.table import AGE, NAME
+from pilothouse.kube.apps.statefulset_validation import (
+    StatefulSetRules,
+    validate_stateful_set_spec,
+    validate_stateful_set_status,
+)
+from pilothouse.kube.core.pods.defaults.resources import round_up, round_up_requirements
+from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
-from pilothouse.kube.parts import items, number, part
 from pilothouse.kube.pod_templates import default_pod_template
 from pilothouse.kube.spec_and_status import StatusSubresource
-from pilothouse.kube.template_columns import container_columns
+from pilothouse.kube.template_columns import READY, container_columns
 from pilothouse.kube.validation.replica_counts import validate_collisions
 from pilothouse.kube.workloads import WorkloadStrategy
-from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.field import Errors, Path, forbidden, root
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import items, number, part
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import name_is_dns_label
 
 _SPEC, _STATUS = root("spec"), root("status")
 _CLAIMS = root("spec", "volumeClaimTemplates")
+_MUTABLE = frozenset(
+    {
+        "replicas",
+        "ordinals",
+        "template",
+        "updateStrategy",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+        "minReadySeconds",
+    }
+)
+_FORBIDDEN_UPDATE = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
 
 
 class StatefulSetStrategy(WorkloadStrategy):
@@ -33,10 +56,10 @@ class StatefulSetStrategy(WorkloadStrategy):
 
     def default(self, obj: Json) -> None:
         spec = obj["spec"]
-        default_stateful_set_spec(spec)
+        _default_stateful_set_spec(spec)
         default_pod_template(spec["template"])
         for claim in items(spec, "volumeClaimTemplates"):
-            default_claim_template(claim)
+            _default_claim_template(claim)
 
     def prepare_for_create(self, obj: Json) -> None:
         super().prepare_for_create(obj)
@@ -53,7 +76,7 @@ class StatefulSetStrategy(WorkloadStrategy):
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
-        yield from validate_stateful_set_update(obj["spec"], old["spec"], _SPEC)
+        yield from _validate_stateful_set_update(obj["spec"], old["spec"], _SPEC)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         yield from super().warnings_on_create(obj)
@@ -91,8 +114,46 @@ def _history_warnings(obj: Json) -> Iterable[str]:
         )
 
 
-def _ready(obj: Json) -> str:
-    return f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
+def _default_stateful_set_spec(spec: Json) -> None:
+    spec["podManagementPolicy"] = spec.get("podManagementPolicy") or "OrderedReady"
+    _default_strategy(spec.setdefault("updateStrategy", {}))
+    policy = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
+    for event in ("whenDeleted", "whenScaled"):
+        policy[event] = policy.get(event) or "Retain"
+    spec.setdefault("replicas", 1)
+    spec.setdefault("revisionHistoryLimit", 10)
+
+
+def _default_claim_template(claim: Json) -> None:
+    claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
+    claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+    round_up_requirements(claim["spec"].get("resources"))
+    status = claim.setdefault("status", {})
+    status["phase"] = status.get("phase") or "Pending"
+    round_up(status.get("capacity"))
+    round_up(status.get("allocatedResources"))
+
+
+def _default_strategy(strategy: Json) -> None:
+    """A rolling update that was chosen by name keeps its parameters as they are, even when there are none."""
+    if not strategy.get("type"):
+        strategy["type"] = "RollingUpdate"
+        strategy.setdefault("rollingUpdate", {})
+    if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
+        strategy["rollingUpdate"].setdefault("partition", 0)
+
+
+def _validate_stateful_set_update(spec: Json, old: Json, path: Path) -> Errors:
+    rules = StatefulSetRules(any_service_name=True, any_claims=True, old_template=old["template"])
+    if any(validate_stateful_set_spec(old, path, rules)):
+        rules = replace(rules, any_template=True)
+    yield from validate_stateful_set_spec(spec, path, rules)
+    if not same_spec(_fixed(spec), _fixed(old)):
+        yield forbidden(path, _FORBIDDEN_UPDATE)
+
+
+def _fixed(spec: Json) -> Json:
+    return {field: value for field, value in spec.items() if field not in _MUTABLE}
 
 
 STATEFUL_SETS = Resource(
@@ -101,7 +162,7 @@ STATEFUL_SETS = Resource(
     group="apps",
     columns=[
         NAME,
-        Column("Ready", _ready, description="Number of the pod with ready state"),
+        READY,
         AGE,
         *container_columns(),
     ],

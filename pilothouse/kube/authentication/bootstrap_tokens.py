@@ -13,7 +13,7 @@ from typing import TypeAlias
 from pilothouse.apiserver.authn.identity import identity
 from pilothouse.apiserver.authn.interface import TokenIdentity, accepted_audiences
 from pilothouse.apiserver.authn.user import ALL_AUTHENTICATED
-from pilothouse.kube.parts import part, text
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.times import Clock, parse_time, system_clock
 

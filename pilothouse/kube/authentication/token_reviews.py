@@ -10,8 +10,8 @@ from pilothouse.apiserver.authn.user_info import user_info
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
-from pilothouse.kube.parts import items, text
 from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import aggregate
 

@@ -12,10 +12,10 @@ from pilothouse.kube.authorization.validation import (
     validate_self_review,
     validate_subject_review,
 )
-from pilothouse.kube.parts import part
 from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.nested_fields import part
 from pilothouse.machinery.objects import Json
 
 GROUP = "authorization.k8s.io"

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Attributes
-from pilothouse.kube.parts import items, part, text
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors import fields, labels
 from pilothouse.machinery.selectors.errors import InvalidSelector

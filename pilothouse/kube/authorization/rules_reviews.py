@@ -7,8 +7,8 @@ from pilothouse.apiserver.authz.rules import NonResourceRule, ResourceRule, rule
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
-from pilothouse.kube.parts import text
 from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.internal_structs import TEXT, pointer, struct
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import METADATA_ORDER, Json, namespace_of
 from pilothouse.machinery.validation.labels import (
     LabelSelectorRules,

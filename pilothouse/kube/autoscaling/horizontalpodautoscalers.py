@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.autoscaling.defaults import KIND, default_autoscaler_spec
 from pilothouse.kube.autoscaling.metric_cells import format_metrics
-from pilothouse.kube.autoscaling.round_trip import drop_annotations
+from pilothouse.kube.autoscaling.v1_annotations import drop_annotations
 from pilothouse.kube.autoscaling.validation import validate_autoscaler_spec
-from pilothouse.kube.parts import number, part, text
-from pilothouse.kube.spec_and_status import StatusSubresource, carry_over, zero_value
+from pilothouse.kube.spec_and_status import StatusSubresource, zero_value
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.replica_counts import validate_counts
 from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.nested_fields import number, part, text
 from pilothouse.machinery.objects import Json
 
 _SPEC = "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec"

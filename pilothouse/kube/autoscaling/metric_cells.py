@@ -1,8 +1,8 @@
-"""What tables show of an autoscaler's metrics: current and target values, the first two of them."""
+"""The cells that show an autoscaler's metrics: current and target values of the first two."""
 
 from __future__ import annotations
 
-from pilothouse.kube.parts import items, part, text
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 
 _SHOWN = 2

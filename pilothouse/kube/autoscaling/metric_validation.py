@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.autoscaling.references import ReferenceRules, validate_reference
+from pilothouse.kube.autoscaling.object_references import ReferenceRules, validate_reference
 from pilothouse.kube.core.pods.validation.container_resources import validate_container_resource_name
-from pilothouse.kube.parts import part, text
 from pilothouse.kube.validation.fields import dns_label, follow
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.validation.names import is_valid_path_segment_name

@@ -10,7 +10,7 @@ from pilothouse.kube.autoscaling.horizontalpodautoscalers import (
     HorizontalPodAutoscalerStatusStrategy,
 )
 from pilothouse.kube.autoscaling.v1 import V1_CONVERSION
-from pilothouse.kube.served import Conversion, Registries, served
+from pilothouse.kube.served import Registries, VersionConversion, served
 from pilothouse.machinery.names import GroupVersion
 
 
@@ -24,7 +24,7 @@ class AutoscalingStorageProvider:
         return APIGroup("autoscaling", versions)
 
 
-def _autoscalers(registry: RegistryStore, conversion: Conversion | None = None) -> list[ServedResource]:
+def _autoscalers(registry: RegistryStore, conversion: VersionConversion | None = None) -> list[ServedResource]:
     status = StatusStore(registry, HorizontalPodAutoscalerStatusStrategy())
     return [
         served(registry, conversion=conversion),

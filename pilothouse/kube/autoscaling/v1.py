@@ -1,29 +1,34 @@
-"""autoscaling/v1: CPU utilization has fields of its own, and everything else travels in annotations."""
+"""autoscaling/v1: CPU utilization has fields of its own, and everything else travels in annotations.
+
+The behavior's annotation shows the names of Go's fields.
+"""
 
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
 from pilothouse.kube.autoscaling.defaults import DEFAULT_CPU_UTILIZATION, KIND, cpu_utilization
-from pilothouse.kube.autoscaling.round_trip import (
+from pilothouse.kube.autoscaling.v1_annotations import (
     BEHAVIOR,
     CONDITIONS,
     CURRENT_METRICS,
     METRICS,
     decode_list,
+    decode_object,
+    decode_value,
     drop_annotations,
     encode,
 )
-from pilothouse.kube.autoscaling.v1_behavior import behavior_to_v1, behavior_to_v2
 from pilothouse.kube.autoscaling.v1_metrics import (
     metric_status_to_v1,
     metric_status_to_v2,
     metric_to_v1,
     metric_to_v2,
 )
-from pilothouse.kube.parts import items, part
-from pilothouse.kube.served import Conversion
+from pilothouse.kube.served import VersionConversion
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 from pilothouse.machinery.schema import types
 
@@ -31,6 +36,12 @@ V1 = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
 
 _SPEC = ("scaleTargetRef", "minReplicas", "maxReplicas")
 _STATUS = ("observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas")
+_SCALING_RULE_FIELDS = ("StabilizationWindowSeconds", "SelectPolicy", "Policies", "Tolerance")
+_POLICY_FIELDS = ("Type", "Value", "PeriodSeconds")
+_DIRECTIONS = ("ScaleUp", "ScaleDown")
+_API_NAMES = {
+    name.lower(): name[0].lower() + name[1:] for name in (*_DIRECTIONS, *_SCALING_RULE_FIELDS, *_POLICY_FIELDS)
+}
 
 
 def to_v2(obj: Json) -> Json:
@@ -61,13 +72,13 @@ def _spec_to_v2(obj: Json) -> Json:
     out["metrics"] = [metric_to_v2(metric) for metric in others]
     if percent is not None or not others:
         out["metrics"].append(cpu_utilization(DEFAULT_CPU_UTILIZATION if percent is None else percent))
-    if behavior := behavior_to_v2(annotations.get(BEHAVIOR)):
+    if behavior := _behavior_to_v2(annotations.get(BEHAVIOR)):
         out["behavior"] = behavior
     return out
 
 
 def _status_to_v2(obj: Json) -> Json:
-    """What the annotations say is more than the fields can, and goes before them."""
+    """The annotations say more than the fields can, so they go before them."""
     status, annotations = part(obj, "status"), annotations_of(obj)
     out: Json = {name: status[name] for name in _STATUS if name in status}
     percent = status.get("currentCPUUtilizationPercentage")
@@ -104,7 +115,7 @@ def _annotations(obj: Json) -> dict[str, str]:
     lists = {METRICS: others, CURRENT_METRICS: current, CONDITIONS: conditions}
     annotations = {name: encode(values) for name, values in lists.items() if values}
     if (behavior := part(obj, "spec").get("behavior")) is not None:
-        annotations[BEHAVIOR] = behavior_to_v1(behavior)
+        annotations[BEHAVIOR] = _behavior_to_v1(behavior)
     return annotations
 
 
@@ -128,4 +139,36 @@ def _fitted(kind: GroupVersionKind, obj: Json) -> Json:
     return found.fit(obj)
 
 
-V1_CONVERSION = Conversion(kind=V1, to_stored=to_v2, from_stored=from_v2, default=_default)
+def _behavior_to_v1(behavior: Json) -> str:
+    return encode({name: _shown_rules(behavior.get(_small(name))) for name in _DIRECTIONS})
+
+
+def _behavior_to_v2(text: str | None) -> Json | None:
+    """Return the behavior that the annotation holds, None if it holds none."""
+    value = decode_object(text)
+    behavior = value and decode_value(_renamed(value), "v2", "HorizontalPodAutoscalerBehavior")
+    return behavior or None
+
+
+def _shown_rules(rules: Json | None) -> Json | None:
+    if rules is None:
+        return None
+    shown = {name: rules.get(_small(name)) for name in _SCALING_RULE_FIELDS}
+    policies = rules.get("policies")
+    return shown | {"Policies": policies and [{n: p.get(_small(n)) for n in _POLICY_FIELDS} for p in policies]}
+
+
+def _renamed(value: Any) -> Any:
+    """Go's names, in any case, as the API's names. What is null is not set."""
+    if isinstance(value, list):
+        return [_renamed(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {_API_NAMES.get(key.lower(), key): _renamed(each) for key, each in value.items() if each is not None}
+
+
+def _small(name: str) -> str:
+    return name[0].lower() + name[1:]
+
+
+V1_CONVERSION = VersionConversion(kind=V1, to_stored=to_v2, from_stored=from_v2, default=_default)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from pilothouse.kube.parts import part, text
 from pilothouse.kube.validation.label_selectors import shown_selector
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
 

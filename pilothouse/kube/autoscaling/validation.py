@@ -1,12 +1,12 @@
-"""What the spec of an autoscaler must be. An update may keep what was already wrong."""
+"""Validation of an autoscaler's spec. An update may keep what was already wrong."""
 
 from __future__ import annotations
 
 from pilothouse.kube.autoscaling.metric_validation import validate_metric
-from pilothouse.kube.autoscaling.references import ReferenceRules, validate_reference, version_problem
-from pilothouse.kube.parts import items, number, part, text
+from pilothouse.kube.autoscaling.object_references import ReferenceRules, validate_reference, version_problem
 from pilothouse.kube.validation.fields import nonnegative_quantity, one_of, positive
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
+from pilothouse.machinery.nested_fields import items, number, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
 

@@ -1,22 +1,27 @@
-"""CronJobs."""
+"""CronJobs: their defaults, and what their schedules and job templates must be."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import generation_of
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.batch.cronjob_validation import validate_cron_job_spec
+from pilothouse.kube.batch.cron import ScheduleError, check_schedule
 from pilothouse.kube.batch.job_defaults import default_job_template
+from pilothouse.kube.batch.job_validation import validate_job_template_spec
 from pilothouse.kube.batch.job_warnings import job_warnings
-from pilothouse.kube.parts import items, part
+from pilothouse.kube.batch.time_zones import validate_time_zone
 from pilothouse.kube.pod_names import pod_name_warnings
-from pilothouse.kube.spec_and_status import StatusSubresource, generation_of
+from pilothouse.kube.spec_and_status import StatusSubresource
 from pilothouse.kube.template_columns import container_columns, selector_column
+from pilothouse.kube.validation.fields import nonnegative, required_one_of
+from pilothouse.kube.validation.label_selectors import shown_selector
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.durations import age
-from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import items, number, part, text
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.selectors.label_selector import format_label_selector
 
@@ -47,14 +52,14 @@ class CronJobStrategy(WorkloadStrategy):
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
-        yield from validate_cron_job_spec(obj["spec"], root("spec"))
+        yield from _validate_cron_job_spec(obj["spec"], root("spec"))
         if len(name_of(obj)) > MAX_NAME_LENGTH:
             why = f"must be no more than {MAX_NAME_LENGTH} characters"
             yield invalid(root("metadata", "name"), name_of(obj), why)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
-        yield from validate_cron_job_spec(obj["spec"], root("spec"), old["spec"])
+        yield from _validate_cron_job_spec(obj["spec"], root("spec"), old["spec"])
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         yield from pod_name_warnings(obj)
@@ -85,6 +90,45 @@ def _suspend(obj: Json) -> str:
 def _last_schedule(obj: Json) -> str:
     time = part(obj, "status").get("lastScheduleTime")
     return age(time) if time else "<none>"
+
+
+def _validate_cron_job_spec(spec: Json, path: Path, old: Json | None = None) -> Errors:
+    yield from _validate_schedule(spec, path.child("schedule"), old)
+    yield from nonnegative(number(spec, "startingDeadlineSeconds"), path.child("startingDeadlineSeconds"))
+    if old is None or old.get("timeZone") != spec.get("timeZone"):
+        yield from validate_time_zone(spec.get("timeZone"), path.child("timeZone"))
+    policies = ("Allow", "Forbid", "Replace")
+    yield from required_one_of(text(spec, "concurrencyPolicy"), path.child("concurrencyPolicy"), policies)
+    before = part(old, "jobTemplate", "spec") if old else None
+    yield from _validate_job_template(part(spec, "jobTemplate", "spec"), path.child("jobTemplate", "spec"), before)
+    for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+        yield from nonnegative(number(spec, name), path.child(name))
+
+
+def _validate_schedule(spec: Json, path: Path, old: Json | None) -> Errors:
+    """Time zones in schedules are tolerated only where they already are."""
+    schedule = spec["schedule"]
+    if not schedule:
+        yield required(path)
+        return
+    try:
+        check_schedule(schedule)
+    except ScheduleError as error:
+        yield invalid(path, schedule, str(error))
+    if "TZ" not in schedule:
+        return
+    if old is None or "TZ" not in old["schedule"]:
+        yield invalid(path, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")
+    elif spec.get("timeZone") is not None:
+        yield invalid(path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule")
+
+
+def _validate_job_template(spec: Json, path: Path, old: Json | None) -> Errors:
+    yield from validate_job_template_spec(spec, path, old)
+    if spec.get("selector") is not None:
+        yield invalid(path.child("selector"), shown_selector(spec["selector"]), "`selector` will be auto-generated")
+    if spec.get("manualSelector"):
+        yield not_supported(path.child("manualSelector"), True, ("nil", "false"))
 
 
 CRON_JOBS = Resource(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.parts import items
 from pilothouse.kube.pod_templates import default_pod_template
+from pilothouse.machinery.nested_fields import items
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, uid_of
 
 JOB_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
@@ -30,7 +30,7 @@ def default_job(job: Json) -> None:
 
 
 def default_job_template(spec: Json) -> None:
-    """What is filled in wherever the spec of a job stands."""
+    """Fill in the defaults of a job's spec, in a job or in the template of a cron job."""
     for rule in items(spec, "podFailurePolicy", "rules"):
         for pattern in rule.get("onPodConditions") or ():
             pattern["status"] = pattern.get("status") or "True"

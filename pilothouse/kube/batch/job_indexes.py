@@ -12,7 +12,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
 class IndexesError(ValueError):
-    """What is wrong with a list of indexes."""
+    """A list of indexes cannot be read; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Interval:
 
 
 def count_indexes(text: str, completions: int) -> int:
-    """How many indexes the list has. Raises IndexesError."""
+    """Return the number of indexes in the list. Raises IndexesError."""
     total, previous = 0, None
     for part in text.split(",") if text else ():
         interval = _interval(part, completions)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from pilothouse.kube.batch.job_indexes import IndexesError, count_indexes
-from pilothouse.kube.parts import items, text
 from pilothouse.kube.validation.fields import nonnegative, one_of, qualified_name
 from pilothouse.machinery.field import (
     OMIT_VALUE,
@@ -19,6 +18,7 @@ from pilothouse.machinery.field import (
     too_many,
 )
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")

@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import cached_property
 
 from pilothouse.kube.batch.job_indexes import IndexesError, count_indexes, first_overlap
-from pilothouse.kube.parts import items, number, part, text
 from pilothouse.kube.validation.replica_counts import validate_counts
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import OMIT_VALUE, Errors, Path, duplicate, invalid, required
+from pilothouse.machinery.nested_fields import items, number, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import parse_time
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
@@ -44,7 +44,7 @@ class JobStatusUpdate:
         yield from self._validate_targets()
         yield from self._validate_finished()
         yield from self._validate_indexes()
-        yield from self._validate_running()
+        yield from self._validate_ready_and_terminating()
         yield from self._validate_success_criteria()
         yield from self._validate_terminal_conditions()
         yield from self._validate_counters()
@@ -173,7 +173,7 @@ class JobStatusUpdate:
         except IndexesError as error:
             yield invalid(self.path.child(field), indexes, f"error parsing {field}: {error}")
 
-    def _validate_running(self) -> Errors:
+    def _validate_ready_and_terminating(self) -> Errors:
         ready, terminating = self.status.get("ready"), number(self.status, "terminating")
         if (self.finish_changed or self._changed("terminating")) and self.finished and terminating > 0:
             yield invalid(self.path.child("terminating"), terminating, "terminating>0 is invalid for finished job")

@@ -1,4 +1,4 @@
-"""What an update may change in a job: little, and more while it is suspended and has no pods."""
+"""Validation of an update of a job: it may change little, and more while the job is suspended and has no pods."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pilothouse.kube.batch.job_status import is_condition_true
 from pilothouse.kube.batch.job_validation import INDEXED, validate_job_spec
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.internal_form import internal_pod_spec
-from pilothouse.kube.parts import items, number, part
 from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid
+from pilothouse.machinery.nested_fields import items, number, part
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 

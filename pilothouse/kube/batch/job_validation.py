@@ -1,4 +1,4 @@
-"""What the spec of a job must be, in a job and in the template of one."""
+"""Validation of a job's spec, in a job and in the template of one."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pilothouse.kube.batch.job_policies import (
     validate_replacement_policy,
     validate_success_policy,
 )
-from pilothouse.kube.parts import text
 from pilothouse.kube.pod_templates import validate_template
 from pilothouse.kube.validation.domains import domain_prefixed_path
 from pilothouse.kube.validation.fields import nonnegative, one_of
 from pilothouse.kube.validation.label_selectors import selector_of
 from pilothouse.kube.validation.replicated_templates import validate_labels_match
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, too_long
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.labels import LabelSelectorRules, has_invalid_value, validate_label_selector
 
@@ -49,7 +49,7 @@ def validate_job_spec(spec: Json, path: Path, old: Json | None = None) -> Errors
 
 
 def validate_job_template_spec(spec: Json, path: Path, old: Json | None = None) -> Errors:
-    """All but the selector, which templates of jobs do not have."""
+    """Validate all fields but the selector, which templates of jobs do not have."""
     yield from _validate_counts(spec, path)
     if (manager := spec.get("managedBy")) is not None:
         yield from domain_prefixed_path(manager, path.child("managedBy"))

@@ -1,13 +1,13 @@
-"""What users should be told about the spec of a job."""
+"""Warnings about the spec of a job."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from pilothouse.kube.batch.job_validation import COMPLETIONS_SOFT_LIMIT, INDEXED, PARALLELISM_SOFT_LIMIT
-from pilothouse.kube.parts import number
 from pilothouse.kube.pod_templates import template_warnings
 from pilothouse.machinery.field import Path
+from pilothouse.machinery.nested_fields import number
 from pilothouse.machinery.objects import Json
 
 _TOO_MANY = (

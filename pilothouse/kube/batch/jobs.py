@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
+from pilothouse.apiserver.registry.carry_over import generation_of
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.strategy import GarbageCollection
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
@@ -15,15 +16,15 @@ from pilothouse.kube.batch.job_status import JobStatusUpdate
 from pilothouse.kube.batch.job_updates import validate_job_update
 from pilothouse.kube.batch.job_validation import INDEXED, validate_job_spec
 from pilothouse.kube.batch.job_warnings import job_warnings
-from pilothouse.kube.parts import items, number, part
 from pilothouse.kube.pod_names import pod_name_warnings
-from pilothouse.kube.spec_and_status import StatusSubresource, generation_of
+from pilothouse.kube.spec_and_status import StatusSubresource
 from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.durations import age, human_duration
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import items, number, part
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.selectors.fields import Requirement
 from pilothouse.machinery.times import parse_time

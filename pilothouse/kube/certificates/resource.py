@@ -9,8 +9,8 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.certificates.strategy import CertificateSigningRequestStrategy
 from pilothouse.kube.certificates.validation import APPROVED, DENIED, FAILED
-from pilothouse.kube.parts import items, part, text
 from pilothouse.machinery.durations import human_duration
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 
 GROUP = "certificates.k8s.io"

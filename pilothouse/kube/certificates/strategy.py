@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authn.user_info import user_info
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.certificates.validation import APPROVED, DENIED, validate_request, validate_request_update
-from pilothouse.kube.parts import items, text
-from pilothouse.kube.spec_and_status import carry_over
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors
+from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import now
 
@@ -32,8 +32,7 @@ class CertificateSigningRequestStrategy(KubeStrategy):
         obj["status"] = {}
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        carry_over(obj, old, "spec")
-        carry_over(obj, old, "status")
+        carry_over(obj, old, "spec", "status")
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.objects import Json
 
@@ -34,8 +35,8 @@ def _validate_spec(spec: Json) -> Errors:
     duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
     if duration is not None and duration <= 0:
         yield invalid(path.child("leaseDurationSeconds"), duration, "must be greater than 0")
-    if transitions is not None and transitions < 0:
-        yield invalid(path.child("leaseTransitions"), transitions, "must be greater than or equal to 0")
+    if transitions is not None:
+        yield from nonnegative(transitions, path.child("leaseTransitions"))
 
 
 LEASES = Resource(

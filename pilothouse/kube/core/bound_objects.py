@@ -11,13 +11,13 @@ from pilothouse.kube.core.nodes.resource import NODES
 from pilothouse.kube.core.pods.resource import PODS
 from pilothouse.kube.core.secrets import SECRETS
 from pilothouse.kube.core.serviceaccounts import SERVICE_ACCOUNTS
-from pilothouse.kube.parts import text
 from pilothouse.kube.served import Registries
 from pilothouse.kube.serviceaccount.claims import UNBOUND, TokenBinding
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict, NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource, GroupVersion, GroupVersionKind
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json, uid_of
 
 
@@ -65,7 +65,7 @@ class BoundObjects:
         return pod
 
     async def _node_of(self, ctx: RequestContext, pod: Json) -> Json | None:
-        """Of a node that is not there, the token says the name alone."""
+        """Return the pod's node for the token: a node that does not exist is given by its name alone."""
         name = text(pod, "spec", "nodeName")
         if not name:
             return None
@@ -91,8 +91,12 @@ async def _get(registry: RegistryStore, ctx: RequestContext, name: str) -> Json:
 
 def _check_uid(kind: GroupVersionKind, ref: Json, found: Json) -> None:
     if text(ref, "uid") not in ("", uid_of(found)):
-        why = (
-            f"the UID in the bound object reference ({ref['uid']}) does not match the UID in record. "
-            "The object might have been deleted and then recreated"
-        )
-        raise Conflict.of(GroupResource(kind.group, kind.kind), text(ref, "name"), why)
+        raise Conflict.of(GroupResource(kind.group, kind.kind), text(ref, "name"), uid_mismatch(ref["uid"]))
+
+
+def uid_mismatch(uid: str) -> str:
+    """Say that a token is asked for in the name of an object that is gone."""
+    return (
+        f"the UID in the bound object reference ({uid}) does not match the UID in record. "
+        "The object might have been deleted and then recreated"
+    )

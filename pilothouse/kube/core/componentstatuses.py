@@ -22,12 +22,12 @@ from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.apiserver.storage.interface import Entry, Store
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
-from pilothouse.kube.parts import items
 from pilothouse.kube.served import Registries
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
+from pilothouse.machinery.nested_fields import items
 from pilothouse.machinery.objects import Json, metadata
 
 KIND = GroupVersionKind("", "v1", "ComponentStatus")
@@ -40,7 +40,7 @@ _SHOWN = {"True": "Healthy"}
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class ComponentHealth:
     """`status` is True, False or Unknown."""
 
     status: str
@@ -48,16 +48,16 @@ class Health:
     error: str = ""
 
 
-Check: TypeAlias = Callable[[], Awaitable[Health]]
+Check: TypeAlias = Callable[[], Awaitable[ComponentHealth]]
 
 
 def check_store(store: Store) -> Check:
-    async def check() -> Health:
+    async def check() -> ComponentHealth:
         try:
             await asyncio.wait_for(store.ping(), _TIMEOUT)
         except (StorageError, TimeoutError) as error:
-            return Health("False", error=str(error) or DEADLINE_EXCEEDED)
-        return Health("True", "ok")
+            return ComponentHealth("False", error=str(error) or DEADLINE_EXCEEDED)
+        return ComponentHealth("True", "ok")
 
     return check
 
@@ -65,7 +65,7 @@ def check_store(store: Store) -> Check:
 def check_port(port: int) -> Check:
     """Asks a component on this machine for its health, as upstream does: over TLS, without checking who answers."""
 
-    async def check() -> Health:
+    async def check() -> ComponentHealth:
         # All that speaks to other servers waits for its first use.
         from pilothouse.apiserver.outbound.request import AnswerTooLarge, OutboundRequest, ask
 
@@ -74,10 +74,10 @@ def check_port(port: int) -> Check:
             async with asyncio.timeout(_TIMEOUT):
                 answer = await ask(OutboundRequest("GET", target), limit=_MAX_ANSWER)
         except (BackendFailed, AnswerTooLarge, TimeoutError) as error:
-            return Health("False", f"Get {quote(target.url)}: {str(error) or DEADLINE_EXCEEDED}")
+            return ComponentHealth("False", f"Get {quote(target.url)}: {str(error) or DEADLINE_EXCEEDED}")
         if 200 <= answer.status < 400:
-            return Health("True", answer.body.decode("utf-8", "replace"))
-        return Health("False", f"HTTP probe failed with statuscode: {answer.status}")
+            return ComponentHealth("True", answer.body.decode("utf-8", "replace"))
+        return ComponentHealth("False", f"HTTP probe failed with statuscode: {answer.status}")
 
     return check
 

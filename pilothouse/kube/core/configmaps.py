@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column, count
-from pilothouse.kube.core.data import MAX_SIZE, byte_length, forbid_change, validate_keys
+from pilothouse.kube.core.config_data import MAX_SIZE, byte_length, forbid_change, validate_keys
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, Path, invalid, root, too_long
 from pilothouse.machinery.objects import Json

@@ -6,7 +6,7 @@ from pilothouse.machinery.pem import pem_blocks
 
 
 def key_pair_problem(certificate: bytes, key: bytes) -> str:
-    """What is wrong with the pair; empty when nothing is."""
+    """Return what is wrong with the pair, empty when nothing is."""
     certificates, keys = _blocks(certificate), _blocks(key)
     if "CERTIFICATE" not in certificates:
         return _missing("certificate", certificates, "CERTIFICATE")

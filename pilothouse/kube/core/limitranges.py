@@ -9,13 +9,13 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
 from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.validation.container_resources import validate_container_resource_name
-from pilothouse.kube.parts import items, part
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import qualified_name
 from pilothouse.kube.validation.quantities import validate_resource_name
 from pilothouse.kube.validation.resource_names import is_overcommit_allowed
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, root
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 
@@ -57,7 +57,7 @@ class LimitRangeStrategy(KubeStrategy):
 
 
 def _default_container_limit(limit: Json) -> None:
-    """What is not said follows: the limit from the maximum, the request from the limit or else the minimum."""
+    """Fill in a limit from the maximum, and a request from the limit or else from the minimum."""
     limits, requests = limit.get("default") or {}, limit.get("defaultRequest") or {}
     limits |= {name: amount for name, amount in part(limit, "max").items() if name not in limits}
     for given in (limits, part(limit, "min")):
@@ -98,7 +98,7 @@ def _validate_names_of(limit: Json, kind: str, path: Path, fields: Iterable[str]
 
 @dataclass(frozen=True, slots=True)
 class _Amounts:
-    """What a limit says of one resource."""
+    """The amounts of one resource in a limit."""
 
     max: Quantity | None
     min: Quantity | None

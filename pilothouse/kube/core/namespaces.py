@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.finalizers_and_grace import FOREGROUND, ORPHAN
@@ -49,8 +50,7 @@ class NamespaceStrategy(KubeStrategy):
             finalizers.append(KUBERNETES_FINALIZER)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        obj["spec"] = old["spec"]
-        obj["status"] = old["status"]
+        carry_over(obj, old, "spec", "status")
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -73,7 +73,7 @@ class NamespaceStatusStrategy(NamespaceStrategy):
     reset_fields = ("spec",)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        obj["spec"] = old["spec"]
+        carry_over(obj, old, "spec")
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
@@ -89,7 +89,7 @@ class NamespaceFinalizeStrategy(NamespaceStrategy):
     """Only through the finalize subresource may spec.finalizers change."""
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        obj["status"] = old["status"]
+        carry_over(obj, old, "status")
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)

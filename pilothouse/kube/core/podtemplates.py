@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.kube.core.pods.defaults.pod import default_pod_template
 from pilothouse.kube.core.pods.disabled_fields import drop_disabled_template_fields
 from pilothouse.kube.core.pods.equality import same_spec
+from pilothouse.kube.core.pods.validation.options_from_stored import options_for_template
 from pilothouse.kube.core.pods.validation.pod import validate_pod_template
-from pilothouse.kube.core.pods.validation.tolerated import options_for_template
 from pilothouse.kube.core.pods.warnings.pod import pod_template_warnings
-from pilothouse.kube.parts import items, part
 from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.template_columns import container_columns
 from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.nested_fields import part
 from pilothouse.machinery.objects import Json, labels_of, metadata
 from pilothouse.machinery.selectors.labels import format_labels
 
@@ -30,7 +32,7 @@ class PodTemplateStrategy(KubeStrategy):
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         drop_disabled_template_fields(obj["template"], old["template"])
         if not same_spec(obj["template"], old["template"]):
-            metadata(obj)["generation"] = (metadata(old).get("generation") or 0) + 1
+            begin_generation(obj, old)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -49,25 +51,12 @@ class PodTemplateStrategy(KubeStrategy):
         return pod_template_warnings(obj["template"], root("template"))
 
 
-def _containers(obj: Json, field: str) -> str:
-    return ",".join(container.get(field) or "" for container in items(obj, "template", "spec", "containers"))
-
-
 POD_TEMPLATES = Resource(
     names=Names("podtemplates", kind="PodTemplate"),
     strategy=PodTemplateStrategy(),
     columns=[
         NAME,
-        Column(
-            "Containers",
-            lambda obj: _containers(obj, "name"),
-            description="Names of each container in the template.",
-        ),
-        Column(
-            "Images",
-            lambda obj: _containers(obj, "image"),
-            description="Images referenced by each container in the template.",
-        ),
+        *container_columns(lambda obj: part(obj, "template"), priority=0),
         Column(
             "Pod Labels",
             lambda obj: format_labels(labels_of(part(obj, "template"))),

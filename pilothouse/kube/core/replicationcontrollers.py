@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import generation_of
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.scale import Scaling
 from pilothouse.apiserver.registry.strategy import GarbageCollection
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.storage.object import Fields
-from pilothouse.kube.parts import number, part
 from pilothouse.kube.pod_names import pod_name_warnings
 from pilothouse.kube.pod_templates import default_pod_template, template_warnings
-from pilothouse.kube.spec_and_status import StatusSubresource, generation_of
+from pilothouse.kube.spec_and_status import StatusSubresource
 from pilothouse.kube.strategy import validate_kube_finalizer
 from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.validation.fields import nonnegative
@@ -21,6 +21,7 @@ from pilothouse.kube.validation.replicated_templates import validate_replicated_
 from pilothouse.kube.workloads import WorkloadStrategy
 from pilothouse.machinery.field import Errors, ErrorType, FieldError, invalid, required, root
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import number, part
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata
 from pilothouse.machinery.selectors.labels import format_labels, from_set
 from pilothouse.machinery.validation.object_meta import validate_object_meta

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
 from pilothouse.kube.core.pods.defaults.resources import round_up
-from pilothouse.kube.parts import items, part
-from pilothouse.kube.spec_and_status import carry_over
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.quantities import validate_resource_amount, validate_resource_name
 from pilothouse.kube.validation.quota_scopes import (
@@ -17,6 +16,7 @@ from pilothouse.kube.validation.quota_scopes import (
     validate_scopes,
 )
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, resource_version_of
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column, count
 from pilothouse.apiserver.storage.object import Fields
-from pilothouse.kube.core.data import MAX_SIZE, byte_length, forbid_change, validate_keys
+from pilothouse.kube.core.config_data import MAX_SIZE, byte_length, forbid_change, validate_keys
 from pilothouse.kube.core.key_pairs import key_pair_problem
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.codec.json import JsonError, parse
 from pilothouse.machinery.field import Errors, invalid, required, root, too_long
-from pilothouse.machinery.govalue import json_type
+from pilothouse.machinery.govalue import not_an_object
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 
@@ -100,7 +100,7 @@ def _json_object_problem(text: bytes) -> str:
         return str(error)
     if value is None or isinstance(value, dict):
         return ""
-    return f"json: cannot unmarshal {json_type(value)} into Go value of type map[string]interface {{}}"
+    return not_an_object(value)
 
 
 def _bytes(data: Json, key: str) -> bytes:

@@ -23,6 +23,7 @@ from pilothouse.kube.serviceaccount.claims import (
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.issuer import TokenIssuer
 from pilothouse.kube.serviceaccount.keys import SigningKey
+from pilothouse.kube.validation.token_expirations import validate_token_expiration
 from pilothouse.machinery.errors import Conflict, Invalid
 from pilothouse.machinery.field import Errors, FieldError, invalid, root
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
@@ -32,8 +33,6 @@ from pilothouse.machinery.times import Clock, format_time, system_clock
 
 TOKEN_REQUEST = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
 DEFAULT_EXPIRATION = 60 * 60
-MIN_EXPIRATION = 10 * 60
-MAX_EXPIRATION = 1 << 32
 
 
 class TokenStorage:
@@ -106,11 +105,7 @@ def default_token_request(obj: Json) -> None:
 
 
 def validate_token_request(obj: Json) -> Errors:
-    path, seconds = root("spec", "expirationSeconds"), obj["spec"]["expirationSeconds"]
-    if seconds < MIN_EXPIRATION:
-        yield invalid(path, seconds, "may not specify a duration less than 10 minutes")
-    if seconds > MAX_EXPIRATION:
-        yield invalid(path, seconds, "may not specify a duration larger than 2^32 seconds")
+    return validate_token_expiration(obj["spec"]["expirationSeconds"], root("spec", "expirationSeconds"))
 
 
 def _check_names(obj: Json, name: str, namespace: str) -> None:
@@ -133,7 +128,7 @@ def _other_account(obj: Json, account: Json) -> Conflict:
 
 
 def service_account_storages(registries: Registries, config: ServiceAccountConfig) -> list[ServedResource]:
-    """Where there is no key to sign with, tokens cannot be asked for."""
+    """Return the storages; without a key to sign with there is none for tokens."""
     registry = registries.open(SERVICE_ACCOUNTS)
     if config.signing_key_file is None:
         return [served(registry)]

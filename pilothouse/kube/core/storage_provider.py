@@ -8,15 +8,19 @@ from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedRe
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore, UpdateOnly
 from pilothouse.apiserver.storage.object import StoredObject
-from pilothouse.kube.core.cluster_storages import cluster_storages
+from pilothouse.kube.core.componentstatuses import component_status_storages
 from pilothouse.kube.core.configmaps import CONFIG_MAPS
 from pilothouse.kube.core.endpoints import ENDPOINTS_DEPRECATION
+from pilothouse.kube.core.limitranges import LIMIT_RANGES
 from pilothouse.kube.core.namespaces import (
     NAMESPACES,
     NamespaceFinalizeStrategy,
     NamespaceStatusStrategy,
     NamespaceStorage,
 )
+from pilothouse.kube.core.nodes.resource import node_storages
+from pilothouse.kube.core.persistentvolumeclaims.resource import persistent_volume_claim_storages
+from pilothouse.kube.core.persistentvolumes.resource import persistent_volume_storages
 from pilothouse.kube.core.pods.storage import PodConnections, node_proxy, pod_storages
 from pilothouse.kube.core.podtemplates import POD_TEMPLATES
 from pilothouse.kube.core.replicationcontrollers import (
@@ -24,10 +28,13 @@ from pilothouse.kube.core.replicationcontrollers import (
     REPLICATION_CONTROLLERS,
     ReplicationControllerStatusStrategy,
 )
+from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS, ResourceQuotaStatusStrategy
 from pilothouse.kube.core.secrets import SECRETS
+from pilothouse.kube.core.serviceaccount_tokens import service_account_storages
 from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.services.proxy import PROXY_OPTIONS
 from pilothouse.kube.core.services.storage import ServiceStorage
+from pilothouse.kube.events.storage_provider import core_event_storages
 from pilothouse.kube.scale import served_scale
 from pilothouse.kube.served import Registries, served
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
@@ -76,7 +83,7 @@ class LegacyRESTStorageProvider:
             *pod_storages(registries, self.connections),
             served(registries.open(POD_TEMPLATES)),
             *_services(services),
-            *cluster_storages(registries, self.service_accounts),
+            *_cluster_storages(registries, self.service_accounts),
             node_proxy(registries, self.connections),
             *_replication_controllers(registries.open(REPLICATION_CONTROLLERS)),
         ]
@@ -107,4 +114,20 @@ def _replication_controllers(registry: RegistryStore) -> list[ServedResource]:
         served(registry),
         served(registry, StatusStore(registry, ReplicationControllerStatusStrategy()), subresource="status"),
         served_scale(registry, REPLICATION_CONTROLLER_SCALING),
+    ]
+
+
+def _cluster_storages(registries: Registries, tokens: ServiceAccountConfig) -> list[ServedResource]:
+    """The resources about the cluster and its namespaces, not about workloads."""
+    quotas = registries.open(RESOURCE_QUOTAS)
+    return [
+        *component_status_storages(registries),
+        *core_event_storages(registries),
+        served(registries.open(LIMIT_RANGES)),
+        *node_storages(registries),
+        *persistent_volume_storages(registries),
+        *persistent_volume_claim_storages(registries),
+        served(quotas),
+        served(quotas, StatusStore(quotas, ResourceQuotaStatusStrategy()), subresource="status"),
+        *service_account_storages(registries, tokens),
     ]

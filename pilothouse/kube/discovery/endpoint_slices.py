@@ -1,17 +1,18 @@
-"""EndpointSlices."""
+"""EndpointSlices: addresses of one type, and ports of which each name occurs once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.discovery.endpoints import validate_endpoints
-from pilothouse.kube.discovery.ports import validate_ports
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.addresses import warnings_for_ip
-from pilothouse.kube.validation.fields import required_one_of
-from pilothouse.machinery.field import Errors, root
+from pilothouse.kube.validation.fields import dns_label, qualified_name, required_one_of
+from pilothouse.kube.validation.ports import PROTOCOLS
+from pilothouse.machinery.field import Errors, Path, duplicate, not_supported, required, root, too_many
 from pilothouse.machinery.objects import Json, labels_of, metadata
 from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field
 from pilothouse.machinery.validation.names import is_dns1123_subdomain
@@ -26,6 +27,7 @@ _CAREFUL_MANAGERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-
 """Controllers that write addresses in their canonical form anyway."""
 
 _SHOWN = 3
+MAX_PORTS = 20000
 
 
 class EndpointSliceStrategy(KubeStrategy):
@@ -43,7 +45,7 @@ class EndpointSliceStrategy(KubeStrategy):
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         """The labels count as well: consumers choose slices by them."""
         if not semantically_equal(_content(obj), _content(old)):
-            metadata(obj)["generation"] = metadata(old).get("generation", 0) + 1
+            begin_generation(obj, old)
         _drop_topology(obj, old)
 
     def validate(self, obj: Json) -> Errors:
@@ -69,7 +71,7 @@ class EndpointSliceStrategy(KubeStrategy):
     def _validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
         yield from required_one_of(obj.get("addressType") or "", root("addressType"), ADDRESS_TYPES)
-        yield from validate_ports(obj.get("ports") or [], root("ports"))
+        yield from _validate_ports(obj.get("ports") or [], root("ports"))
 
     def _address_warnings(self, obj: Json) -> Iterable[str]:
         if labels_of(obj).get(MANAGED_BY_LABEL) in _CAREFUL_MANAGERS:
@@ -114,6 +116,30 @@ def _ports(obj: Json) -> str:
 def _addresses(obj: Json) -> str:
     endpoints = obj.get("endpoints") or []
     return _some([address for endpoint in endpoints for address in endpoint.get("addresses") or ()])
+
+
+def _validate_ports(ports: list[Json], path: Path) -> Errors:
+    if len(ports) > MAX_PORTS:
+        yield too_many(path, len(ports), MAX_PORTS)
+        return
+    seen: set[str] = set()
+    for position, port in enumerate(ports):
+        at, name = path.index(position), port.get("name") or ""
+        if name:
+            yield from dns_label(name, at.child("name"))
+        if name in seen:
+            yield duplicate(at.child("name"), name)
+        seen.add(name)
+        yield from _validate_protocols(port, at)
+
+
+def _validate_protocols(port: Json, path: Path) -> Errors:
+    if port.get("protocol") is None:
+        yield required(path.child("protocol"))
+    elif port["protocol"] not in PROTOCOLS:
+        yield not_supported(path.child("protocol"), port["protocol"], PROTOCOLS)
+    if port.get("appProtocol") is not None:
+        yield from qualified_name(port["appProtocol"], path.child("appProtocol"))
 
 
 ENDPOINT_SLICES = Resource(

@@ -31,7 +31,7 @@ FIELD_LABELS = {
     f"regarding.{field}": f"involvedObject.{field}"
     for field in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 }
-"""What selectors of events.k8s.io/v1 may name, and what the stored form calls it."""
+"""The field labels that selectors of events.k8s.io/v1 may name, with those of the stored form."""
 
 
 def to_core(obj: Json) -> Json:

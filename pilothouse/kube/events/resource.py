@@ -6,8 +6,8 @@ from pilothouse.apiserver.registry.resource import Names, Resource, metadata_fie
 from pilothouse.apiserver.registry.table import NAME, Column
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.events.strategy import CoreEventStrategy
-from pilothouse.kube.parts import part, text
 from pilothouse.machinery.durations import age
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json
 
 _EVENT = "io.k8s.api.core.v1.Event"

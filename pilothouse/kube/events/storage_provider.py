@@ -10,10 +10,10 @@ from pilothouse.apiserver.registry.table import Cell, Column
 from pilothouse.kube.events.conversion import EVENT, FIELD_LABELS, GROUP, from_core, to_core
 from pilothouse.kube.events.resource import EVENTS
 from pilothouse.kube.events.strategy import CoreEventStrategy, EventStrategy
-from pilothouse.kube.served import Conversion, Registries, served
+from pilothouse.kube.served import Registries, VersionConversion, served
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.selectors.fields import Requirement
+from pilothouse.machinery.selectors.fields import Requirement, label_not_supported
 
 
 class EventsStorageProvider:
@@ -29,7 +29,7 @@ def core_event_storages(registries: Registries) -> list[ServedResource]:
 def _events(registries: Registries) -> ServedResource:
     registry = registries.open(EVENTS)
     view = registry.with_strategy(EventStrategy(registries.event_ttl))
-    conversion = Conversion(kind=EVENT, to_stored=to_core, from_stored=from_core, default=_no_defaults)
+    conversion = VersionConversion(kind=EVENT, to_stored=to_core, from_stored=from_core, default=_no_defaults)
     return replace(
         served(registry, view, conversion=conversion),
         convert_field=_stored_label,
@@ -44,7 +44,7 @@ def _no_defaults(_: Json) -> None:
 def _stored_label(requirement: Requirement) -> Requirement:
     label = FIELD_LABELS.get(requirement.field)
     if label is None:
-        raise ValueError(f"field label not supported: {requirement.field}")
+        raise ValueError(label_not_supported(requirement.field))
     return replace(requirement, field=label)
 
 

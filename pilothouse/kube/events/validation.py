@@ -1,11 +1,11 @@
-"""What an event must look like: loosely what clients always sent, strictly what events.k8s.io/v1 asks for."""
+"""Validation of events: loose for what clients always sent, strict for what events.k8s.io/v1 asks for."""
 
 from __future__ import annotations
 
 from pilothouse.kube.core.pods.internal_form import internal_form
-from pilothouse.kube.parts import part, text
 from pilothouse.kube.validation.fields import dns_subdomain, qualified_name
 from pilothouse.machinery.field import Errors, invalid, required, root
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json, namespace_of
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 

@@ -7,12 +7,12 @@ from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.flowcontrol.rules import validate_rule
 from pilothouse.kube.flowcontrol.status import GROUP, FlowControlStatus, validate_status
-from pilothouse.kube.parts import items, number, part, text
 from pilothouse.kube.spec_and_status import SpecAndStatusStrategy
 from pilothouse.kube.validation.fields import follow
 from pilothouse.kube.validation.internal_structs import ANY, FLAG, NUMBER, TEXT, pointer, slice_of, struct
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required, root
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import items, number, part, text
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 from pilothouse.machinery.validation.names import name_is_dns_subdomain

@@ -10,12 +10,12 @@ from pilothouse.apiserver.flowcontrol.mandatory import EXEMPT, MANDATORY_LEVELS
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.flowcontrol.status import GROUP, FlowControlStatus, validate_status
-from pilothouse.kube.parts import number, part, text
 from pilothouse.kube.spec_and_status import SpecAndStatusStrategy
 from pilothouse.kube.validation.fields import required_one_of
 from pilothouse.kube.validation.internal_structs import ANY, NUMBER, TEXT, pointer, struct
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required, root
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import number, part, text
 from pilothouse.machinery.objects import Json, annotations_of, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 

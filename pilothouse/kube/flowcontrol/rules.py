@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilothouse.kube.parts import items, text
 from pilothouse.kube.validation.fields import follow, non_empty
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
+from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import name_is_dns_label, name_is_dns_subdomain
 

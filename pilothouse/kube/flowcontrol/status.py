@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pilothouse.kube.parts import items, text
+from pilothouse.apiserver.registry.carry_over import carry_over, carry_over_metadata
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, duplicate, required, root
-from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.nested_fields import items, text
+from pilothouse.machinery.objects import Json
 
 GROUP = "flowcontrol.apiserver.k8s.io"
 
@@ -18,11 +19,8 @@ class FlowControlStatus(KubeStrategy):
     reset_fields: ClassVar[tuple[str, ...]] = ("metadata", "spec")
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        managed = metadata(obj).get("managedFields")
-        obj["metadata"] = {key: value for key, value in metadata(old).items() if key != "managedFields"}
-        if managed is not None:
-            obj["metadata"]["managedFields"] = managed
-        obj["spec"] = old["spec"]
+        carry_over_metadata(obj, old)
+        carry_over(obj, old, "spec")
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         return validate_status(obj)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy
@@ -29,7 +30,7 @@ class IngressClassStrategy(KubeStrategy):
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         if not semantically_equal(obj["spec"], old["spec"]):
-            metadata(obj)["generation"] = metadata(old).get("generation", 0) + 1
+            begin_generation(obj, old)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)

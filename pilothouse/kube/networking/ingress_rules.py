@@ -1,14 +1,14 @@
-"""What an ingress may say: backends, rules with their paths, and TLS."""
+"""Validation of an ingress: backends, rules with their paths, and TLS."""
 
 from __future__ import annotations
 
 from pilothouse.kube.networking.ingress_classes import validate_reference
+from pilothouse.kube.validation.addresses import not_an_ip
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow
 from pilothouse.kube.validation.ports import port_num
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.addresses import parse_ip_sloppy
 from pilothouse.machinery.validation.names import (
     is_dns1123_subdomain,
     is_valid_port_name,
@@ -22,7 +22,7 @@ _FORBIDDEN_ENDS = ("/..", "/.")
 
 @dataclass(frozen=True, slots=True)
 class IngressRules:
-    """What the stored ingress has already got away with, and may go on doing."""
+    """The faults that the stored ingress already has, and may keep."""
 
     invalid_secret_names: bool = False
     invalid_wildcard_rules: bool = False
@@ -71,8 +71,7 @@ def _secret_name_errors(tls: Json) -> list[str]:
 def _validate_rule(rule: Json, path: Path, rules: IngressRules) -> Errors:
     host = rule.get("host") or ""
     if host:
-        if parse_ip_sloppy(host) is not None:
-            yield invalid(path.child("host"), host, "must be a DNS name, not an IP address")
+        yield from not_an_ip(host, path.child("host"))
         yield from _validate_host(host, path.child("host"))
     if "*" not in host or not rules.invalid_wildcard_rules:
         yield from _validate_http(rule, path)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.networking.ingress_rules import STRICT, rules_for_update, validate_spec
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.kube.validation.addresses import warnings_for_ip
+from pilothouse.kube.validation.addresses import not_an_ip, warnings_for_ip
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, annotations_of, metadata
-from pilothouse.machinery.validation.addresses import is_valid_ip_for_legacy_field, parse_ip_sloppy
+from pilothouse.machinery.validation.addresses import is_valid_ip_for_legacy_field
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
@@ -30,9 +31,9 @@ class IngressStrategy(KubeStrategy):
         metadata(obj)["generation"] = 1
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        obj["status"] = old["status"]
+        carry_over(obj, old, "status")
         if not semantically_equal(obj["spec"], old["spec"]):
-            metadata(obj)["generation"] = metadata(old).get("generation", 0) + 1
+            begin_generation(obj, old)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -56,7 +57,7 @@ class IngressStatusStrategy(IngressStrategy):
     reset_fields = ("spec",)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        obj["spec"] = old["spec"]
+        carry_over(obj, old, "spec")
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
@@ -67,8 +68,7 @@ class IngressStatusStrategy(IngressStrategy):
                 yield from is_valid_ip_for_legacy_field(path.child("ip"), point["ip"], old=known)
             if hostname:
                 yield from dns_subdomain(hostname, path.child("hostname"))
-            if hostname and parse_ip_sloppy(hostname) is not None:
-                yield invalid(path.child("hostname"), hostname, "must be a DNS name, not an IP address")
+                yield from not_an_ip(hostname, path.child("hostname"))
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         for position, point in enumerate(_points(obj)):

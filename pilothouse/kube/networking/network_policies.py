@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.networking.network_policy_rules import PolicyRules, validate_spec
@@ -44,7 +45,7 @@ class NetworkPolicyStrategy(KubeStrategy):
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         if obj["spec"] != old["spec"]:
-            metadata(obj)["generation"] = metadata(old).get("generation", 0) + 1
+            begin_generation(obj, old)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -74,7 +75,7 @@ def _cidr_warnings(spec: Json, path: Path) -> Iterator[str]:
 
 
 def _rules_for_update(old: Json) -> PolicyRules:
-    """What the stored policy has already got away with stays allowed."""
+    """Return rules that allow the faults that the stored policy already has."""
     broken = any(validate_label_selector(old.get("podSelector"), Path()))
     known = frozenset(cidr for block in _ip_blocks(old, NOWHERE) for cidr, _ in block.cidrs)
     return PolicyRules(LabelSelectorRules(allow_invalid_values=broken), known)

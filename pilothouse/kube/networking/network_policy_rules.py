@@ -1,4 +1,4 @@
-"""What a network policy may say: ports, peers and address blocks."""
+"""Validation of a network policy: ports, peers and address blocks."""
 
 from __future__ import annotations
 

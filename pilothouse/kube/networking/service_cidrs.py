@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.strategy import KubeStrategy, keep_metadata_for_status
-from pilothouse.kube.validation.addresses import cidr_family
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.addresses import AT_MOST_TWO, ONE_PER_FAMILY, cidr_family
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.addresses import is_valid_cidr
@@ -49,8 +50,8 @@ class ServiceCIDRStatusStrategy(ServiceCIDRStrategy):
     reset_fields = ("metadata", "spec")
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        obj["spec"] = old["spec"]
-        keep_metadata_for_status(obj, old)
+        carry_over(obj, old, "spec")
+        reset_object_meta_for_status(obj, old)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
@@ -61,13 +62,13 @@ def _validate_cidrs(cidrs: list[str], path: Path) -> Errors:
         yield required(path, "at least one CIDR required")
         return
     if len(cidrs) > 2:
-        yield invalid(path, {"CIDRs": cidrs}, "may only hold up to 2 values")
+        yield invalid(path, {"CIDRs": cidrs}, AT_MOST_TWO)
         return
     for position, cidr in enumerate(cidrs):
         yield from is_valid_cidr(path.index(position), cidr)
     families = [cidr_family(cidr) for cidr in cidrs]
     if len(cidrs) == 2 and families[0] and families[0] == families[1]:
-        why = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+        why = f"{ONE_PER_FAMILY}, i.e 192.168.0.0/24 and 2001:db8::/64"
         yield invalid(path, cidrs, why)
 
 

@@ -9,12 +9,12 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.core.pods.internal_form import internal_form
 from pilothouse.kube.core.pods.validation.container_resources import validate_overhead
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import follow
 from pilothouse.kube.validation.node_labels import DEPRECATED_NODE_LABELS
 from pilothouse.kube.validation.tolerations import validate_tolerations
 from pilothouse.machinery.field import Errors, Path, duplicate, required, root
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.labels import validate_labels

@@ -20,6 +20,9 @@ from pilothouse.machinery.selectors import fields
 from pilothouse.machinery.selectors.errors import InvalidSelector
 
 NODE_LEASES = "kube-node-lease"
+LEASE_ELSEWHERE = f"can only access leases in the {quote(NODE_LEASES)} system namespace"
+LEASE_OF_ANOTHER = "can only access node lease with the same name as the requesting node"
+CSI_NODE_OF_ANOTHER = "can only access CSINode with the same name as the requesting node"
 
 _ALLOW = Answer(Decision.ALLOW)
 _NO_OPINION = Answer(Decision.NO_OPINION)
@@ -163,9 +166,9 @@ def _lease(node: str, asked: Attributes) -> Answer:
     if asked.verb not in _OWN:
         return _no("can only get, create, update, patch, or delete a node lease")
     if asked.namespace != NODE_LEASES:
-        return _no(f"can only access leases in the {quote(NODE_LEASES)} system namespace")
+        return _no(LEASE_ELSEWHERE)
     if asked.verb != "create" and asked.name != node:
-        return _no("can only access node lease with the same name as the requesting node")
+        return _no(LEASE_OF_ANOTHER)
     return _ALLOW
 
 
@@ -175,7 +178,7 @@ def _csi_node(node: str, asked: Attributes) -> Answer:
     if asked.subresource:
         return _no("cannot authorize CSINode subresources")
     if asked.verb != "create" and asked.name != node:
-        return _no("can only access CSINode with the same name as the requesting node")
+        return _no(CSI_NODE_OF_ANOTHER)
     return _ALLOW
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilothouse.kube.parts import part, text
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json, namespace_of
 from pilothouse.machinery.pod_references import claim_names, config_map_names, resource_claim_names, secret_names
 

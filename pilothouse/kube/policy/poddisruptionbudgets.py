@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
-from pilothouse.kube.parts import number, part
 from pilothouse.kube.spec_and_status import SpecAndStatusStrategy, StatusSubresource
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.kube.validation.int_or_percent import (
@@ -15,6 +14,7 @@ from pilothouse.kube.validation.label_selectors import shown_selector
 from pilothouse.kube.validation.replica_counts import validate_counts
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import number, part
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.conditions import validate_conditions
 from pilothouse.machinery.validation.labels import LabelSelectorRules, validate_label_selector

@@ -7,10 +7,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeAlias
 
 from pilothouse.apiserver.registry.hooks import Hooks
-from pilothouse.kube.parts import items
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.field import FieldError, Path, forbidden, internal, root
 from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.nested_fields import items
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"

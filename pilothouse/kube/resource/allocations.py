@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from pilothouse.kube.parts import items, part, text
-from pilothouse.kube.resource.collections import UNLIMITED, validate_set, validate_slice
 from pilothouse.kube.resource.configurations import MAX_CONFIGURATIONS, validate_configuration, validate_raw_object
+from pilothouse.kube.resource.limited_collections import UNLIMITED, validate_set, validate_slice
 from pilothouse.kube.resource.names import dns_label_name, validate_driver_name, validate_pool_name, validate_uid
 from pilothouse.kube.resource.networks import validate_network_data
-from pilothouse.kube.resource.printed import printed_allocation
+from pilothouse.kube.resource.printed_claims import printed_allocation
 from pilothouse.kube.resource.requests import RequestNames
 from pilothouse.kube.validation.fields import non_empty, required_one_of
 from pilothouse.kube.validation.node_selectors import validate_node_selector
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, too_many
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.conditions import validate_conditions
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal

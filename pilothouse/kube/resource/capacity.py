@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilothouse.kube.parts import items
-from pilothouse.kube.resource.collections import validate_set
+from pilothouse.kube.resource.limited_collections import validate_set
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
+from pilothouse.machinery.nested_fields import items
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 

@@ -17,11 +17,11 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Updated, UpdateRequest
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.resource.allocations import device_id
 from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS, ResourceClaimStatusStrategy
 from pilothouse.machinery import field
 from pilothouse.machinery.errors import Invalid
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 from pilothouse.machinery.validation.names import is_dns1123_subdomain
@@ -63,7 +63,7 @@ class ResourceClaimStatusStore(StatusStore):
                     yield field.forbidden(field.root("status", "devices"), told)
 
     async def _refusal(self, ways: Iterable[Attributes]) -> str:
-        """Why none of the ways is open; empty when one is."""
+        """Return why none of the ways is allowed: the refusal of the first; empty when one is allowed."""
         first = ""
         for attributes in ways:
             answer = await self._authorizer.authorize(attributes)
@@ -93,7 +93,7 @@ def _same(new: Json, old: Json, *fields: str) -> bool:
 
 
 def _changed_drivers(new: Json, old: Json) -> set[str]:
-    """Those whose devices were added, changed or left out."""
+    """Return the drivers whose devices were added, changed or left out."""
     before = {device_id(device): device for device in items(old, "devices")}
     changed: set[str] = set()
     for device in items(new, "devices"):

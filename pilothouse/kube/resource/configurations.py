@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from pilothouse.kube.parts import text
 from pilothouse.kube.resource.names import validate_driver_name
 from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 
 MAX_CONFIGURATIONS = 32
@@ -25,7 +25,7 @@ def validate_configuration(config: Json, path: Path, *, stored: bool = False) ->
 
 
 def validate_raw_object(value: Any, path: Path, *, stored: bool = False) -> Errors:
-    """What was stored before may be larger than what is allowed now."""
+    """An object that was stored before may be larger than is allowed now."""
     if value is None:
         yield required(path)
     elif not stored and len(orjson.dumps(value)) > MAX_PARAMETERS:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME
-from pilothouse.kube.parts import items, part
-from pilothouse.kube.resource.collections import validate_slice
 from pilothouse.kube.resource.configurations import MAX_CONFIGURATIONS, validate_configuration
+from pilothouse.kube.resource.limited_collections import validate_slice
 from pilothouse.kube.resource.selectors import validate_selectors
-from pilothouse.kube.spec_and_status import begin_generation
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.resource_names import is_extended
 from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.validation.immutable import semantically_equal
 

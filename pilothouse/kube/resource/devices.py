@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.resource.allocations import validate_binding_conditions
 from pilothouse.kube.resource.capacity import validate_exclusive_capacity, validate_shared_capacity
-from pilothouse.kube.resource.collections import UNLIMITED, validate_map, validate_set, validate_slice
+from pilothouse.kube.resource.limited_collections import UNLIMITED, validate_map, validate_set, validate_slice
 from pilothouse.kube.resource.names import MAX_QUALIFIED_NAME, dns_label_name, validate_qualified_name
 from pilothouse.kube.resource.taints import validate_taint
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.kube.validation.node_selectors import validate_node_selector
 from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import semantically_equal
 
@@ -21,6 +21,7 @@ MAX_VALUE = 64
 MAX_TAINTS = 16
 MAX_COUNTER_SETS_PER_DEVICE = 2
 MAX_COUNTERS = 32
+UNSET_OR_TRUE = "must be either unset or set to true"
 
 _NUMERIC = r"(0|[1-9]\d*)"
 _PRE_RELEASE = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
@@ -132,7 +133,7 @@ def _validate_nodes(device: Json, path: Path) -> Errors:
     if device.get("allNodes"):
         given.append("`allNodes`")
     elif device.get("allNodes") is not None:
-        yield invalid(path.child("allNodes"), False, "must be either unset or set to true")
+        yield invalid(path.child("allNodes"), False, UNSET_OR_TRUE)
     if not given:
         yield required(path, _ONE_NODE_FIELD)
     elif len(given) > 1:

@@ -1,13 +1,12 @@
-"""What a driver says of a device that is a network interface."""
+"""Validation of the network data that a driver reports for a device."""
 
 from __future__ import annotations
 
-from pilothouse.kube.parts import items, text
-from pilothouse.kube.resource.collections import validate_set
+from pilothouse.kube.resource.limited_collections import validate_set
 from pilothouse.machinery.field import Errors, Path, invalid, too_long
-from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.addresses import format_ip, parse_cidr_sloppy
+from pilothouse.machinery.validation.addresses import format_ip, not_canonical, parse_cidr_sloppy
 
 MAX_INTERFACE_NAME = 256
 MAX_HARDWARE_ADDRESS = 128
@@ -36,4 +35,4 @@ def _validate_interface_address(value: str, path: Path) -> Errors:
     bits = cidr.bits - _MAPPED_PREFIX if ":" not in address and cidr.bits > 32 else cidr.bits
     canonical = f"{address}/{bits}"
     if value != canonical:
-        yield invalid(path, value, f"must be in canonical form ({quote(canonical)})")
+        yield not_canonical(path, value, canonical)

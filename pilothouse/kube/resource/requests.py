@@ -1,16 +1,17 @@
-"""What a claim asks for: requests, constraints between them, and configuration for the drivers."""
+"""Validation of a claim's spec: requests, constraints between them, and configuration for the drivers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from pilothouse.kube.parts import items, number, part, text
-from pilothouse.kube.resource.collections import validate_set, validate_slice
 from pilothouse.kube.resource.configurations import MAX_CONFIGURATIONS, validate_configuration
+from pilothouse.kube.resource.limited_collections import validate_set, validate_slice
 from pilothouse.kube.resource.names import dns_label_name, validate_class_name, validate_fully_qualified_name
 from pilothouse.kube.resource.selectors import validate_selectors
 from pilothouse.kube.resource.taints import default_tolerations, validate_tolerations
+from pilothouse.kube.validation.fields import positive
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
+from pilothouse.machinery.nested_fields import items, number, part, text
 from pilothouse.machinery.objects import Json
 
 MAX_REQUESTS = 32
@@ -104,8 +105,7 @@ def _validate_mode(mode: str, count: int, path: Path) -> Errors:
         if count:
             yield invalid(path.child("count"), count, f"must not be specified when allocationMode is '{mode}'")
     elif mode == "ExactCount":
-        if count <= 0:
-            yield invalid(path.child("count"), count, "must be greater than zero")
+        yield from positive(count, path.child("count"))
     else:
         yield not_supported(path.child("allocationMode"), mode, _MODES)
 

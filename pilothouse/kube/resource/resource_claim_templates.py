@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME
-from pilothouse.kube.parts import part
 from pilothouse.kube.resource.device_classes import GROUP
-from pilothouse.kube.resource.printed import printed_template_spec
+from pilothouse.kube.resource.printed_claims import printed_template_spec
 from pilothouse.kube.resource.requests import default_requests, validate_claim_spec
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.volume_claims import validate_template_metadata
 from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.machinery.nested_fields import part
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.parts import items, part
 from pilothouse.kube.resource.allocations import allocated_devices, device_id, validate_claim_status
 from pilothouse.kube.resource.device_classes import GROUP
-from pilothouse.kube.resource.printed import printed_claim_spec
+from pilothouse.kube.resource.printed_claims import printed_claim_spec
 from pilothouse.kube.resource.requests import RequestNames, default_requests, validate_claim_spec
 from pilothouse.kube.resource.taints import default_tolerations
-from pilothouse.kube.spec_and_status import carry_over, zero_value
-from pilothouse.kube.strategy import KubeStrategy, keep_metadata_for_status
+from pilothouse.kube.spec_and_status import zero_value
+from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 
@@ -53,7 +54,7 @@ class ResourceClaimStatusStrategy(ResourceClaimStrategy):
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         carry_over(obj, old, "spec")
-        keep_metadata_for_status(obj, old)
+        reset_object_meta_for_status(obj, old)
         _drop_deallocated(part(obj, "status"), part(old, "status"))
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
@@ -71,7 +72,7 @@ class ResourceClaimStatusStrategy(ResourceClaimStrategy):
 
 
 def _drop_deallocated(status: Json, old: Json) -> None:
-    """What was said of a device goes when the device does, so that clients need not know of it."""
+    """Drop the status of devices that are no longer allocated, so that clients need not know of it."""
     gone = allocated_devices(old) - allocated_devices(status)
     kept = [device for device in items(status, "devices") if device_id(device) not in gone]
     if kept:

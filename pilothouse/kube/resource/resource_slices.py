@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.storage.object import Fields
-from pilothouse.kube.parts import items, number, part, text
-from pilothouse.kube.resource.collections import validate_set
 from pilothouse.kube.resource.device_classes import GROUP
-from pilothouse.kube.resource.devices import validate_counter_set, validate_device
+from pilothouse.kube.resource.devices import UNSET_OR_TRUE, validate_counter_set, validate_device
+from pilothouse.kube.resource.limited_collections import validate_set
 from pilothouse.kube.resource.names import validate_driver_name, validate_pool_name
-from pilothouse.kube.spec_and_status import begin_generation
 from pilothouse.kube.strategy import KubeStrategy
-from pilothouse.kube.validation.fields import dns_subdomain
+from pilothouse.kube.validation.fields import dns_subdomain, positive
 from pilothouse.kube.validation.node_selectors import validate_node_selector
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.nested_fields import items, number, part, text
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.times import now
 from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field
@@ -103,14 +103,13 @@ def _validate_spec(spec: Json, old: Json | None, path: Path) -> Errors:
 
 def _validate_pool(pool: Json, path: Path) -> Errors:
     yield from validate_pool_name(text(pool, "name"), path.child("name"))
-    if (count := number(pool, "resourceSliceCount")) <= 0:
-        yield invalid(path.child("resourceSliceCount"), count, "must be greater than zero")
+    yield from positive(number(pool, "resourceSliceCount"), path.child("resourceSliceCount"))
     if (generation := number(pool, "generation")) < 0:
         yield invalid(path.child("generation"), generation, "must be greater than or equal to zero")
 
 
 def _validate_nodes(spec: Json, path: Path) -> Errors:
-    """Which nodes can reach the devices is said in exactly one way."""
+    """Exactly one field says which nodes can reach the devices."""
     given: list[str] = []
     if (name := spec.get("nodeName")) is not None:
         if name:
@@ -125,7 +124,7 @@ def _validate_nodes(spec: Json, path: Path) -> Errors:
         if spec.get(field):
             given.append(f"`{field}`")
         elif spec.get(field) is not None:
-            yield invalid(path.child(field), False, "must be either unset or set to true")
+            yield invalid(path.child(field), False, UNSET_OR_TRUE)
     if not given:
         yield required(path, f"exactly one of {_NODE_FIELDS} is required")
     elif len(given) > 1:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilothouse.kube.parts import text
-from pilothouse.kube.resource.collections import validate_slice
+from pilothouse.kube.resource.limited_collections import validate_slice
 from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 
 MAX_SELECTORS = 32

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.parts import items, text
 from pilothouse.kube.validation.fields import follow, one_of, required_one_of
 from pilothouse.machinery.field import Errors, Path, invalid
+from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.labels import validate_label_name
 from pilothouse.machinery.validation.names import is_valid_label_value

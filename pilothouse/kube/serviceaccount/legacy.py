@@ -24,12 +24,12 @@ from pilothouse.controllers.serviceaccount.token_secrets import (
     LAST_USED,
     refers_to,
 )
-from pilothouse.kube.parts import text
 from pilothouse.kube.serviceaccount.getter import TokenGetter
 from pilothouse.kube.serviceaccount.metrics import AUTO_TOKENS, INVALID_AUTO_TOKENS, LEGACY_TOKENS, MANUAL_TOKENS
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of, uid_of
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.times import Clock, system_clock

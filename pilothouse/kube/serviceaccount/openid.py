@@ -14,6 +14,7 @@ from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.keys import VerifyingKeys
 from pilothouse.machinery.errors import MethodNotAllowed
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.server_response import METHOD_NOT_ALLOWED
 
 CONFIGURATION_PATH = "/.well-known/openid-configuration"
 KEYS_PATH = "/openid/v1/jwks"
@@ -73,7 +74,7 @@ def _serve(keys: VerifyingKeys, document: Callable[[], Json], media_type: str) -
 
     async def serve(request: Request) -> Response:
         if request.method != "GET":
-            raise MethodNotAllowed("the server does not allow this method on the requested resource", details={})
+            raise MethodNotAllowed(METHOD_NOT_ALLOWED, details={})
         await keys.load()
         return Response(200, orjson.dumps(document()), [*headers])
 

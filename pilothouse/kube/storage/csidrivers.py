@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
-from pilothouse.kube.parts import items, part, text
-from pilothouse.kube.spec_and_status import begin_generation
 from pilothouse.kube.storage.storageclasses import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import one_of
+from pilothouse.kube.validation.token_expirations import validate_token_expiration
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field
 
@@ -33,8 +34,6 @@ _IMMUTABLE = {"attachRequired": "attachedRequired", "volumeLifecycleModes": "vol
 _FS_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 _LIFECYCLE_MODES = ("Persistent", "Ephemeral")
 _MIN_UPDATE_PERIOD = 10
-_MIN_EXPIRATION = 600
-_MAX_EXPIRATION = 2**32
 _RECOMMENDATION = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true "
     "to prevent possible logging of tokens in volume attributes"
@@ -110,11 +109,8 @@ def _validate_token_requests(requests: Sequence[Json], path: Path) -> Errors:
             yield duplicate(at.child("audience"), audience)
             continue
         audiences.add(audience)
-        seconds = request.get("expirationSeconds")
-        if seconds is not None and seconds < _MIN_EXPIRATION:
-            yield invalid(at.child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes")
-        if seconds is not None and seconds > _MAX_EXPIRATION:
-            yield invalid(at.child("expirationSeconds"), seconds, "may not specify a duration larger than 2^32 seconds")
+        if (seconds := request.get("expirationSeconds")) is not None:
+            yield from validate_token_expiration(seconds, at.child("expirationSeconds"))
 
 
 def _flag(field: str, *, unset: bool = False) -> Cell:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.core.pods.validation.provider_volumes import validate_csi_driver_name
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.storage.storageclasses import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import nonnegative, qualified_name
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 
@@ -36,7 +36,7 @@ class CSINodeStrategy(KubeStrategy):
 
 
 def _fixed(driver: Json) -> Json:
-    """What stays the same as long as a driver is on a node, as upstream prints it."""
+    """Return the fields that cannot change as long as a driver is on a node, as upstream prints them."""
     return {
         "Name": text(driver, "name"),
         "NodeID": text(driver, "nodeID"),

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
-from pilothouse.kube.parts import text
 from pilothouse.kube.storage.storageclasses import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import dns_subdomain, nonnegative_quantity
 from pilothouse.kube.validation.label_selectors import validate_selector_unchanged
 from pilothouse.kube.validation.node_labels import warnings_for_selector
 from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE

@@ -1,4 +1,4 @@
-"""What storage classes and volume attributes classes share: a driver, and parameters for it."""
+"""The rules that storage classes and volume attributes classes share, for their driver and its parameters."""
 
 from __future__ import annotations
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.storage.parameters import validate_driver, validate_parameters
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.kube.validation.node_labels import DEPRECATED_NODE_LABELS
 from pilothouse.machinery.field import Errors, Path, duplicate, required, root
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, annotations_of, name_of
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.labels import validate_label_name

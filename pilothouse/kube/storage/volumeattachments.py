@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.core.persistentvolumes.sources import source_of
@@ -12,13 +13,12 @@ from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.defaults.volumes import default_volume
 from pilothouse.kube.core.pods.internal_form import internal_form
 from pilothouse.kube.core.pods.validation.provider_volumes import validate_csi_driver_name
-from pilothouse.kube.parts import part, text
-from pilothouse.kube.spec_and_status import carry_over
 from pilothouse.kube.storage.parameters import size_of
 from pilothouse.kube.storage.storageclasses import GROUP
-from pilothouse.kube.strategy import KubeStrategy, keep_metadata_for_status
+from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import dns_subdomain
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required, root, too_long
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.format import inclusive_range_error
 from pilothouse.machinery.validation.immutable import validate_immutable_field
@@ -63,7 +63,7 @@ class VolumeAttachmentStatusStrategy(VolumeAttachmentStrategy):
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         carry_over(obj, old, "spec")
-        keep_metadata_for_status(obj, old)
+        reset_object_meta_for_status(obj, old)
 
 
 def _shown(spec: Json) -> Json:

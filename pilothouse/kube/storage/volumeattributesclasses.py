@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.parts import part, text
 from pilothouse.kube.storage.parameters import validate_driver, validate_parameters
 from pilothouse.kube.storage.storageclasses import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, forbidden, root
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json
 
 

@@ -18,6 +18,9 @@ from pilothouse.machinery.validation.addresses import (
 IPV4 = "IPv4"
 IPV6 = "IPv6"
 
+AT_MOST_TWO = "may only hold up to 2 values"
+ONE_PER_FAMILY = "may specify no more than one IP for each IP family"
+
 _LINK_LOCAL_MULTICAST = IPv4Network("224.0.0.0/24")
 
 
@@ -32,6 +35,12 @@ def ip_family(text: str) -> str:
 def cidr_family(text: str) -> str:
     cidr = parse_cidr_sloppy(text)
     return "" if cidr is None else ip_family(str(cidr.address))
+
+
+def not_an_ip(name: str, path: Path) -> Errors:
+    """For names of hosts, where an address would pass for a name."""
+    if parse_ip_sloppy(name) is not None:
+        yield invalid(path, name, "must be a DNS name, not an IP address")
 
 
 def endpoint_ip(text: str, path: Path) -> Errors:
@@ -52,7 +61,7 @@ def endpoint_ip(text: str, path: Path) -> Errors:
 
 
 def warnings_for_ip(text: str, path: Path) -> list[str]:
-    """What is unusual about the notation of an address that old fields accept."""
+    """Return warnings about an unusual notation of an address that old fields accept."""
     address = parse_ip_sloppy(text)
     if address is None:
         return []
@@ -65,7 +74,7 @@ def warnings_for_ip(text: str, path: Path) -> list[str]:
 
 
 def warnings_for_cidr(text: str, path: Path) -> list[str]:
-    """What is unusual about the notation of a CIDR that old fields accept."""
+    """Return warnings about an unusual notation of a CIDR that old fields accept."""
     cidr = parse_cidr_sloppy(text)
     if cidr is None:
         return []

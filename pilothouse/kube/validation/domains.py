@@ -7,6 +7,8 @@ from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.validation.format import PatternFormat, regex_error
 from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain
 
+ONE_SEGMENT = "should be a domain with at least two segments separated by dots"
+
 _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _http_path = PatternFormat(_HTTP_PATH, "Invalid path")
 
@@ -34,7 +36,7 @@ def fully_qualified_domain_name(value: str, path: Path) -> Errors:
     if errors := is_dns1123_subdomain(name):
         yield invalid(path, name, ",".join(errors))
     elif "." not in name:
-        yield invalid(path, name, "should be a domain with at least two segments separated by dots")
+        yield invalid(path, name, ONE_SEGMENT)
     else:
         labels = ((label, is_dns1123_label(label)) for label in name.split("."))
         for label, complaints in labels:

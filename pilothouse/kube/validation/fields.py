@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
 from pilothouse.machinery.quantity import Quantity
+from pilothouse.machinery.validation.format import IS_NEGATIVE_ERROR
 from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain, is_qualified_name
 
 Rule: TypeAlias = Callable[[str], list[str]]
 
-NEGATIVE = "must be greater than or equal to 0"
-NOT_POSITIVE = "must be greater than zero"
+_NOT_POSITIVE = "must be greater than zero"
 
 
 def follow(rule: Rule, value: str, path: Path) -> Errors:
@@ -53,19 +53,19 @@ def required_one_of(value: str, path: Path, supported: Iterable[str]) -> Errors:
 
 def nonnegative(value: int, path: Path) -> Errors:
     if value < 0:
-        yield invalid(path, value, NEGATIVE)
+        yield invalid(path, value, IS_NEGATIVE_ERROR)
 
 
 def positive(value: int, path: Path) -> Errors:
     if value <= 0:
-        yield invalid(path, value, NOT_POSITIVE)
+        yield invalid(path, value, _NOT_POSITIVE)
 
 
 def nonnegative_quantity(value: Quantity, path: Path) -> Errors:
     if value.sign < 0:
-        yield invalid(path, str(value), NEGATIVE)
+        yield invalid(path, str(value), IS_NEGATIVE_ERROR)
 
 
 def positive_quantity(value: Quantity, path: Path) -> Errors:
     if value.sign <= 0:
-        yield invalid(path, str(value), NOT_POSITIVE)
+        yield invalid(path, str(value), _NOT_POSITIVE)

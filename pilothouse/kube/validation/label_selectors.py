@@ -15,7 +15,7 @@ LABELS_DO_NOT_MATCH = "`selector` does not match template `labels`"
 
 
 def selector_of(selector: Json | None) -> Selector | None:
-    """None for a selector that nobody can read."""
+    """Return the compiled selector, None for one that cannot be parsed."""
     try:
         return from_label_selector(selector)
     except InvalidSelector:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.kube.parts import items, part
 from pilothouse.machinery.field import Path
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json
 
 DEPRECATED_NODE_LABELS = {

@@ -7,10 +7,14 @@ from collections.abc import Callable
 from pilothouse.kube.validation.fields import follow
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.labels import validate_label_name
+from pilothouse.machinery.validation.labels import (
+    UNKNOWN_OPERATOR,
+    VALUES_FORBIDDEN,
+    VALUES_REQUIRED,
+    validate_label_name,
+)
 from pilothouse.machinery.validation.names import is_valid_label_value, name_is_dns_subdomain
 
-_BAD_OPERATOR = "not a valid selector operator"
 _FIELDS: dict[str, Callable[[str], list[str]]] = {"metadata.name": name_is_dns_subdomain}
 
 
@@ -35,16 +39,15 @@ def validate_node_selector_requirement(requirement: Json, path: Path, *, allow_i
     operator, values = requirement.get("operator") or "", requirement.get("values") or ()
     if operator in ("In", "NotIn"):
         if not values:
-            yield required(path.child("values"), "must be specified when `operator` is 'In' or 'NotIn'")
+            yield required(path.child("values"), VALUES_REQUIRED)
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            yield forbidden(path.child("values"), why)
+            yield forbidden(path.child("values"), VALUES_FORBIDDEN)
     elif operator in ("Gt", "Lt"):
         if len(values) != 1:
             yield required(path.child("values"), "must be specified single value when `operator` is 'Lt' or 'Gt'")
     else:
-        yield invalid(path.child("operator"), operator, _BAD_OPERATOR)
+        yield invalid(path.child("operator"), operator, UNKNOWN_OPERATOR)
     yield from validate_label_name(requirement.get("key") or "", path.child("key"))
     if not allow_invalid_values:
         for position, value in enumerate(values):
@@ -64,7 +67,7 @@ def has_invalid_values(selector: Json | None) -> bool:
 def _validate_field_requirement(requirement: Json, path: Path) -> Errors:
     operator, values = requirement.get("operator") or "", requirement.get("values") or ()
     if operator not in ("In", "NotIn"):
-        yield invalid(path.child("operator"), operator, _BAD_OPERATOR)
+        yield invalid(path.child("operator"), operator, UNKNOWN_OPERATOR)
     elif len(values) != 1:
         why = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
         yield required(path.child("values"), why)

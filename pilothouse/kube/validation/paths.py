@@ -18,7 +18,7 @@ def local_descending_path(value: str, path: Path) -> Errors:
 
 
 def local_non_reserved_path(value: str, path: Path) -> Errors:
-    """As above, and not among the names with two leading dots, which the kubelet uses itself."""
+    """Check as `local_descending_path` does, and refuse names with two leading dots, which the kubelet uses itself."""
     yield from local_descending_path(value, path)
     if value.startswith("..") and not value.startswith("../"):
         yield invalid(path, value, "must not start with '..'")

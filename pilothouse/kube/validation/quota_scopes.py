@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.kube.parts import items, part
 from pilothouse.kube.validation.resource_names import is_standard
 from pilothouse.machinery.field import Errors, Path, invalid, required
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.labels import UNKNOWN_OPERATOR
 
 TERMINATING = "Terminating"
 NOT_TERMINATING = "NotTerminating"
@@ -28,7 +29,7 @@ _COUNTED_BY: dict[str, frozenset[str]] = {
     BEST_EFFORT: frozenset({"pods"}),
     VOLUME_ATTRIBUTES_CLASS: frozenset({"persistentvolumeclaims", "requests.storage"}),
 }
-"""What each scope can be applied to. An unknown scope is refused for being unknown only."""
+"""The resources that each scope can be applied to. An unknown scope is refused for being unknown only."""
 _WITHOUT_VALUES = frozenset({TERMINATING, NOT_TERMINATING, BEST_EFFORT, NOT_BEST_EFFORT, CROSS_NAMESPACE_POD_AFFINITY})
 _OPPOSITES = ({BEST_EFFORT, NOT_BEST_EFFORT}, {TERMINATING, NOT_TERMINATING})
 
@@ -92,7 +93,7 @@ def _validate_expression(expression: Json, scope: str, path: Path) -> Errors:
             why = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
             yield invalid(path.child("values"), values, why)
     else:
-        yield invalid(path.child("operator"), operator, "not a valid selector operator")
+        yield invalid(path.child("operator"), operator, UNKNOWN_OPERATOR)
 
 
 def _shown(selector: Json) -> Json:

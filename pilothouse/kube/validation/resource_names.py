@@ -1,4 +1,4 @@
-"""Which names a resource may have, and what each name implies for its amounts."""
+"""The names that a resource may have, and what each name implies for its amounts."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pilothouse.kube.validation.domains import ONE_SEGMENT
 from pilothouse.kube.validation.fields import Rule
 from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
 from pilothouse.machinery.gofmt import quote
@@ -24,7 +25,7 @@ def validate_signer_name(name: str, path: Path) -> Errors:
         yield too_long(path, _MAX_DOMAIN)
     yield from _validate_parts(domain, is_dns1123_label, path)
     if "." not in domain:
-        yield invalid(path, domain, "should be a domain with at least two segments separated by dots")
+        yield invalid(path, domain, ONE_SEGMENT)
     yield from _validate_parts(rest, is_dns1123_subdomain, path)
     if len(name.encode()) > _MAX_NAME:
         yield too_long(path, _MAX_NAME)

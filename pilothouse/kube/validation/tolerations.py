@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported
-from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.integers import parse_int64
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.format import EMPTY_ERROR
 from pilothouse.machinery.validation.labels import validate_label_name
@@ -59,8 +59,7 @@ def _validate_value(toleration: Json, operator: str, path: Path, allow_compariso
 def _validate_integer(value: str, path: Path) -> Errors:
     if not _INTEGER.fullmatch(value):
         yield invalid(path, value, "must be a valid decimal integer in canonical form" if value else EMPTY_ERROR)
-    digits = value.removeprefix("-") if value.startswith("-") else value.removeprefix("+")
-    if not digits.isascii() or not digits.isdigit():
-        yield invalid(path, value, f"strconv.ParseInt: parsing {quote(value)}: invalid syntax")
-    elif len(digits.lstrip("0")) > 19 or int(value) not in _INT64:
-        yield invalid(path, value, f"strconv.ParseInt: parsing {quote(value)}: value out of range")
+    try:
+        parse_int64(value)
+    except ValueError as error:
+        yield invalid(path, value, str(error))

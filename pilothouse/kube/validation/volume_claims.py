@@ -37,7 +37,7 @@ _NOT_IN_TEMPLATES = {
 
 @dataclass(frozen=True, slots=True)
 class ClaimRules:
-    """What a claim may keep because it was stored with it."""
+    """The faults that a claim may keep because it was stored with them."""
 
     allow_invalid_selector_values: bool = False
     allow_invalid_data_source_group: bool = False
@@ -65,7 +65,7 @@ def validate_claim_spec(spec: Json, path: Path, rules: ClaimRules = NEW_CLAIM) -
         yield required(path.child("accessModes"), "at least 1 access mode is required")
     selector_rules = LabelSelectorRules(allow_invalid_values=rules.allow_invalid_selector_values)
     yield from validate_label_selector(spec.get("selector"), path.child("selector"), selector_rules)
-    yield from _validate_access_modes(spec.get("accessModes") or (), path.child("accessModes"))
+    yield from validate_access_modes(spec.get("accessModes") or (), path.child("accessModes"))
     yield from _validate_storage(spec.get("resources") or {}, path.child("resources").key("storage"))
     if spec.get("storageClassName"):
         yield from dns_subdomain(spec["storageClassName"], path.child("storageClassName"))
@@ -76,7 +76,7 @@ def validate_claim_spec(spec: Json, path: Path, rules: ClaimRules = NEW_CLAIM) -
         yield from dns_subdomain(spec["volumeAttributesClassName"], path.child("volumeAttributesClassName"))
 
 
-def _validate_access_modes(modes: Iterable[str], path: Path) -> Errors:
+def validate_access_modes(modes: Iterable[str], path: Path) -> Errors:
     known = {mode for mode in modes if mode in ACCESS_MODES}
     for mode in modes:
         if mode not in known:

@@ -19,7 +19,7 @@ from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.names import NO_VERSION_OR_KIND, GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.examine import TypeProblem, word_for
 from pilothouse.machinery.schema.object_type import Decoded, DecodeError, ObjectType
@@ -124,7 +124,7 @@ def _read_json(data: bytes) -> _Content:
     try:
         read = parse(data)
     except JsonError as error:
-        raise BodyError(f"couldn't get version/kind; json parse error: {error}") from None
+        raise BodyError(f"{NO_VERSION_OR_KIND}{error}") from None
     return _Content(read.value, data, read.document if read.duplicates else None)
 
 
@@ -203,7 +203,7 @@ def _loosely_named(value: Json) -> dict[str, str]:
 
 
 def _no_type(problem: TypeProblem) -> BodyError:
-    return BodyError(f"couldn't get version/kind; json parse error: {problem}")
+    return BodyError(f"{NO_VERSION_OR_KIND}{problem}")
 
 
 def with_defaults(gvk: GroupVersionKind, default: GroupVersionKind) -> GroupVersionKind:

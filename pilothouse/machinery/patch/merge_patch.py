@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilothouse.machinery.govalue import json_type
+from pilothouse.machinery.govalue import not_an_object
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.errors import MalformedPatch
 from pilothouse.machinery.patch.values import check_depth, copied
@@ -19,9 +19,7 @@ from pilothouse.machinery.patch.values import check_depth, copied
 def check(patch: Any, *, strict: bool = True) -> None:
     """Raises MalformedPatch when the parsed body can not be a merge patch of an object."""
     if strict and patch is not None and not isinstance(patch, dict):
-        found = json_type(patch)
-        why = f"json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
-        raise MalformedPatch(f"error decoding patch: {why}")
+        raise MalformedPatch(f"error decoding patch: {not_an_object(patch)}")
     if not isinstance(patch, (dict, list)):
         raise MalformedPatch("Invalid JSON Patch")
     check_depth(patch)

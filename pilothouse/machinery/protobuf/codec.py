@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.names import GroupVersionKind, not_registered
 from pilothouse.machinery.protobuf.envelope import (
     ENVELOPE_END,
     envelope,
@@ -135,7 +134,7 @@ def _kind(group: str, version: str, kind: str) -> _Kind:
 def _message_name(gvk: GroupVersionKind) -> MessageName:
     name = message_of(gvk)
     if name is None:
-        raise ProtobufError(f"no kind {quote(gvk.kind)} is registered for version {quote(gvk.api_version)}")
+        raise ProtobufError(not_registered(gvk.kind, gvk.api_version))
     return name
 
 

@@ -17,7 +17,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.schema.gotime import TimeError, canonical_micro_time, canonical_time
 from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
 from pilothouse.machinery.schema.quantities import QuantityError, canonical_quantity
-from pilothouse.machinery.schema.scalars import INTEGERS, base64_fault
+from pilothouse.machinery.schema.scalars import INTEGERS, base64_fault, illegal_base64
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class _Examination:
         if isinstance(value, str):
             fault = base64_fault(value)
             if fault is not None:
-                self._save(f"illegal base64 data at input byte {fault}")
+                self._save(illegal_base64(fault))
         elif not is_array(value):
             self._save(place.problem(word_for(value), node.go_type))
         else:

@@ -103,6 +103,10 @@ def base64_fault(text: str) -> int | None:
     return len(data) - filled if filled else None
 
 
+def illegal_base64(fault: int) -> str:
+    return f"illegal base64 data at input byte {fault}"
+
+
 def _padding_fault(data: bytes, at: int, filled: int) -> int | None:
     """`at` is the first "="; two are wanted after two characters, one after three."""
     if filled < 2:

@@ -105,6 +105,11 @@ def parse(text: str) -> Selector:
     return Selector(tuple(_requirements(text))) if text else EVERYTHING
 
 
+def label_not_supported(label: str) -> str:
+    """Say that no field of a kind goes by this name."""
+    return f"field label not supported: {label}"
+
+
 def from_set(fields: Mapping[str, str]) -> Selector:
     """The selector for objects whose fields have these values."""
     return Selector(tuple(Requirement(name, value) for name, value in fields.items()))

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.field import Errors, Path, invalid
+from pilothouse.machinery.field import Errors, FieldError, Path, invalid
 from pilothouse.machinery.gofmt import quote
 
 Address: TypeAlias = IPv4Address | IPv6Address
@@ -82,7 +82,7 @@ def is_valid_ip(path: Path, value: str) -> Errors:
     yield from errors
     address = parse_ip_sloppy(value)
     if not errors and address is not None and value != format_ip(address):
-        yield invalid(path, value, f"must be in canonical form ({quote(format_ip(address))})")
+        yield not_canonical(path, value, format_ip(address))
 
 
 def is_valid_cidr_for_legacy_field(path: Path, value: str, *, strict: bool = True, old: Collection[str] = ()) -> Errors:
@@ -96,7 +96,11 @@ def is_valid_cidr(path: Path, value: str) -> Errors:
     yield from errors
     cidr = parse_cidr_sloppy(value)
     if not errors and cidr is not None and value != cidr.network:
-        yield invalid(path, value, f"must be in canonical form ({quote(cidr.network)})")
+        yield not_canonical(path, value, cidr.network)
+
+
+def not_canonical(path: Path, value: str, canonical: str) -> FieldError:
+    return invalid(path, value, f"must be in canonical form ({quote(canonical)})")
 
 
 def _ip_errors(path: Path, value: str, *, strict: bool) -> Errors:

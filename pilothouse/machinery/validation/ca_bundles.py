@@ -9,6 +9,9 @@ from pilothouse.machinery.pem import pem_blocks
 
 _CERTIFICATE = "CERTIFICATE"
 _FAILED = "unable to load root certificates: "
+_NO_PEM = "unable to parse bytes as PEM block"
+
+UNREADABLE_ROOTS = _FAILED + _NO_PEM
 
 
 def validate_ca_bundle(bundle: str, path: Path) -> Errors:
@@ -29,7 +32,7 @@ def _problem(pem: bytes) -> str:
         first = first or "failed to parse certificate: x509: malformed certificate"
     if first:
         return first
-    return "unable to parse bytes as PEM block" if pem[end:] else "no valid certificate authority data seen"
+    return _NO_PEM if pem[end:] else "no valid certificate authority data seen"
 
 
 def _is_certificate(der: bytes) -> bool:

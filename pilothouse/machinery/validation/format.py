@@ -12,6 +12,9 @@ from functools import cache
 from typing import Any
 
 EMPTY_ERROR = "must be non-empty"
+EMPTY_IF_SPECIFIED_ERROR = "must be non-empty if specified"
+LINE_BREAKS_ERROR = "must not contain line breaks"
+IS_NEGATIVE_ERROR = "must be greater than or equal to 0"
 
 
 _SHORT = 1024

@@ -9,6 +9,10 @@ from pilothouse.machinery.field import Errors, Path, forbidden, invalid, require
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import is_qualified_name, is_valid_label_value
 
+UNKNOWN_OPERATOR = "not a valid selector operator"
+VALUES_REQUIRED = "must be specified when `operator` is 'In' or 'NotIn'"
+VALUES_FORBIDDEN = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+
 
 @dataclass(frozen=True, slots=True)
 class LabelSelectorRules:
@@ -69,9 +73,9 @@ def _validate_operator(expression: Json, path: Path, rules: LabelSelectorRules) 
     operator, values = expression.get("operator") or "", expression.get("values")
     if operator in ("In", "NotIn"):
         if not values:
-            yield required(path.child("values"), "must be specified when `operator` is 'In' or 'NotIn'")
+            yield required(path.child("values"), VALUES_REQUIRED)
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            yield forbidden(path.child("values"), "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+            yield forbidden(path.child("values"), VALUES_FORBIDDEN)
     elif not rules.allow_unknown_operator:
-        yield invalid(path.child("operator"), operator, "not a valid selector operator")
+        yield invalid(path.child("operator"), operator, UNKNOWN_OPERATOR)

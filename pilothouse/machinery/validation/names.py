@@ -122,6 +122,12 @@ def is_dns1123_label(value: str) -> list[str]:
     return []
 
 
+def is_kind_name(value: str) -> list[str]:
+    """The name of a kind: a DNS label when written in lower case. At most one message, which has all problems."""
+    problems = is_dns1035_label(value.lower())
+    return [f"may have mixed case, but should otherwise match: {','.join(problems)}"] if problems else []
+
+
 def is_qualified_name(value: str) -> list[str]:
     """A label key: a name with an optional DNS subdomain and a slash before it."""
     if len(value) <= LABEL_MAX_LENGTH and _short_label_key.matches(value):

@@ -13,6 +13,7 @@ from pilothouse.machinery.field import Errors, Path, forbidden, internal, invali
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.format import IS_NEGATIVE_ERROR
 from pilothouse.machinery.validation.immutable import validate_immutable_field
 from pilothouse.machinery.validation.labels import validate_labels
 from pilothouse.machinery.validation.managed_fields import validate_managed_fields
@@ -21,6 +22,7 @@ from pilothouse.machinery.validation.names import ValidateName, is_qualified_nam
 TOTAL_ANNOTATION_SIZE_LIMIT = 256 * 1024
 BANNED_OWNERS = frozenset({GroupVersionKind("", "v1", "Event")})
 METADATA = root("metadata")
+VERSION_REQUIRED = "must be specified for an update"
 
 _MOST_REFERENCES_SHOWN = 10_000
 """All of them are shown with each that is a controller too many, so that the errors grow with the square of them."""
@@ -65,7 +67,7 @@ def validate_object_meta_update(new: Json, old: Json, path: Path = METADATA) -> 
     if old.get("deletionTimestamp"):
         yield from validate_no_new_finalizers(new.get("finalizers"), old.get("finalizers"), path.child("finalizers"))
     if not new.get("resourceVersion"):
-        yield invalid(path.child("resourceVersion"), "", "must be specified for an update")
+        yield invalid(path.child("resourceVersion"), "", VERSION_REQUIRED)
     if (generation := new.get("generation") or 0) < (old.get("generation") or 0):
         yield invalid(path.child("generation"), generation, "must not be decremented")
     for name, zero in _IMMUTABLE:
@@ -76,7 +78,7 @@ def validate_object_meta_update(new: Json, old: Json, path: Path = METADATA) -> 
 
 def validate_nonnegative_field(value: int, path: Path) -> Errors:
     if value < 0:
-        yield invalid(path, value, "must be greater than or equal to 0")
+        yield invalid(path, value, IS_NEGATIVE_ERROR)
 
 
 def validate_annotations(annotations: Mapping[str, str] | None, path: Path) -> Errors:

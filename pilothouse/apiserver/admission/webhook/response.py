@@ -10,9 +10,9 @@ from pilothouse.apiserver.admission.webhook.review import GROUP, KIND, VERSIONS,
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.govalue import json_type
-from pilothouse.machinery.names import GroupVersion, GroupVersionKind
+from pilothouse.machinery.names import GroupVersion, GroupVersionKind, not_registered
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.schema.scalars import base64_fault
+from pilothouse.machinery.schema.scalars import base64_fault, illegal_base64
 
 _FIELDS: dict[str, tuple[type, str]] = {
     "uid": (str, "types.UID"),
@@ -84,7 +84,7 @@ def _check_kind(kind: GroupVersionKind, version: str) -> None:
     """Raise UndecodableResponse for another kind. Parts that are left out pass; the checks of v1 miss them later."""
     group, found, name = kind.group or GROUP, kind.version or version, kind.kind or KIND
     if (group, name) != (GROUP, KIND) or found not in VERSIONS:
-        raise UndecodableResponse(f"no kind {quote(name)} is registered for version {quote(f'{group}/{found}')}")
+        raise UndecodableResponse(not_registered(name, f"{group}/{found}"))
     if found != version:
         why = f"converting ({found}.{KIND}) to ({version}.{KIND}): unknown conversion"
         raise UndecodableResponse(why)
@@ -147,5 +147,5 @@ def _patch(response: Json) -> bytes:
     text = response.get("patch") or ""
     fault = base64_fault(text)
     if fault is not None:
-        raise UndecodableResponse(f"illegal base64 data at input byte {fault}")
+        raise UndecodableResponse(illegal_base64(fault))
     return base64.b64decode(text)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pilothouse.apiserver.storage.errors import StorageError
 
+REINITIALIZING = "storage is (re)initializing"
+
 
 class CacheNotReady(StorageError):
     """The cache is being filled, or filled again, and can not answer for the moment."""
 
     def __init__(self, cause: Exception | None = None, *, retry_after: int = 1) -> None:
-        super().__init__("storage is (re)initializing" + (f": {cause}" if cause else ""))
+        super().__init__(REINITIALIZING + (f": {cause}" if cause else ""))
         self.retry_after = retry_after
 
 

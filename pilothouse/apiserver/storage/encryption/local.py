@@ -9,7 +9,7 @@ from pilothouse.apiserver.storage.errors import TransformFailed
 
 _BLOCK = 16
 _GCM_NONCE = 12
-_SHORT = "the stored data was shorter than the required size"
+TOO_SHORT = "the stored data was shorter than the required size"
 ENCRYPTED_PREFIX = b"k8s:enc:"
 
 
@@ -41,7 +41,7 @@ class AesGcm:
         from cryptography.exceptions import InvalidTag
 
         if len(stored) < _GCM_NONCE:
-            raise TransformFailed(_SHORT)
+            raise TransformFailed(TOO_SHORT)
         try:
             return Plain(self._cipher.decrypt(stored[:_GCM_NONCE], stored[_GCM_NONCE:], key))
         except InvalidTag:
@@ -69,7 +69,7 @@ class AesCbc:
         from cryptography.hazmat.primitives.ciphers.modes import CBC
 
         if len(stored) < _BLOCK:
-            raise TransformFailed(_SHORT)
+            raise TransformFailed(TOO_SHORT)
         vector, data = stored[:_BLOCK], stored[_BLOCK:]
         if not data or len(data) % _BLOCK:
             raise TransformFailed("the stored data is not a multiple of the block size")
@@ -102,7 +102,7 @@ class Secretbox:
         from nacl.secret import SecretBox
 
         if len(stored) < SecretBox.NONCE_SIZE:
-            raise TransformFailed(_SHORT)
+            raise TransformFailed(TOO_SHORT)
         try:
             return Plain(self._box.decrypt(stored))
         except CryptoError:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.names import is_dns1035_label
+from pilothouse.machinery.validation.names import is_dns1035_label, is_kind_name
 
-_MIXED_CASE = "may have mixed case, but should otherwise match: "
 _REQUIRED = ("plural", "singular", "kind", "listKind")
 
 
@@ -41,5 +40,5 @@ def _validate_each(name: str, path: Path) -> Errors:
 
 
 def _validate_kind(name: str, path: Path) -> Errors:
-    if name and (problems := is_dns1035_label(name.lower())):
-        yield invalid(path, name, _MIXED_CASE + ",".join(problems))
+    if name:
+        yield from (invalid(path, name, problem) for problem in is_kind_name(name))

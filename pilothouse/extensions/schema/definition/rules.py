@@ -22,6 +22,7 @@ from pilothouse.machinery.cel.wording import go_type
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, forbidden, internal, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.format import EMPTY_IF_SPECIFIED_ERROR, LINE_BREAKS_ERROR
 
 _REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _LINE_BREAK = re.compile(r"[\n\r]")
@@ -45,18 +46,18 @@ def _validate_texts(rule: Json, path: Path) -> Errors:
     if not text.strip():
         yield required(path.child("rule"), "rule is not specified")
     elif message and not message.strip():
-        yield invalid(path.child("message"), message, "must be non-empty if specified")
+        yield invalid(path.child("message"), message, EMPTY_IF_SPECIFIED_ERROR)
     elif _LINE_BREAK.search(message.strip()):
-        yield invalid(path.child("message"), message, "must not contain line breaks")
+        yield invalid(path.child("message"), message, LINE_BREAKS_ERROR)
     elif _LINE_BREAK.search(text.strip()) and not message.strip():
         yield required(path.child("message"), "message must be specified if rule contains line breaks")
 
 
 def _validate_field_path(field_path: str, schema: Json, path: Path) -> Errors:
     if not field_path.strip():
-        yield invalid(path, field_path, "must be non-empty if specified")
+        yield invalid(path, field_path, EMPTY_IF_SPECIFIED_ERROR)
     if _LINE_BREAK.search(field_path):
-        yield invalid(path, field_path, "must not contain line breaks")
+        yield invalid(path, field_path, LINE_BREAKS_ERROR)
     try:
         find_field(field_path, structural(schema))
     except InvalidFieldPath:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from pilothouse.kube.parts import part
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.nested_fields import part
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import ZERO, Quantity, parse_quantity
 from pilothouse.machinery.resource_list import ResourceList

@@ -16,8 +16,8 @@ from pilothouse.kube.core.pods.resource_totals import (
     aggregate_requests,
     read_resources,
 )
-from pilothouse.kube.parts import items, part
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.resource_list import ResourceList
 from pilothouse.machinery.status_error import aggregate

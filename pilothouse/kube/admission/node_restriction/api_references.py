@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.parts import items, text
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.pod_references import config_map_names, secret_names
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
-from pilothouse.kube.parts import part
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.nested_fields import part
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.immutable import semantically_equal
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.certificates.x509 import BadRequestData, common_name, parse_request
-from pilothouse.kube.node_authorizer.authorizer import NODE_LEASES
-from pilothouse.kube.parts import part, text
+from pilothouse.kube.node_authorizer.authorizer import (
+    CSI_NODE_OF_ANOTHER,
+    LEASE_ELSEWHERE,
+    LEASE_OF_ANOTHER,
+    NODE_LEASES,
+)
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 
@@ -18,14 +23,14 @@ _OF_KUBELETS = ("capacity", "conditions", "allocatedResourceStatuses", "allocate
 
 def admit_lease(node: str, attributes: Attributes) -> None:
     if attributes.namespace != NODE_LEASES:
-        raise refused(attributes, f"can only access leases in the {quote(NODE_LEASES)} system namespace")
+        raise refused(attributes, LEASE_ELSEWHERE)
     if _name(attributes) != node:
-        raise refused(attributes, "can only access node lease with the same name as the requesting node")
+        raise refused(attributes, LEASE_OF_ANOTHER)
 
 
 def admit_csi_node(node: str, attributes: Attributes) -> None:
     if _name(attributes) != node:
-        raise refused(attributes, "can only access CSINode with the same name as the requesting node")
+        raise refused(attributes, CSI_NODE_OF_ANOTHER)
 
 
 def _name(attributes: Attributes) -> str:

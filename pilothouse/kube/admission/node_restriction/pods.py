@@ -9,10 +9,10 @@ from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.kube.admission.node_restriction.api_references import UnknownSource, api_reference
 from pilothouse.kube.mirror_pods import MIRROR_POD, is_mirror_pod
-from pilothouse.kube.parts import items, part, text
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 

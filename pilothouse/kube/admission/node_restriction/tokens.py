@@ -7,11 +7,12 @@ from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.apiserver.authz.interface import Attributes as Question
 from pilothouse.apiserver.authz.interface import Authorizer, Decision
 from pilothouse.kube.admission.node_restriction.pods import Get, existing
-from pilothouse.kube.parts import items, part, text
+from pilothouse.kube.core.bound_objects import uid_mismatch
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupResource
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, namespace_of, uid_of
 from pilothouse.machinery.pod_references import claim_name
 from pilothouse.machinery.status_error import aggregate
@@ -104,8 +105,7 @@ class NodeTokens:
 
 def _check_pod(node: str, attributes: Attributes, pod: Json, uid: str) -> None:
     if uid_of(pod) != uid:
-        differs = f"the UID in the bound object reference ({uid}) does not match the UID in record"
-        raise refused(attributes, f"{differs}. The object might have been deleted and then recreated")
+        raise refused(attributes, uid_mismatch(uid))
     if text(pod, "spec", "nodeName") != node:
         raise refused(attributes, "node requested token bound to a pod scheduled on a different node")
 

@@ -8,8 +8,8 @@ from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
 from pilothouse.controllers.resourcequota.evaluator import is_counted
 from pilothouse.kube.admission.quota.evaluators import AdmissionEvaluator
-from pilothouse.kube.parts import part
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.nested_fields import part
 from pilothouse.machinery.objects import Json, name_of, resource_version_of
 from pilothouse.machinery.resource_list import ResourceList, added, increase, only, read_amounts, shown, without_zeros
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.kube.admission.quota.evaluators import ONE, in_values
 from pilothouse.kube.core.persistentvolumes.resource import storage_class
-from pilothouse.kube.parts import part, text
 from pilothouse.kube.validation.quota_scopes import VOLUME_ATTRIBUTES_CLASS
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import Quantity, parse_quantity
 from pilothouse.machinery.resource_list import ResourceList

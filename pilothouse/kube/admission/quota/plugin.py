@@ -8,6 +8,7 @@ from typing import Protocol
 from weakref import WeakValueDictionary
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
+from pilothouse.apiserver.registry.errors import MODIFIED
 from pilothouse.kube.admission.quota.check import Charge, charges
 from pilothouse.kube.admission.quota.evaluators import AdmissionEvaluator
 from pilothouse.kube.admission.quota.registry import evaluator_of
@@ -64,5 +65,4 @@ class ResourceQuota:
                 pending = [name_of(each.quota) for each in found if not await self._quotas.charge(each)]
                 if not pending:
                     return
-        why = "the object has been modified; please apply your changes to the latest version and try again"
-        raise Conflict.of(GroupResource("", "resourcequotas"), next(iter(pending or [""])), why)
+        raise Conflict.of(GroupResource("", "resourcequotas"), next(iter(pending or [""])), MODIFIED)

@@ -14,10 +14,10 @@ from pilothouse.kube.core.pods.resource_totals import (
     is_sidecar,
     read_resources,
 )
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation import quota_scopes as scopes
 from pilothouse.kube.validation.resource_names import is_extended, is_huge_page, is_native, is_quota_huge_page
 from pilothouse.machinery.durations import seconds
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.quantity import parse_quantity
 from pilothouse.machinery.resource_list import ResourceList, added

@@ -8,8 +8,8 @@ from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.core.nodes.strategy import NodeStatusStrategy, NodeStrategy
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.served import Registries, served
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, labels_of
 
 _ROLE_PREFIX = "node-role.kubernetes.io/"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.core.nodes.validation import validate_node, validate_node_update
 from pilothouse.kube.core.pods.defaults.resources import round_up
-from pilothouse.kube.parts import items, part
-from pilothouse.kube.spec_and_status import carry_over
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.addresses import warnings_for_cidr
 from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json
 
 

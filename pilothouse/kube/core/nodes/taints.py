@@ -19,7 +19,7 @@ AVOID_PODS_ANNOTATION = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 
 
 class _NotRead(Exception):
-    """What Go says is wrong with an annotation that should be JSON."""
+    """An annotation is not the JSON that it should be; the text is Go's."""
 
 
 def validate_taints(taints: Sequence[Json], path: Path) -> Errors:

@@ -1,29 +1,37 @@
-"""What a node must look like."""
+"""Validation of nodes.
+
+Dynamic kubelet configuration (`configSource`) is gone as a feature; objects that still use it stay checked.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from pilothouse.kube.core.nodes.config_sources import validate_spec_source, validate_status_sources
 from pilothouse.kube.core.nodes.taints import validate_annotations, validate_taints
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.validation.addresses import cidr_family
-from pilothouse.kube.validation.fields import positive
+from pilothouse.kube.validation.fields import Rule, follow, non_empty, positive
 from pilothouse.kube.validation.quantities import validate_resource_amount
-from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, internal, invalid, root
+from pilothouse.machinery.field import Errors, FieldError, Path, duplicate, forbidden, internal, invalid, required, root
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.validation.addresses import is_valid_cidr_for_legacy_field, parse_cidr_sloppy
+from pilothouse.machinery.validation.names import is_config_map_key, name_is_dns_label, name_is_dns_subdomain
 
 _META = root("metadata")
 _POD_CIDRS = root("spec", "podCIDRs")
 _FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
 _MAX_FEATURE = 253
+_CONFIG_MAP_RULES: dict[str, Rule] = {
+    "namespace": name_is_dns_label,
+    "name": name_is_dns_subdomain,
+    "kubeletConfigKey": is_config_map_key,
+}
 
 
 def validate_node(node: Json) -> Errors:
-    """All but the metadata that every object has."""
+    """Validate all fields but the metadata that every object has."""
     yield from validate_annotations(annotations_of(node), _META.child("annotations"))
     yield from validate_taints(items(node, "spec", "taints"), _META.child("taints"))
     yield from _validate_resources(node)
@@ -35,7 +43,7 @@ def validate_node(node: Json) -> Errors:
 
 
 def validate_node_update(node: Json, old: Json) -> Errors:
-    """All but the metadata that every object has."""
+    """Validate all fields but the metadata that every object has."""
     yield from validate_annotations(annotations_of(node), _META.child("annotations"))
     yield from _validate_resources(node)
     yield from _validate_features(items(node, "status", "declaredFeatures"), root("status", "declaredFeatures"))
@@ -45,8 +53,8 @@ def validate_node_update(node: Json, old: Json) -> Errors:
         why = 'node updates may not change providerID except from "" to valid'
         yield forbidden(root("spec", "providerID"), why)
     if part(node, "spec").get("configSource") is not None:
-        yield from validate_spec_source(node["spec"]["configSource"], root("spec", "configSource"))
-    yield from validate_status_sources(part(node, "status", "config"), root("status", "config"))
+        yield from _validate_spec_config_source(node["spec"]["configSource"], root("spec", "configSource"))
+    yield from _validate_status_config_sources(part(node, "status", "config"), root("status", "config"))
     yield from validate_taints(items(node, "spec", "taints"), _META.child("taints"))
     if text(node, "spec", "externalID") != text(old, "spec", "externalID"):
         yield forbidden(root("spec", "externalID"), "may not be updated")
@@ -113,3 +121,42 @@ def _validate_same_pod_cidrs(cidrs: Sequence[str], old: Sequence[str]) -> Errors
     for new, before in zip(cidrs, old, strict=False):
         if new != before:
             yield forbidden(_POD_CIDRS, why)
+
+
+def _validate_spec_config_source(source: Json, path: Path) -> Errors:
+    config_map = source.get("configMap")
+    if config_map is None:
+        yield _no_config_map(path)
+        return
+    for name in ("uid", "resourceVersion"):
+        if config_map.get(name):
+            yield forbidden(path.child("configMap", name), f"{name} must not be set in spec")
+    yield from _validate_config_map(config_map, path.child("configMap"))
+
+
+def _validate_status_config_sources(status: Json, path: Path) -> Errors:
+    for name in ("assigned", "active", "lastKnownGood"):
+        if status.get(name) is not None:
+            yield from _validate_status_config_source(status[name], path.child(name))
+
+
+def _validate_status_config_source(source: Json, path: Path) -> Errors:
+    config_map = source.get("configMap")
+    if config_map is None:
+        yield _no_config_map(path)
+        return
+    for name in ("uid", "resourceVersion"):
+        yield from non_empty(config_map.get(name), path.child("configMap", name))
+    yield from _validate_config_map(config_map, path.child("configMap"))
+
+
+def _no_config_map(path: Path) -> FieldError:
+    return invalid(path, {"ConfigMap": None}, "exactly one reference subfield must be non-nil")
+
+
+def _validate_config_map(config_map: Json, path: Path) -> Errors:
+    for name, rule in _CONFIG_MAP_RULES.items():
+        if not config_map.get(name):
+            yield required(path.child(name))
+        else:
+            yield from follow(rule, config_map[name], path.child(name))

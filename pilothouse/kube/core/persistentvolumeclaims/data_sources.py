@@ -1,21 +1,21 @@
-"""What a claim is filled from. An older and a newer field say it; they are kept alike."""
+"""The source that a claim is filled from. An older and a newer field name it; they are kept alike."""
 
 from __future__ import annotations
 
-from pilothouse.kube.parts import text
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 
 _SHARED = ("apiGroup", "kind", "name")
 _ALWAYS_ALLOWED = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 
 
-def settle_data_sources(spec: Json, old: Json | None) -> None:
+def prepare_data_sources(spec: Json, old: Json | None) -> None:
     _drop_foreign_namespace(spec, old)
     _drop_unknown_source(spec, old)
-    mirror_data_source(spec)
+    normalize_data_sources(spec)
 
 
-def mirror_data_source(spec: Json) -> None:
+def normalize_data_sources(spec: Json) -> None:
     """Fills the field that is missing from the one that is there."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and reference is None:

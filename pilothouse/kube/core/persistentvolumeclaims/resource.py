@@ -17,8 +17,8 @@ from pilothouse.kube.core.persistentvolumes.resource import (
     storage_class,
     volume_mode,
 )
-from pilothouse.kube.parts import items, text
 from pilothouse.kube.served import Registries, served
+from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
 
 _SPEC = "io.k8s.api.core.v1.PersistentVolumeClaimSpec"
@@ -26,7 +26,7 @@ _STATUS = "io.k8s.api.core.v1.PersistentVolumeClaimStatus"
 
 
 def _capacity(obj: Json) -> str:
-    """Nothing is known of it before there is a volume."""
+    """Return the capacity as it is shown, nothing before the claim has a volume."""
     return (text(obj, "status", "capacity", "storage") or "0") if text(obj, "spec", "volumeName") else ""
 
 

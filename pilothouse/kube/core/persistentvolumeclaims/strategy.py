@@ -1,24 +1,34 @@
-"""The rules of claims."""
+"""The rules of claims and of their status."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.kube.core.persistentvolumeclaims.data_sources import mirror_data_source, settle_data_sources
-from pilothouse.kube.core.persistentvolumeclaims.status import validate_claim_status
+from pilothouse.apiserver.registry.carry_over import carry_over
+from pilothouse.kube.core.persistentvolumeclaims.data_sources import normalize_data_sources, prepare_data_sources
 from pilothouse.kube.core.persistentvolumeclaims.updates import validate_claim_update
-from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS
+from pilothouse.kube.core.persistentvolumes.validation import validate_basic_amount
+from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS, BETA_STORAGE_CLASS_DEPRECATED
 from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.defaults.volumes import default_claim_spec
-from pilothouse.kube.parts import part, text
-from pilothouse.kube.spec_and_status import carry_over
+from pilothouse.kube.core.pods.warnings.volumes import claim_warnings
 from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.fields import qualified_name
+from pilothouse.kube.validation.quantities import validate_resource_amount
+from pilothouse.kube.validation.resource_names import is_native
 from pilothouse.kube.validation.volume_claims import NEW_CLAIM, ClaimRules, validate_claim_spec
-from pilothouse.machinery.field import Errors, root
-from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.objects import Json, annotations_of
-from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.field import Errors, Path, not_supported, required, root
+from pilothouse.machinery.nested_fields import items, part, text
+from pilothouse.machinery.objects import Json, annotations_of, resource_version_of
 from pilothouse.machinery.validation.labels import validate_label_selector
+
+_RESIZE_STATUSES = (
+    "ControllerResizeInProgress",
+    "ControllerResizeInfeasible",
+    "NodeResizeInProgress",
+    "NodeResizeInfeasible",
+    "NodeResizePending",
+)
 
 
 class PersistentVolumeClaimStrategy(KubeStrategy):
@@ -33,12 +43,12 @@ class PersistentVolumeClaimStrategy(KubeStrategy):
 
     def prepare_for_create(self, obj: Json) -> None:
         obj["status"] = {"phase": "Pending"}
-        settle_data_sources(obj["spec"], None)
+        prepare_data_sources(obj["spec"], None)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         carry_over(obj, old, "status")
-        settle_data_sources(obj["spec"], old["spec"])
-        mirror_data_source(old["spec"])
+        prepare_data_sources(obj["spec"], old["spec"])
+        normalize_data_sources(old["spec"])
 
     def validate(self, obj: Json) -> Errors:
         return self._validate_claim(obj, NEW_CLAIM)
@@ -54,13 +64,8 @@ class PersistentVolumeClaimStrategy(KubeStrategy):
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         if BETA_STORAGE_CLASS in annotations_of(obj):
-            why = 'deprecated since v1.8; use "storageClassName" attribute instead'
-            yield f"metadata.annotations[{BETA_STORAGE_CLASS}]: {why}"
-        for field in ("requests", "limits"):
-            amount = parse_quantity(part(obj, "spec", "resources", field).get("storage") or "0")
-            if amount.milli_value() % 1000:
-                why = f"fractional byte value {quote(str(amount))} is invalid, must be an integer"
-                yield f"spec.resources.{field}[storage]: {why}"
+            yield f"metadata.annotations[{BETA_STORAGE_CLASS}]: {BETA_STORAGE_CLASS_DEPRECATED}"
+        yield from claim_warnings(obj["spec"], root("spec"))
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return self.warnings_on_create(obj)
@@ -74,7 +79,7 @@ class PersistentVolumeClaimStatusStrategy(PersistentVolumeClaimStrategy):
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
-        yield from validate_claim_status(obj)
+        yield from _validate_claim_status(obj)
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return ()
@@ -86,3 +91,36 @@ def _rules_for(old: Json) -> ClaimRules:
         allow_invalid_selector_values=any(validate_label_selector(old.get("selector"), root("selector"))),
         allow_invalid_data_source_group=any((each or {}).get("apiGroup") is not None for each in sources),
     )
+
+
+def _validate_claim_status(obj: Json) -> Errors:
+    if not resource_version_of(obj):
+        yield required(root("resourceVersion"))
+    if not items(obj, "spec", "accessModes"):
+        yield required(root("Spec", "accessModes"))
+    for name, amount in sorted(part(obj, "status", "capacity").items()):
+        yield from validate_basic_amount(amount, root("status", "capacity").key(name))
+    yield from _validate_resizes(part(obj, "status", "allocatedResourceStatuses"))
+    yield from _validate_allocated(part(obj, "status", "allocatedResources"))
+
+
+def _validate_resizes(statuses: Json) -> Errors:
+    path = root("status", "allocatedResourceStatuses")
+    for name, status in sorted(statuses.items()):
+        yield from _validate_allocated_name(name, path)
+        if status not in _RESIZE_STATUSES:
+            yield not_supported(path, name, _RESIZE_STATUSES)
+
+
+def _validate_allocated(amounts: Json) -> Errors:
+    path = root("status", "allocatedResources")
+    for name, amount in sorted(amounts.items()):
+        errors = list(_validate_allocated_name(name, path)) or list(validate_basic_amount(amount, path.key(name)))
+        yield from errors or validate_resource_amount("storage", amount, path.key(name))
+
+
+def _validate_allocated_name(name: str, path: Path) -> Errors:
+    errors = list(qualified_name(name, path))
+    yield from errors
+    if not errors and is_native(name) and name != "storage":
+        yield not_supported(path, name, ("storage",))

@@ -1,4 +1,4 @@
-"""What an update of a claim may change: little, so that quotas and limits can not be gamed."""
+"""Validation of an update of a claim: it may change little, so that quotas and limits can not be gamed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from copy import deepcopy
 
 from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS
 from pilothouse.kube.core.pods.internal_form import difference, internal_form
-from pilothouse.kube.parts import part, text
 from pilothouse.machinery.field import Errors, forbidden, invalid, root
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.quantity import ZERO, Quantity, parse_quantity
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal, validate_immutable_field
@@ -16,7 +16,7 @@ _SPEC = "PersistentVolumeClaimSpec"
 
 
 def validate_claim_update(obj: Json, old: Json) -> Errors:
-    """All but the metadata and what a new claim must fulfil as well."""
+    """Validate the fields that may not change. Metadata, and the rules for new claims, are checked elsewhere."""
     spec, before = deepcopy(obj["spec"]), deepcopy(old["spec"])
     if not before.get("volumeName"):
         _copy(spec, before, "volumeName")

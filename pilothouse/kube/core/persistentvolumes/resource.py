@@ -10,8 +10,8 @@ from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.core.persistentvolumes.strategy import PersistentVolumeStatusStrategy, PersistentVolumeStrategy
 from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS
-from pilothouse.kube.parts import items, part, text
 from pilothouse.kube.served import Registries, served
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 
 _SPEC = "io.k8s.api.core.v1.PersistentVolumeSpec"

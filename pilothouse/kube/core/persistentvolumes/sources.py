@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from pilothouse.kube.core.pods.validation import network_volumes, provider_volumes
 from pilothouse.kube.core.pods.validation.volume_sources import validate_host_path
+from pilothouse.kube.core.pods.validation.volumes import NO_VOLUME_TYPE, TOO_MANY_VOLUME_TYPES
 from pilothouse.kube.validation.fields import dns_label, dns_subdomain, follow, non_empty
 from pilothouse.kube.validation.paths import no_backsteps
 from pilothouse.machinery.dataclass import dataclass
@@ -17,7 +18,6 @@ from pilothouse.machinery.validation.names import name_is_dns_label
 
 Validate: TypeAlias = Callable[[Json, Path], Errors]
 
-_MAX_ISCSI_NAME = 64
 _BAD_FORMAT = "must be valid format"
 _CSI_SECRETS = (
     "controllerPublishSecretRef",
@@ -28,7 +28,7 @@ _CSI_SECRETS = (
 
 
 @dataclass(frozen=True, slots=True)
-class SourceRule:
+class PersistentVolumeSourceRule:
     """`shown_as` and `refused_as` are upstream's spellings in errors, where they are not the field's name."""
 
     validate: Validate
@@ -56,7 +56,7 @@ def _glusterfs(source: Json, path: Path) -> Errors:
 
 
 def _iscsi(source: Json, path: Path) -> Errors:
-    """As in pods, with a word less, and a secret that must have a name."""
+    """Validate as in pods, with shorter messages; a secret must have a name, which is checked before the initiator."""
     initiator = str(path.child("initiatorname"))
     errors = [_terse(error) for error in network_volumes.validate_iscsi(source, path)]
     yield from (error for error in errors if error.field != initiator)
@@ -118,29 +118,29 @@ def _validate_csi_secret(secret: Json, path: Path) -> Errors:
             yield from rule(secret[name], path.child(name))
 
 
-SOURCES: dict[str, SourceRule] = {
-    "hostPath": SourceRule(validate_host_path),
-    "gcePersistentDisk": SourceRule(provider_volumes.validate_gce_disk, shown_as="persistentDisk"),
-    "awsElasticBlockStore": SourceRule(provider_volumes.validate_aws_disk),
-    "glusterfs": SourceRule(_glusterfs),
-    "flocker": SourceRule(provider_volumes.validate_flocker),
-    "nfs": SourceRule(network_volumes.validate_nfs),
-    "rbd": SourceRule(_required("monitors", "image")),
-    "quobyte": SourceRule(network_volumes.validate_quobyte),
-    "cephfs": SourceRule(_required("monitors"), refused_as="cephFS"),
-    "iscsi": SourceRule(_iscsi),
-    "cinder": SourceRule(_cinder),
-    "fc": SourceRule(network_volumes.validate_fibre_channel),
-    "flexVolume": SourceRule(provider_volumes.validate_flex_volume, beside_others=True),
-    "azureFile": SourceRule(_azure_file),
-    "vsphereVolume": SourceRule(_required("volumePath")),
-    "photonPersistentDisk": SourceRule(_required("pdID")),
-    "portworxVolume": SourceRule(_required("volumeID")),
-    "azureDisk": SourceRule(provider_volumes.validate_azure_disk),
-    "scaleIO": SourceRule(_required("gateway", "system", "volumeName")),
-    "local": SourceRule(_local),
-    "storageos": SourceRule(_storage_os),
-    "csi": SourceRule(_csi),
+SOURCES: dict[str, PersistentVolumeSourceRule] = {
+    "hostPath": PersistentVolumeSourceRule(validate_host_path),
+    "gcePersistentDisk": PersistentVolumeSourceRule(provider_volumes.validate_gce_disk, shown_as="persistentDisk"),
+    "awsElasticBlockStore": PersistentVolumeSourceRule(provider_volumes.validate_aws_disk),
+    "glusterfs": PersistentVolumeSourceRule(_glusterfs),
+    "flocker": PersistentVolumeSourceRule(provider_volumes.validate_flocker),
+    "nfs": PersistentVolumeSourceRule(network_volumes.validate_nfs),
+    "rbd": PersistentVolumeSourceRule(_required("monitors", "image")),
+    "quobyte": PersistentVolumeSourceRule(network_volumes.validate_quobyte),
+    "cephfs": PersistentVolumeSourceRule(_required("monitors"), refused_as="cephFS"),
+    "iscsi": PersistentVolumeSourceRule(_iscsi),
+    "cinder": PersistentVolumeSourceRule(_cinder),
+    "fc": PersistentVolumeSourceRule(network_volumes.validate_fibre_channel),
+    "flexVolume": PersistentVolumeSourceRule(provider_volumes.validate_flex_volume, beside_others=True),
+    "azureFile": PersistentVolumeSourceRule(_azure_file),
+    "vsphereVolume": PersistentVolumeSourceRule(_required("volumePath")),
+    "photonPersistentDisk": PersistentVolumeSourceRule(_required("pdID")),
+    "portworxVolume": PersistentVolumeSourceRule(_required("volumeID")),
+    "azureDisk": PersistentVolumeSourceRule(provider_volumes.validate_azure_disk),
+    "scaleIO": PersistentVolumeSourceRule(_required("gateway", "system", "volumeName")),
+    "local": PersistentVolumeSourceRule(_local),
+    "storageos": PersistentVolumeSourceRule(_storage_os),
+    "csi": PersistentVolumeSourceRule(_csi),
 }
 
 
@@ -152,27 +152,22 @@ def validate_sources(spec: Json, volume_name: str, path: Path) -> Errors:
         if source is None:
             continue
         if found and not rule.beside_others:
-            yield forbidden(path.child(rule.refused_as or name), "may not specify more than 1 volume type")
+            yield forbidden(path.child(rule.refused_as or name), TOO_MANY_VOLUME_TYPES)
             continue
         found += 1
         yield from rule.validate(source, path.child(rule.shown_as or name))
-        yield from _validate_beside(spec, name, volume_name, path)
+        yield from _validate_source_in_spec(spec, name, volume_name, path)
     if not found:
-        yield required(path, "must specify a volume type")
+        yield required(path, NO_VOLUME_TYPE)
 
 
-def _validate_beside(spec: Json, name: str, volume_name: str, path: Path) -> Errors:
-    """What depends on more than the source alone."""
+def _validate_source_in_spec(spec: Json, name: str, volume_name: str, path: Path) -> Errors:
+    """The rules of a source that depend on more than the source alone."""
     if name == "local" and spec.get("nodeAffinity") is None:
         yield required(path.child("nodeAffinity"), "Local volume requires node affinity")
-    if name == "iscsi" and spec["iscsi"].get("initiatorName") is not None:
+    if name == "iscsi" and network_volumes.is_iscsi_name_too_long(spec["iscsi"], volume_name):
         portal = spec["iscsi"].get("targetPortal") or ""
-        if len(f"{volume_name}:{portal}".encode()) > _MAX_ISCSI_NAME:
-            why = (
-                "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
-                "if iscsi.initiatorName is specified."
-            )
-            yield invalid(path.child("iscsi", "targetportal"), portal, why)
+        yield invalid(path.child("iscsi", "targetportal"), portal, network_volumes.ISCSI_NAME_TOO_LONG)
 
 
 def source_of(spec: Json) -> Json:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.core.persistentvolumes.sources import source_of
-from pilothouse.kube.core.persistentvolumes.updates import (
+from pilothouse.kube.core.persistentvolumes.validation import (
     validate_affinity_unchanged,
     validate_attributes_class_kept,
     validate_source_unchanged,
+    validate_volume_spec,
 )
-from pilothouse.kube.core.persistentvolumes.validation import validate_volume_spec
 from pilothouse.kube.core.persistentvolumes.warnings import MOUNT_OPTIONS, warnings_for_volume
 from pilothouse.kube.core.pods.defaults.resources import round_up
 from pilothouse.kube.core.pods.defaults.volumes import default_volume
-from pilothouse.kube.parts import part, text
-from pilothouse.kube.spec_and_status import carry_over
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.node_selectors import has_invalid_values
 from pilothouse.machinery.field import Errors, forbidden, required, root
+from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json, annotations_of, name_of, resource_version_of
 from pilothouse.machinery.times import now
 from pilothouse.machinery.validation.immutable import validate_immutable_field

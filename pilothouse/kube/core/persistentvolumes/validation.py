@@ -1,18 +1,22 @@
-"""What the spec of a persistent volume must look like, in a volume or inside a volume attachment."""
+"""Validation of the spec of a persistent volume, in a volume or inside a volume attachment, and of its updates."""
 
 from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
+from copy import deepcopy
 
-from pilothouse.kube.core.persistentvolumes.sources import validate_sources
-from pilothouse.kube.parts import items, text
+from pilothouse.kube.core.persistentvolumes.sources import source_of, validate_sources
+from pilothouse.kube.core.pods.internal_form import difference, internal_form
 from pilothouse.kube.validation.fields import dns_subdomain, one_of, positive_quantity
+from pilothouse.kube.validation.node_labels import BETA_TO_GA
 from pilothouse.kube.validation.node_selectors import validate_node_selector
-from pilothouse.kube.validation.volume_claims import ACCESS_MODES, VOLUME_MODES
-from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
+from pilothouse.kube.validation.volume_claims import VOLUME_MODES, validate_access_modes
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required, root
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantically_equal
 
 RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
 
@@ -21,7 +25,7 @@ _NOT_INLINE = "may not be specified in the context of inline volumes"
 
 def validate_volume_spec(spec: Json, volume_name: str, path: Path, *, allow_invalid_values: bool = False) -> Errors:
     """`allow_invalid_values` is for a node affinity that was stored with them."""
-    yield from _validate_access_modes(items(spec, "accessModes"), path.child("accessModes"))
+    yield from _validate_required_access_modes(items(spec, "accessModes"), path.child("accessModes"))
     yield from _validate_capacity(spec.get("capacity"), path.child("capacity"))
     if policy := text(spec, "persistentVolumeReclaimPolicy"):
         yield from one_of(policy, path.child("persistentVolumeReclaimPolicy"), RECLAIM_POLICIES)
@@ -45,7 +49,7 @@ def validate_inline_spec(spec: Json, path: Path) -> Errors:
         yield forbidden(path.child("capacity"), _NOT_INLINE)
     if spec.get("csi") is None:
         yield required(path.child("csi"), "has to be specified in the context of inline volumes")
-    yield from _validate_access_modes(items(spec, "accessModes"), path.child("accessModes"))
+    yield from _validate_required_access_modes(items(spec, "accessModes"), path.child("accessModes"))
     if text(spec, "persistentVolumeReclaimPolicy") not in ("", "Retain"):
         why = "may only be Retain in the context of inline volumes"
         yield forbidden(path.child("persistentVolumeReclaimPolicy"), why)
@@ -60,15 +64,10 @@ def validate_inline_spec(spec: Json, path: Path) -> Errors:
         yield forbidden(path.child("volumeMode"), why)
 
 
-def _validate_access_modes(modes: Sequence[str], path: Path) -> Errors:
+def _validate_required_access_modes(modes: Sequence[str], path: Path) -> Errors:
     if not modes:
         yield required(path)
-    known = {mode for mode in modes if mode in ACCESS_MODES}
-    for mode in modes:
-        if mode not in known:
-            yield not_supported(path, mode, ACCESS_MODES)
-    if "ReadWriteOncePod" in known and len(known) > 1:
-        yield forbidden(path, "may not use ReadWriteOncePod with other access modes")
+    yield from validate_access_modes(modes, path)
 
 
 def _validate_capacity(capacity: Json | None, path: Path) -> Errors:
@@ -113,3 +112,39 @@ def _validate_attributes_class(spec: Json, path: Path) -> Errors:
         yield from dns_subdomain(name, at)
     if spec.get("csi") is None:
         yield required(path.child("csi"), "has to be specified when using volumeAttributesClassName")
+
+
+def validate_source_unchanged(spec: Json, old: Json) -> Errors:
+    new, before = deepcopy(source_of(spec)), source_of(old)
+    # A secret for expansion may be added later: drivers learnt of it late.
+    if "controllerExpandSecretRef" not in part(before, "csi"):
+        part(new, "csi").pop("controllerExpandSecretRef", None)
+    if semantically_equal(new, before):
+        return
+    shown = difference(internal_form("PersistentVolumeSource", before), internal_form("PersistentVolumeSource", new))
+    why = f"spec.persistentvolumesource is immutable after creation\n{shown}"
+    yield forbidden(root("spec", "persistentvolumesource"), why)
+
+
+def validate_affinity_unchanged(affinity: Json | None, old: Json) -> Errors:
+    if not semantically_equal(affinity, old) and not semantically_equal(affinity, _with_ga_labels(old, affinity)):
+        why = f"{FIELD_IMMUTABLE}, except for updating from beta label to GA"
+        yield invalid(root("nodeAffinity"), internal_form("VolumeNodeAffinity", affinity), why)
+
+
+def _with_ga_labels(old: Json, affinity: Json | None) -> Json:
+    """The old affinity with those label keys replaced that the new one has in their GA form."""
+    replaced = deepcopy(old)
+    terms = part(affinity or {}, "required").get("nodeSelectorTerms") or ()
+    for term, before in zip(terms, part(replaced, "required").get("nodeSelectorTerms") or (), strict=False):
+        pairs = zip(term.get("matchExpressions") or (), before.get("matchExpressions") or (), strict=False)
+        for new, requirement in pairs:
+            if BETA_TO_GA.get(requirement.get("key") or "") == new.get("key"):
+                requirement["key"] = new["key"]
+    return replaced
+
+
+def validate_attributes_class_kept(spec: Json, old: Json) -> Errors:
+    if old.get("volumeAttributesClassName") is not None and spec.get("volumeAttributesClassName") is None:
+        why = "update from non-nil value to nil is forbidden"
+        yield forbidden(root("spec", "volumeAttributesClassName"), why)

@@ -1,19 +1,20 @@
-"""What a persistent volume is warned of: fields and sources that are deprecated."""
+"""Warnings about persistent volumes: fields and sources that are deprecated."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.kube.parts import part
 from pilothouse.kube.validation.node_labels import warnings_for_term
 from pilothouse.machinery.field import root
+from pilothouse.machinery.nested_fields import part
 from pilothouse.machinery.objects import Json, annotations_of
 
 BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
+BETA_STORAGE_CLASS_DEPRECATED = 'deprecated since v1.8; use "storageClassName" attribute instead'
 MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options"
 
 _DEPRECATED_ANNOTATIONS = {
-    BETA_STORAGE_CLASS: 'deprecated since v1.8; use "storageClassName" attribute instead',
+    BETA_STORAGE_CLASS: BETA_STORAGE_CLASS_DEPRECATED,
     MOUNT_OPTIONS: 'deprecated since v1.31; use "mountOptions" attribute instead',
 }
 _DEPRECATED_SOURCES = {

@@ -1,4 +1,4 @@
-"""What a pod's status says of its resource claims."""
+"""Validation of the resource claims in a pod's status."""
 
 from __future__ import annotations
 

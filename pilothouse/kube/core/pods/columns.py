@@ -1,4 +1,4 @@
-"""What `kubectl get pods` shows."""
+"""The columns that `kubectl get pods` shows."""
 
 from __future__ import annotations
 

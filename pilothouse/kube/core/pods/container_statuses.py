@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from pilothouse.kube.core.pods.validation.operating_system import NOT_ON_WINDOWS
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required, too_long
 from pilothouse.machinery.objects import Json
@@ -29,13 +30,13 @@ def validate_transitions(status: Json, stored: Json, spec: Json, path: Path) -> 
 
 def _revived(status: Json, stored: Json, kind: str) -> Iterator[tuple[int, Json]]:
     """The stored statuses of containers that had ended and now have not."""
-    names = {each.get("name") for each in status.get(kind) or () if not _ended(each)}
+    names = {each.get("name") for each in status.get(kind) or () if not _has_terminated(each)}
     for position, each in enumerate(stored.get(kind) or ()):
-        if _ended(each) and each.get("name") in names:
+        if _has_terminated(each) and each.get("name") in names:
             yield position, each
 
 
-def _ended(status: Json) -> bool:
+def _has_terminated(status: Json) -> bool:
     return (status.get("state") or {}).get("terminated") is not None
 
 
@@ -49,19 +50,19 @@ def _all_could_restart(spec: Json) -> bool:
 
 
 def _may_restart(container: Json | None, spec: Json, terminated: Json) -> bool:
-    """By its own rules and policy where it has any, else by its pod's."""
+    """Return whether the container's own rules and policy, or else its pod's policy, start it again."""
     if container is None:
         return False
     code, policy = terminated.get("exitCode") or 0, container.get("restartPolicy")
     if policy is not None:
         for rule in container.get("restartPolicyRules") or ():
-            if rule.get("exitCodes") is not None and _meets(code, rule["exitCodes"]):
+            if rule.get("exitCodes") is not None and _matches_exit_code(code, rule["exitCodes"]):
                 return True
     policy = policy or spec.get("restartPolicy")
     return policy == "Always" or (policy == "OnFailure" and code != 0)
 
 
-def _meets(code: int, wanted: Json) -> bool:
+def _matches_exit_code(code: int, wanted: Json) -> bool:
     values = wanted.get("values") or ()
     return code in values if wanted.get("operator") == "In" else code not in values
 
@@ -73,7 +74,7 @@ def validate_users(statuses: Sequence[Json], path: Path, os_name: str) -> Errors
             continue
         at = path.index(position).child("user", "linux")
         if os_name == "windows":
-            yield forbidden(at, "cannot be set for a windows pod")
+            yield forbidden(at, NOT_ON_WINDOWS)
         elif os_name == "linux":
             yield from _validate_linux_user(user, at)
 
@@ -101,11 +102,11 @@ def validate_allocated_resources(statuses: Sequence[Json], containers: Sequence[
         for index, allocated in enumerate(status.get("allocatedResourcesStatus") or ()):
             at = path.index(position).child("allocatedResourcesStatus").index(index)
             if (container := by_name.get(status.get("name"))) is not None:
-                yield from _validate_known(allocated.get("name") or "", container, at.child("name"))
+                yield from _validate_requested(allocated.get("name") or "", container, at.child("name"))
             yield from _validate_health(allocated.get("resources") or (), at.child("resources"))
 
 
-def _validate_known(name: str, container: Json, path: Path) -> Errors:
+def _validate_requested(name: str, container: Json, path: Path) -> Errors:
     resources = container.get("resources") or {}
     if not name.startswith("claim:"):
         if name not in (resources.get("requests") or {}):

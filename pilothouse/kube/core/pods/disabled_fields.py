@@ -12,7 +12,7 @@ _STATUSES = ("containerStatuses", "initContainerStatuses", "ephemeralContainerSt
 
 
 def drop_disabled_fields(spec: Json, old: Json | None = None) -> None:
-    """For the spec of a pod or of a template; `old` is the stored spec."""
+    """Drop the fields of features that are off, of a pod or a template, unless `old`, the stored spec, has them."""
     old = old or {}
     if "schedulingGroup" in spec and "schedulingGroup" not in old:
         del spec["schedulingGroup"]

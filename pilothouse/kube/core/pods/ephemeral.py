@@ -6,8 +6,8 @@ from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.internal_form import difference, internal_form
 from pilothouse.kube.core.pods.update import validate_annotation_updates
 from pilothouse.kube.core.pods.validation.claims import NO_FIELD
+from pilothouse.kube.core.pods.validation.options_from_stored import options_for_pod
 from pilothouse.kube.core.pods.validation.pod import validate_pod
-from pilothouse.kube.core.pods.validation.tolerated import options_for_pod
 from pilothouse.kube.mirror_pods import is_mirror_pod
 from pilothouse.machinery.field import Errors, forbidden, root
 from pilothouse.machinery.gofmt import quote
@@ -21,7 +21,7 @@ def is_static(pod: Json) -> bool:
 
 
 def validate_ephemeral_containers_update(pod: Json, old: Json) -> Errors:
-    """All of it but the metadata. A static pod is refused for that alone: see `static_pod_error`."""
+    """Validate all but the metadata. A static pod is refused for that alone: see `static_pod_error`."""
     options = options_for_pod(old)
     yield from validate_pod(pod, options)
     yield from validate_annotation_updates(pod, old, options)

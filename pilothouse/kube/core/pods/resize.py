@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.core.pods.ephemeral import is_static
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.kube.core.pods.qos import compute_qos_class, qos_class
 from pilothouse.kube.core.pods.resource_totals import is_sidecar
 from pilothouse.kube.core.pods.validation.claims import NO_FIELD
+from pilothouse.kube.core.pods.validation.options_from_stored import options_for_pod
 from pilothouse.kube.core.pods.validation.pod import validate_pod
-from pilothouse.kube.core.pods.validation.tolerated import options_for_pod
 from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, root
 from pilothouse.machinery.objects import Json
 
@@ -21,7 +22,7 @@ _LISTS = ("containers", "initContainers")
 
 
 def not_resizable(old: Json) -> FieldError | None:
-    """Why this pod cannot be resized, whatever is asked for."""
+    """Return why the pod cannot be resized, whatever is asked for; None if it can."""
     if is_static(old):
         return forbidden(NO_FIELD, "static pods cannot be resized")
     if (old["spec"].get("os") or {}).get("name") == "windows":
@@ -51,16 +52,12 @@ def _with_resources(containers: Sequence[Json], stored: list[Json]) -> Sequence[
     for container, kept in zip(containers, stored, strict=True):
         if container.get("name") != kept.get("name"):
             return containers
-        for name in ("resources", "resizePolicy"):
-            if name in container:
-                kept[name] = container[name]
-            else:
-                kept.pop(name, None)
+        carry_over(kept, container, "resources", "resizePolicy")
     return stored
 
 
 def validate_resize(pod: Json, old: Json) -> Errors:
-    """All of it but the metadata, for pods that can be resized at all."""
+    """Validate all of a resize but the metadata, for pods that can be resized at all."""
     spec, stored, masked = pod["spec"], old["spec"], deepcopy(pod["spec"])
     errors = [*validate_pod(pod, options_for_pod(old)), *_validate_pod_can_resize(pod, old)]
     if _has_resources(spec) or _has_resources(stored):

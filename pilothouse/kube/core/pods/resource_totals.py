@@ -1,4 +1,4 @@
-"""What a pod's containers ask for together, with sidecars and init containers counted as the scheduler does.
+"""The resources of a pod's containers together, with sidecars and init containers counted as the scheduler does.
 
 init containers run one after the other beside the sidecars started before them:
     total = max(containers + sidecars, greatest of (init container + sidecars before it))

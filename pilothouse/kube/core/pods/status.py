@@ -1,4 +1,4 @@
-"""What the status of a pod may become."""
+"""Validation of a write of a pod's status."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pilothouse.kube.core.pods.container_statuses import (
     validate_users,
 )
 from pilothouse.kube.core.pods.update import validate_annotation_updates
-from pilothouse.kube.core.pods.validation.tolerated import options_for_pod
-from pilothouse.kube.validation.addresses import IPV4, IPV6, ip_family
+from pilothouse.kube.core.pods.validation.options_from_stored import options_for_pod
+from pilothouse.kube.validation.addresses import IPV4, IPV6, ONE_PER_FAMILY, ip_family
 from pilothouse.kube.validation.fields import follow, qualified_name
 from pilothouse.machinery.field import Errors, Path, forbidden, internal, invalid, root
 from pilothouse.machinery.objects import Json
@@ -31,7 +31,7 @@ _NEGATIVE_GENERATION = "must be a non-negative integer"
 
 
 def validate_status_update(pod: Json, old: Json) -> Errors:
-    """All of it but the metadata."""
+    """Validate all but the metadata."""
     status, stored = pod["status"], old.get("status") or {}
     yield from validate_annotation_updates(pod, old, options_for_pod(old))
     yield from _validate_conditions(status.get("conditions") or (), _STATUS.child("conditions"))
@@ -106,7 +106,7 @@ def _validate_dual_stack(addresses: Sequence[str], path: Path) -> Errors:
         yield internal(path, why)
     if sorted(families) != [IPV4, IPV6]:
         shown = [{"IP": address} for address in addresses]
-        yield invalid(path, shown, "may specify no more than one IP for each IP family")
+        yield invalid(path, shown, ONE_PER_FAMILY)
 
 
 def _validate_containers(status: Json, spec: Json) -> Errors:

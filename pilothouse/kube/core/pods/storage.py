@@ -33,7 +33,7 @@ from pilothouse.machinery.names import GroupVersionKind
 
 @dataclass(frozen=True, slots=True)
 class PodConnections:
-    """What the subresources need that lead out of this server: who may use them, and how kubelets are reached."""
+    """Who may use the subresources that lead out of this server, and how kubelets are reached."""
 
     authorizer: Authorizer
     kubelet: KubeletConfig

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from pilothouse.apiserver.registry.carry_over import begin_generation, carry_over, reset_object_meta_for_status
 from pilothouse.kube.core.pods.apparmor import apparmor_warnings, fill_in_apparmor_fields
 from pilothouse.kube.core.pods.conditions import set_condition
 from pilothouse.kube.core.pods.defaults.pod import default_pod
@@ -27,7 +28,6 @@ from pilothouse.machinery.field import Errors
 from pilothouse.machinery.objects import Json, metadata
 
 _ENDED = ("Failed", "Succeeded")
-_KEPT_METADATA = ("deletionTimestamp", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
 
 
 class PodStrategy(KubeStrategy):
@@ -68,7 +68,7 @@ class PodStrategy(KubeStrategy):
         fill_in_apparmor_fields(obj)
 
     def grace_period(self, obj: Json, requested: int | None) -> int | None:
-        """Nobody waits for a pod that runs nowhere, or no longer."""
+        """Return 0 for a pod that runs nowhere, or no longer: there is nothing to wait for."""
         spec = obj.get("spec") or {}
         if not spec.get("nodeName") or (obj.get("status") or {}).get("phase") in _ENDED:
             return 0
@@ -81,9 +81,9 @@ class PodStatusStrategy(PodStrategy):
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         stored, status = old.get("status") or {}, obj.setdefault("status", {})
-        obj["spec"] = old["spec"]
+        carry_over(obj, old, "spec")
         metadata(obj).pop("deletionTimestamp", None)
-        _keep(metadata(obj), metadata(old), "ownerReferences")
+        carry_over(metadata(obj), metadata(old), "ownerReferences")
         if not status.get("qosClass") and stored.get("qosClass"):
             status["qosClass"] = stored["qosClass"]
         _keep_observed_generations(status, stored)
@@ -106,7 +106,7 @@ class PodEphemeralContainersStrategy(PodStrategy):
         if added:
             obj["spec"]["ephemeralContainers"] = added
         obj["status"] = old.get("status") or {}
-        _keep_metadata(obj, old)
+        reset_object_meta_for_status(obj, old)
         drop_disabled_fields(obj["spec"], old["spec"])
         _count_generation(obj, old)
 
@@ -124,7 +124,7 @@ class PodResizeStrategy(PodStrategy):
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
         if keep_all_but_resources(obj, old):
-            _keep_metadata(obj, old)
+            reset_object_meta_for_status(obj, old)
         drop_disabled_fields(obj["spec"], old["spec"])
         _count_generation(obj, old)
 
@@ -140,20 +140,7 @@ class PodResizeStrategy(PodStrategy):
 
 def _count_generation(obj: Json, old: Json) -> None:
     if not same_spec(obj["spec"], old["spec"]):
-        metadata(obj)["generation"] = (metadata(old).get("generation") or 0) + 1
-
-
-def _keep_metadata(obj: Json, old: Json) -> None:
-    """What a subresource that changes only part of the spec leaves alone."""
-    for name in _KEPT_METADATA:
-        _keep(metadata(obj), metadata(old), name)
-
-
-def _keep(obj: Json, old: Json, name: str) -> None:
-    if name in old:
-        obj[name] = old[name]
-    else:
-        obj.pop(name, None)
+        begin_generation(obj, old)
 
 
 def _keep_observed_generations(status: Json, stored: Json) -> None:

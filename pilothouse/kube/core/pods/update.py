@@ -1,23 +1,26 @@
-"""What may change in a pod after its creation: images, deadlines, added tolerations, lifted gates; nothing else."""
+"""Validation of an update of a pod: images, deadlines, added tolerations and lifted gates may change, nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.core.pods.equality import same_spec
-from pilothouse.kube.core.pods.gated import munge_gated, validate_gated_changes
+from pilothouse.kube.core.pods.gated_pods import munge_gated, validate_gated_changes
 from pilothouse.kube.core.pods.internal_form import difference, internal_pod_spec
 from pilothouse.kube.core.pods.validation.annotations import (
     validate_pod_annotation_updates,
     validate_pod_annotations,
 )
+from pilothouse.kube.core.pods.validation.container import validate_image_whitespace
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
+from pilothouse.kube.core.pods.validation.options_from_stored import options_for_pod
 from pilothouse.kube.core.pods.validation.pod import validate_pod
 from pilothouse.kube.core.pods.validation.spec import MAX_INT32
-from pilothouse.kube.core.pods.validation.tolerated import options_for_pod
+from pilothouse.kube.validation.fields import non_empty
 from pilothouse.kube.validation.tolerations import validate_tolerations
-from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, required, root
+from pilothouse.machinery.field import Errors, FieldError, Path, forbidden, invalid, root
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.validation.format import inclusive_range_error
 
@@ -36,7 +39,7 @@ _UPDATABLE = ",".join(
 
 
 def validate_pod_update(pod: Json, old: Json) -> Errors:
-    """All of an update but its metadata."""
+    """Validate all of an update but its metadata."""
     options, spec, stored = options_for_pod(old), pod["spec"], old["spec"]
     yield from validate_pod(pod, options)
     yield from validate_annotation_updates(pod, old, options)
@@ -68,11 +71,8 @@ def _validate_images(containers: Sequence[Json], stored: Sequence[Json], path: P
         yield forbidden(path, "pod updates may not add or remove containers")
         return
     for position, container in enumerate(containers):
-        image, at = container.get("image") or "", path.index(position).child("image")
-        if not image:
-            yield required(at)
-        if image != image.strip():
-            yield invalid(at, image, "must not have leading or trailing whitespace")
+        yield from non_empty(container.get("image"), path.index(position).child("image"))
+        yield from validate_image_whitespace(container, path.index(position))
 
 
 def _deadline_error(spec: Json, stored: Json) -> FieldError | None:
@@ -124,17 +124,9 @@ def _with_stored(spec: Json, stored: Json) -> Json:
     """The new spec with everything as it is stored that was allowed to change."""
     for kind in ("containers", "initContainers"):
         for container, before in zip(spec.get(kind) or (), stored.get(kind) or (), strict=True):
-            _keep(container, before, "image")
-    for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
-        _keep(spec, stored, name)
+            carry_over(container, before, "image")
+    carry_over(spec, stored, "activeDeadlineSeconds", "schedulingGates", "tolerations")
     before = stored.get("terminationGracePeriodSeconds")
     if before is not None and before < 0 and spec.get("terminationGracePeriodSeconds") == 1:
         spec["terminationGracePeriodSeconds"] = before
     return spec
-
-
-def _keep(obj: Json, stored: Json, name: str) -> None:
-    if name in stored:
-        obj[name] = stored[name]
-    else:
-        obj.pop(name, None)

@@ -1,4 +1,4 @@
-"""What a client meant that filled in only some of the fields which go together."""
+"""Fields of a service that go together: those that a client left out are inferred from those that it filled in."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _TIMES_ITS_JSON = 6
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FoundService:
     stored: StoredObject
     service: Json
 
@@ -45,7 +45,7 @@ class _FoundSlices:
 class ServiceLister:
     """Raises ServiceUnresolved where the caches can not answer. Nobody may change what it gives."""
 
-    _found: BoundedCache[tuple[str, str], _Found]  # by namespace and name
+    _found: BoundedCache[tuple[str, str], _FoundService]  # by namespace and name
     _found_slices: BoundedCache[tuple[str, str], _FoundSlices]
 
     def __init__(self, registries: Registries) -> None:
@@ -66,7 +66,7 @@ class ServiceLister:
     def _parsed(self, namespace: str, name: str, stored: StoredObject) -> Json:
         known = self._found.get((namespace, name))
         if known is None or known.stored is not stored:
-            known = _Found(stored, stored.parse())
+            known = _FoundService(stored, stored.parse())
             self._found.put((namespace, name), known, size=512 + _TIMES_ITS_JSON * len(stored.body))
         return known.service
 
@@ -90,7 +90,7 @@ class ServiceLister:
         return page.objects
 
     async def follow(self, changed: Callable[[str, str], None], anything: Callable[[], None]) -> None:
-        """For ever: tells of each Service (namespace, name) that has changed, or whose EndpointSlices have.
+        """Call back, for ever, with each Service (namespace, name) that has changed, or whose EndpointSlices have.
         `anything` is told when changes may have been missed."""
         owners = _SliceOwners(changed)
         async with asyncio.TaskGroup() as tasks:

@@ -1,4 +1,4 @@
-"""From the name of a service, with a port or without, to one of the pods behind it.
+"""Find one of the pods behind a service that is given by its name, with a port or without.
 
 Only addresses that really are pods of the same namespace are taken, so that nobody reaches what only this server
 can reach by writing Endpoints.
@@ -43,11 +43,11 @@ class ServiceLocations:
         port_name = await self._port_name(ctx, asked)
         subsets = (await _get(self.endpoints, ctx, asked.name)).get("subsets") or []
         if not subsets:
-            raise ServiceUnavailable(f"no endpoints available for service {quote(asked.name)}")
+            raise ServiceUnavailable(no_endpoints(asked.name))
         for candidate in _candidates(subsets, port_name):
             if await self._is_pod(ctx, candidate.address):
                 return Location(asked.scheme or "http", as_read(candidate.address.get("ip") or ""), candidate.port)
-        raise ServiceUnavailable(f"no endpoints available for service {quote(identity)}")
+        raise ServiceUnavailable(no_endpoints(identity))
 
     async def _port_name(self, ctx: RequestContext, asked: SchemeNamePort) -> str:
         """Endpoints know ports by name, so that a number is looked up in the service."""
@@ -90,6 +90,10 @@ def _candidates(subsets: list[Json], port_name: str) -> Iterator[_Candidate]:
 def _from_anywhere(values: list[Json]) -> list[Json]:
     start = random.randrange(len(values)) if values else 0
     return values[start:] + values[:start]
+
+
+def no_endpoints(service: str) -> str:
+    return f"no endpoints available for service {quote(service)}"
 
 
 async def _get(registry: RegistryStore, ctx: RequestContext, name: str) -> Json:

@@ -30,5 +30,5 @@ class ServiceProxy:
 
 @cache
 def _unverified() -> ssl.SSLContext:
-    """Nobody vouches for the certificates of pods."""
+    """Return a TLS context that checks no certificates: nobody vouches for those of pods."""
     return unverified_context()

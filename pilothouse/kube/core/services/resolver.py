@@ -1,4 +1,4 @@
-"""From a Service to an address that takes connections for it: its cluster IP, or one of the endpoints behind it."""
+"""Resolve a Service to an address that takes connections for it: its cluster IP, or one of the endpoints behind it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from pilothouse.apiserver.webhook.service_resolver import ServiceAddress, ServiceResolver, ServiceUnresolved
 from pilothouse.kube.core.services.lister import ServiceLister
+from pilothouse.kube.core.services.locations import no_endpoints
 from pilothouse.kube.core.services.traits import (
     CLUSTER_IP,
     EXTERNAL_NAME,
@@ -57,7 +58,7 @@ class EndpointResolver:
         slices = _in_order_of_preference(await self.lister.slices(namespace, name), service)
         address = next(_ready(slices, port_name), None)
         if address is None:
-            raise ServiceUnresolved(f"no endpoints available for service {quote(name)}")
+            raise ServiceUnresolved(no_endpoints(name))
         return address
 
 

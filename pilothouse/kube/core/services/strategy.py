@@ -1,11 +1,19 @@
-"""The rules of services and of their status."""
+"""The rules of services and of their status, and the defaults of services."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pilothouse.kube.core.services.defaults import default_service
-from pilothouse.kube.core.services.traits import EXTERNAL_NAME, type_of
+from pilothouse.apiserver.registry.carry_over import carry_over
+from pilothouse.kube.core.services.traits import (
+    CLUSTER_IP,
+    EXTERNAL_NAME,
+    LOAD_BALANCER,
+    NODE_PORT,
+    is_externally_accessible,
+    ports_of,
+    type_of,
+)
 from pilothouse.kube.core.services.type_changes import drop_type_dependent_fields
 from pilothouse.kube.core.services.validation.load_balancers import (
     ingress_points,
@@ -24,6 +32,9 @@ from pilothouse.kube.validation.addresses import warnings_for_ip
 from pilothouse.machinery.field import Errors, root
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import name_is_dns_label
+
+AFFINITY_SECONDS = 10800
+"""How long a client sticks to its endpoint by default: three hours."""
 
 
 class ServiceStrategy(KubeStrategy):
@@ -71,7 +82,7 @@ class ServiceStatusStrategy(ServiceStrategy):
     reset_fields = ("spec",)
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        obj["spec"] = old["spec"]
+        carry_over(obj, old, "spec")
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
@@ -82,3 +93,37 @@ class ServiceStatusStrategy(ServiceStrategy):
             if point.get("ip"):
                 path = root("status", "loadBalancer", "ingress").index(position)
                 yield from warnings_for_ip(point["ip"], path)
+
+
+def default_service(service: Json) -> None:
+    spec = service["spec"]
+    _default_affinity(spec)
+    spec["type"] = spec.get("type") or CLUSTER_IP
+    for port in ports_of(service):
+        port["protocol"] = port.get("protocol") or "TCP"
+        if not port.get("targetPort"):
+            port["targetPort"] = port.get("port") or 0
+    if is_externally_accessible(service) and not spec.get("externalTrafficPolicy"):
+        spec["externalTrafficPolicy"] = "Cluster"
+    if spec.get("internalTrafficPolicy") is None and type_of(service) in (CLUSTER_IP, NODE_PORT, LOAD_BALANCER):
+        spec["internalTrafficPolicy"] = "Cluster"
+    if type_of(service) == LOAD_BALANCER:
+        _default_load_balancer(service)
+
+
+def _default_affinity(spec: Json) -> None:
+    affinity = spec["sessionAffinity"] = spec.get("sessionAffinity") or "None"
+    if affinity == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif affinity == "ClientIP":
+        client = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+        if client.get("timeoutSeconds") is None:
+            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}}
+
+
+def _default_load_balancer(service: Json) -> None:
+    if service["spec"].get("allocateLoadBalancerNodePorts") is None:
+        service["spec"]["allocateLoadBalancerNodePorts"] = True
+    for point in ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ():
+        if point.get("ip") and point.get("ipMode") is None:
+            point["ipMode"] = "VIP"

@@ -1,4 +1,4 @@
-"""What follows from a service's type and fields, under one name each."""
+"""The traits that follow from a service's type and fields, one function each."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def is_headless(service: Json) -> bool:
 
 
 def is_selectorless_headless(service: Json) -> bool:
-    """Nobody knows where its endpoints are, so they may be of either family on any cluster."""
+    """Return whether the service's endpoints are unknown: they may then be of either family on any cluster."""
     return cluster_ip_of(service) == NO_ADDRESS and not service["spec"].get("selector")
 
 

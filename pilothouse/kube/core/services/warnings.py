@@ -1,4 +1,4 @@
-"""What clients are warned of when they write a service."""
+"""Warnings to clients that write a service."""
 
 from __future__ import annotations
 

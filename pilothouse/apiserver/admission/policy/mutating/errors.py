@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.cel.evaluation import OUT_OF_BUDGET
+
 
 class MutationFailed(Exception):
     """A mutation that could not be made; the failure policy decides what follows."""
@@ -11,6 +13,6 @@ class MutationFailed(Exception):
         """The name of the error in metrics."""
         if str(self).startswith("compilation"):
             return "compile_error"
-        if str(self).startswith("validation failed due to running out of cost budget"):
+        if str(self).startswith(OUT_OF_BUDGET):
             return "out_of_budget"
         return "invalid_error"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from pilothouse.apiserver.cel.evaluation import OUT_OF_BUDGET
 from pilothouse.machinery.dataclass import dataclass
 
 
@@ -31,7 +32,7 @@ class PolicyDecision:
             return "no_error"
         if self.message.startswith("compilation"):
             return "compile_error"
-        if self.message.startswith("validation failed due to running out of cost budget"):
+        if self.message.startswith(OUT_OF_BUDGET):
             return "out_of_budget"
         return "invalid_error"
 

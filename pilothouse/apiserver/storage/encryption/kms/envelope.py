@@ -15,7 +15,7 @@ from typing import Any
 
 from pilothouse.apiserver.storage.encryption.kms.messages import message
 from pilothouse.apiserver.storage.encryption.kms.service import KmsService
-from pilothouse.apiserver.storage.encryption.local import AesGcm
+from pilothouse.apiserver.storage.encryption.local import TOO_SHORT, AesGcm
 from pilothouse.apiserver.storage.encryption.transformer import Plain, Transformer
 from pilothouse.apiserver.storage.errors import TransformFailed
 from pilothouse.machinery.dataclass import dataclass
@@ -41,7 +41,7 @@ class ExtendedNonceGcm:
 
     async def from_storage(self, stored: bytes, key: bytes) -> Plain:
         if len(stored) < _INFO_SIZE:
-            raise TransformFailed("the stored data was shorter than the required size")
+            raise TransformFailed(TOO_SHORT)
         return await self._derived(stored[:_INFO_SIZE]).from_storage(stored[_INFO_SIZE:], key)
 
     def _derived(self, info: bytes) -> AesGcm:

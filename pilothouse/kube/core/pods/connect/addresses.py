@@ -1,4 +1,4 @@
-"""Which addresses requests may be passed on to: never to this machine's own, nor to anything special.
+"""The addresses that requests may be passed on to: never this machine's own, nor anything special.
 
 What is checked is what is connected to: an address is written anew from what was read, because others read `0177.0.0.1`
 differently, and a name is looked up once.

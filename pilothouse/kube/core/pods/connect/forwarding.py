@@ -1,4 +1,7 @@
-"""Ordinary requests to kubelets and pods, each on a connection of its own: answers are passed on as they come."""
+"""Ordinary requests to kubelets and pods, each on a connection of its own: answers are passed on as they come.
+
+A refusal of a kubelet becomes an error of this server where a log or the like was asked for.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,28 @@ from contextlib import suppress
 
 from pilothouse.apiserver.http import Headers, Request, Response, Stream
 from pilothouse.apiserver.outbound.exchange import Head
-from pilothouse.apiserver.outbound.failures import BackendFailed, get_problem
+from pilothouse.apiserver.outbound.failures import UNREACHABLE_SERVICE, BackendFailed, get_problem
 from pilothouse.apiserver.outbound.request import OutboundRequest, header, send
 from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.proxy.headers import CORS, HOP_BY_HOP, forwarded_for
 from pilothouse.apiserver.streams import UntilEnd, close_stream, whole_or_stream
 from pilothouse.kube.core.pods.connect.links import Links
 from pilothouse.kube.core.pods.connect.pages import rewritten_page
-from pilothouse.kube.core.pods.connect.refusals import MAX_MESSAGE, refusal
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.errors_by_reason import from_status
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.server_errors import ServiceUnavailable
-from pilothouse.machinery.status_error import StatusError
+from pilothouse.machinery.server_errors import InternalError, ServiceUnavailable
+from pilothouse.machinery.server_response import generic_response
+from pilothouse.machinery.status_error import StatusError, details_of
 
 MAX_BODY = 64 * 1024 * 1024
 _SMALL_PAGE = 256 * 1024  # whose length the client is told
 _NOT_ANSWERED = HOP_BY_HOP | CORS | {b"content-length"}
 _NOT_FORWARDED = HOP_BY_HOP | {b"content-length", b"authorization", b"x-forwarded-for"}
 """The client's credentials are for this server."""
+MAX_MESSAGE = 50_000
+"""Bytes of a kubelet's refusal that are passed on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +47,13 @@ async def forward(request: Request, target: Target, *, prefix: str) -> Response:
     try:
         answering = await _answering(OutboundRequest(request.method, target, headers, body))
     except BackendFailed as error:
-        raise ServiceUnavailable(f"error trying to reach service: {error}") from None
+        raise ServiceUnavailable(f"{UNREACHABLE_SERVICE}{error}") from None
     hosts = frozenset({target.authority, request.header(b"host")}) - {""}
     return await _answered(answering, Links(prefix, hosts))
 
 
 async def download(target: Target, resource: GroupResource, name: str) -> Stream:
-    """What a GET of the target gives. Raises the error of `resource` and `name` that any other answer stands for."""
+    """Return the body of a GET of the target. Raises the error of `resource` and `name` that a refusal means."""
     try:
         answering = await _answering(OutboundRequest("GET", target))
     except BackendFailed as error:
@@ -54,7 +61,7 @@ async def download(target: Target, resource: GroupResource, name: str) -> Stream
     if 200 <= answering.head.status <= 206:
         return answering.body
     text = (await _beginning(answering.body)).decode("utf-8", "replace")
-    raise refusal(answering.head.status, text, resource, name)
+    raise _refusal(answering.head.status, text, resource, name)
 
 
 async def _answering(request: OutboundRequest) -> _Answering:
@@ -68,7 +75,7 @@ async def _answering(request: OutboundRequest) -> _Answering:
 
 
 async def _beginning(body: Stream) -> bytes:
-    """As much as a message may have of what comes; closes the rest."""
+    """Return the first MAX_MESSAGE bytes of the body, and close it."""
     taken = bytearray()
     try:
         with suppress(BackendFailed):
@@ -100,3 +107,19 @@ async def _answered(answering: _Answering, links: Links) -> Response:
 
 def _is_page(headers: Headers) -> bool:
     return header(headers, b"content-type").partition(";")[0].strip().lower() == "text/html"
+
+
+def _refusal(status: int, text: str, resource: GroupResource, name: str) -> StatusError:
+    """A kubelet's answer that is no success, as an error of this server."""
+    if status == 500:
+        return InternalError.of(text)
+    if status == 400:
+        return BadRequest(text)
+    meant = generic_response(status, text)
+    found = {
+        "code": status,
+        "reason": meant.reason,
+        "message": f"{meant.message} ( {resource} {name})",
+        "details": details_of(resource, name),
+    }
+    return from_status(found, http_code=status)

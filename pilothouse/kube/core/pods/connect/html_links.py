@@ -130,7 +130,7 @@ class LinkRewriter:
         return _ATTRIBUTE.sub(rewritten, attributes)
 
     def _attribute(self, attribute: re.Match[bytes]) -> bytes | None:
-        """None where there is nothing to change."""
+        """Return the rewritten attribute, None where there is nothing to change."""
         value = attribute[2] or attribute[3] or attribute[4] or b""
         try:
             link = unescape(value.decode("utf-8", "surrogateescape"))

@@ -16,7 +16,7 @@ class KubeletAddress:
     host: str
     port: int
     features: tuple[str, ...] = ()
-    """What the node says that its kubelet can do."""
+    """The features that the node says its kubelet has."""
 
 
 class Kubelets:

@@ -1,4 +1,4 @@
-"""From a pod and what is asked of it to the place where that can be had."""
+"""The places at which kubelets serve the logs, streams and ports of a pod."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PodLocations:
     async def log(
         self, pod: Json, container: str, parameters: Iterable[tuple[str, str]], *, verify: bool
     ) -> Target | None:
-        """None for a pod that has no node, and so no log yet."""
+        """Return where the log is; None for a pod that has no node, and so no log yet."""
         container = choose_container(pod, container)
         if not _node_of(pod):
             return None
@@ -39,7 +39,7 @@ class PodLocations:
         return self._target(kubelet, path, parameters, verify=verify)
 
     async def stream(self, pod: Json, action: str, container: str, parameters: Iterable[tuple[str, str]]) -> Target:
-        """For exec and attach. Raises BadRequest for a pod without a node."""
+        """Return where exec or attach is served. Raises BadRequest for a pod without a node."""
         container = choose_container(pod, container)
         kubelet = await self._kubelets.locate(_assigned_node(pod))
         path = f"/{action}/{namespace_of(pod)}/{name_of(pod)}/{container}"

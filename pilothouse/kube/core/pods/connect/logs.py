@@ -10,12 +10,12 @@ from pilothouse.apiserver.outbound.targets import Target
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.core.pods.connect.locations import PodLocations
 from pilothouse.kube.core.pods.validation.claims import NO_FIELD
-from pilothouse.kube.validation.fields import NEGATIVE
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Invalid
 from pilothouse.machinery.field import Errors, forbidden, invalid, root
 from pilothouse.machinery.names import GroupKind, GroupResource, GroupVersionKind
 from pilothouse.machinery.times import format_time, parse_time
+from pilothouse.machinery.validation.format import IS_NEGATIVE_ERROR
 
 _POD_LOG = GroupResource("", "pods/log")
 _OPTIONS = GroupVersionKind("", "v1", "PodLogOptions")
@@ -52,7 +52,7 @@ class LogOptions:
         )
 
     def parameters(self) -> Iterator[tuple[str, str]]:
-        """As the kubelet takes them."""
+        """The options as query parameters for the kubelet."""
         for name in ("follow", "previous", "timestamps"):
             if getattr(self, name):
                 yield name, "true"
@@ -63,7 +63,7 @@ class LogOptions:
 
     def validate(self) -> Errors:
         if self.tail_lines is not None and self.tail_lines < 0:
-            yield invalid(root("tailLines"), self.tail_lines, NEGATIVE)
+            yield invalid(root("tailLines"), self.tail_lines, IS_NEGATIVE_ERROR)
         if self.limit_bytes is not None and self.limit_bytes < 1:
             yield invalid(root("limitBytes"), self.limit_bytes, "must be greater than 0")
         if self.since_seconds is not None and self.since_time is not None:

@@ -46,7 +46,7 @@ async def _plain_page(page: Stream, links: Links) -> AsyncIterator[bytes]:
 
 
 async def _steps(page: Stream) -> AsyncIterator[bytes]:
-    """In pieces of some size: what is not understood yet is looked at again with each piece."""
+    """Yield the page in larger pieces, since text that is not understood yet is looked at again with each piece."""
     step = bytearray()
     async for chunk in page:
         step += chunk
@@ -82,7 +82,7 @@ async def _compressed_page(page: Stream, encoding: str, links: Links) -> AsyncIt
 
 
 def _fits(data: bytes, encoding: str) -> bool:
-    """Whether it is what it says it is, and not too large. Nothing of it is kept."""
+    """Return whether the data is in the encoding and not too large when unpacked. Nothing of it is kept."""
     size = 0
     try:
         for piece in _INFLATE[encoding](data):

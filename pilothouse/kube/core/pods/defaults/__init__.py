@@ -1,1 +1,1 @@
-"""What a pod becomes when its author leaves things out."""
+"""The defaults of pods."""

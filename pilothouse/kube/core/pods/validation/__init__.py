@@ -1,1 +1,1 @@
-"""What a pod must look like. One file a topic; errors come in upstream's order and words."""
+"""Validation of pods. One file a topic; errors come in upstream's order and words."""

@@ -17,6 +17,8 @@ from pilothouse.machinery.validation.labels import (
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+KEYS_WITHOUT_SELECTOR = "must not be specified when labelSelector is not set"
+KEY_IS_SELECTED_TWICE = "exists in both matchLabelKeys and labelSelector"
 
 
 def validate_affinity(affinity: Json, path: Path, options: PodValidationOptions) -> Errors:
@@ -91,7 +93,7 @@ def validate_label_keys(
 
 def _validate_key_names(keys: Collection[str], selector: Json | None, path: Path) -> Errors:
     if keys and selector is None:
-        yield forbidden(path, "must not be specified when labelSelector is not set")
+        yield forbidden(path, KEYS_WITHOUT_SELECTOR)
         return
     for position, key in enumerate(keys):
         yield from validate_label_name(key, path.index(position))
@@ -103,5 +105,5 @@ def _validate_not_selected_twice(path: Path, selector: Json, match: Sequence[str
     for expression in selector.get("matchExpressions") or ():
         key = expression.get("key") or ""
         if key in positions and key in seen:
-            yield invalid(path.index(positions[key]), key, "exists in both matchLabelKeys and labelSelector")
+            yield invalid(path.index(positions[key]), key, KEY_IS_SELECTED_TWICE)
         seen.add(key)

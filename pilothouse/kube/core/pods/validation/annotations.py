@@ -50,7 +50,7 @@ def has_valid_deletion_cost(annotations: Mapping[str, str]) -> bool:
 
 
 def validate_pod_annotation_updates(new: Mapping[str, str], old: Mapping[str, str], path: Path) -> Errors:
-    """What no update may touch."""
+    """Yield an error for each annotation that an update adds, changes or removes although it may not."""
     for key in sorted(old):
         if new.get(key) != old[key]:
             if key.startswith(APPARMOR_PREFIX):

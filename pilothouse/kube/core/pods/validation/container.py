@@ -1,4 +1,4 @@
-"""What every container must have, whichever list it stands in."""
+"""The rules for every container, whichever list it stands in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RESIZE_POLICIES = ("NotRequired", "RestartContainer")
 
 @dataclass(frozen=True, slots=True)
 class PodContext:
-    """What containers need to know of their pod. `volumes` are the valid ones, by name."""
+    """The parts of a pod that the rules for its containers depend on. `volumes` are the valid ones, by name."""
 
     volumes: Mapping[str, Json]
     claim_names: frozenset[str]

@@ -1,4 +1,4 @@
-"""The three lists of containers: what each kind of container may have beyond what all of them must."""
+"""The three lists of containers: which fields each kind of container may have, and when one is started again."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from pilothouse.kube.core.pods.resource_totals import is_sidecar
 from pilothouse.kube.core.pods.validation.container import PodContext, validate_container, validate_image_whitespace
 from pilothouse.kube.core.pods.validation.probes import validate_lifecycle, validate_probe
-from pilothouse.kube.core.pods.validation.restarts import validate_init_restart_policy, validate_restart_policy
-from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, not_found, required
+from pilothouse.kube.validation.fields import one_of
+from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, not_found, required, too_many
 from pilothouse.machinery.objects import Json
 
 _LONG_RUNNING = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
@@ -24,6 +24,12 @@ _NOT_IN_EPHEMERAL = (
     "lifecycle",
 )
 _NO_EPHEMERAL = "cannot be set for an Ephemeral Container"
+_RESTART_POLICIES = ("Always", "Never", "OnFailure")
+_RESTART_ACTIONS = ("Restart", "RestartAllContainers")
+_EXIT_CODE_OPERATORS = ("In", "NotIn")
+_MAX_RESTART_RULES = 20
+_MAX_EXIT_CODES = 255
+_NO_RESTART_POLICY = "must specify restartPolicy when restart rules are used"
 
 
 def validate_containers(containers: Sequence[Json], path: Path, pod: PodContext) -> Errors:
@@ -38,7 +44,7 @@ def validate_containers(containers: Sequence[Json], path: Path, pod: PodContext)
             yield duplicate(at.child("name"), name)
         names.add(name)
         yield from _validate_long_running(container, at, pod)
-        yield from validate_restart_policy(container, at)
+        yield from _validate_restart_policy(container, at)
     yield from _validate_host_ports(enumerate(containers), path)
 
 
@@ -49,7 +55,7 @@ def validate_init_containers(
     for position, container in enumerate(containers):
         at, name = path.index(position), container.get("name") or ""
         yield from validate_container(container, at, pod)
-        yield from validate_init_restart_policy(container, at)
+        yield from _validate_init_restart_policy(container, at)
         if name in names:
             yield duplicate(at.child("name"), name)
         elif name:
@@ -114,7 +120,7 @@ def validate_ephemeral_containers(
 
 
 def _validate_only_debugging(container: Json, path: Path) -> Errors:
-    """Nothing that a pod's service could come to depend on."""
+    """Refuse the fields that a pod's service could come to depend on."""
     for name in _NOT_IN_EPHEMERAL:
         value = container.get(name)
         if value or (value is not None and name != "resources"):
@@ -123,3 +129,35 @@ def _validate_only_debugging(container: Json, path: Path) -> Errors:
         for name in ("subPath", "subPathExpr"):
             if mount.get(name):
                 yield forbidden(path.child("volumeMounts").index(position).child(name), _NO_EPHEMERAL)
+
+
+def _validate_restart_policy(container: Json, path: Path) -> Errors:
+    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or ()
+    if policy is None and not rules:
+        return
+    if policy is None:
+        yield required(path.child("restartPolicy"), _NO_RESTART_POLICY)
+    else:
+        yield from one_of(policy, path.child("restartPolicy"), _RESTART_POLICIES)
+    if len(rules) > _MAX_RESTART_RULES:
+        yield too_many(path.child("restartPolicyRules"), len(rules), _MAX_RESTART_RULES)
+    for position, rule in enumerate(rules):
+        yield from _validate_restart_rule(rule, path.child("restartPolicyRules").index(position))
+
+
+def _validate_init_restart_policy(container: Json, path: Path) -> Errors:
+    if container.get("restartPolicy") is not None:
+        yield from _validate_restart_policy(container, path)
+    elif container.get("restartPolicyRules"):
+        yield required(path.child("restartPolicy"), _NO_RESTART_POLICY)
+
+
+def _validate_restart_rule(rule: Json, path: Path) -> Errors:
+    yield from one_of(rule.get("action") or "", path.child("action"), _RESTART_ACTIONS)
+    codes = rule.get("exitCodes")
+    if codes is None:
+        yield required(path.child("exitCodes"), "must be specified")
+        return
+    yield from one_of(codes.get("operator") or "", path.child("exitCodes", "operator"), _EXIT_CODE_OPERATORS)
+    if len(codes.get("values") or ()) > _MAX_EXIT_CODES:
+        yield too_many(path.child("exitCodes", "values"), len(codes["values"]), _MAX_EXIT_CODES)

@@ -6,6 +6,7 @@ from pilothouse.kube.validation.fields import qualified_name
 from pilothouse.machinery.field import Errors, Path, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.selectors.fields import label_not_supported
 
 ENV_FIELDS = (
     "metadata.name",
@@ -90,7 +91,7 @@ def _problem(version: str, field: str) -> str:
     name, subscript = split_subscript(field)
     if subscript is not None:
         return "" if name in _WITH_SUBSCRIPT else f"field label does not support subscript: {field}"
-    return "" if field in _KNOWN_FIELDS or field == "spec.host" else f"field label not supported: {field}"
+    return "" if field in _KNOWN_FIELDS or field == "spec.host" else label_not_supported(field)
 
 
 def _validate_divisor(resource: str, divisor: str, path: Path) -> Errors:

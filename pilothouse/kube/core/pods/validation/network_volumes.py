@@ -9,6 +9,11 @@ from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.format import inclusive_range_error
 
+ISCSI_NAME_TOO_LONG = (
+    "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
+    "if iscsi.initiatorName is specified."
+)
+
 _INITIATORS = {
     "iqn": re.compile(r"iqn\.[0-9]{4}-[0-9]{2}\.[A-Za-z0-9.-]+:[^,;*&$|\t\n\f\r ]+\Z"),
     "eui": re.compile(r"\Aeui.[A-Za-z0-9]{16}\Z"),
@@ -17,6 +22,7 @@ _INITIATORS = {
 _MAX_LUN = 255
 _REGISTRY = "must be a host:port pair or multiple pairs separated by commas"
 _MAX_TENANT = 64
+_MAX_ISCSI_NAME = 64
 
 
 def validate_nfs(source: Json, path: Path) -> Errors:
@@ -38,6 +44,12 @@ def validate_iscsi(source: Json, path: Path) -> Errors:
         yield required(path.child("secretRef"))
     if source.get("initiatorName") is not None:
         yield from _validate_initiator(source["initiatorName"], path.child("initiatorname"))
+
+
+def is_iscsi_name_too_long(source: Json, volume_name: str) -> bool:
+    """Return whether the name of an interface that is made for the initiator would be too long: ISCSI_NAME_TOO_LONG."""
+    name = f"{volume_name}:{source.get('targetPortal') or ''}"
+    return source.get("initiatorName") is not None and len(name.encode()) > _MAX_ISCSI_NAME
 
 
 def _validate_initiator(name: str, path: Path) -> Errors:
@@ -82,7 +94,7 @@ def validate_quobyte(source: Json, path: Path) -> Errors:
 
 
 def is_host_port(text: str) -> bool:
-    """Whether Go's net.SplitHostPort takes it: an IPv6 host stands in brackets, and nothing else has any."""
+    """Return whether Go's net.SplitHostPort takes the text: an IPv6 host stands in brackets, nothing else has any."""
     host, colon, port = text.rpartition(":")
     if not colon or "[" in port or "]" in port:
         return False

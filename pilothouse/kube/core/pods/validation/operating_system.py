@@ -1,4 +1,4 @@
-"""What a pod may not set because of the operating system that it says it is for."""
+"""The fields that a pod may not set because of the operating system that it says it is for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pilothouse.machinery.objects import Json
 
 _SYSTEMS = ("linux", "windows")
 _NO_WINDOWS_OPTIONS = "windows options cannot be set for a linux pod"
-_NOT_ON_WINDOWS = "cannot be set for a windows pod"
+NOT_ON_WINDOWS = "cannot be set for a windows pod"
 _POD_FIELDS = (
     "securityContext.appArmorProfile",
     "securityContext.seLinuxOptions",
@@ -63,9 +63,9 @@ def _validate_windows(spec: Json, path: Path) -> Errors:
     for field in _POD_FIELDS:
         part, _, name = field.rpartition(".")
         if (context if part else spec).get(name) is not None:
-            yield forbidden(path.child(field), _NOT_ON_WINDOWS)
+            yield forbidden(path.child(field), NOT_ON_WINDOWS)
     for at, container in containers_with_path(spec, path):
         context = container.get("securityContext") or {}
         for name in _CONTAINER_FIELDS:
             if context.get(name) is not None:
-                yield forbidden(at.child("securityContext", name), _NOT_ON_WINDOWS)
+                yield forbidden(at.child("securityContext", name), NOT_ON_WINDOWS)

@@ -16,12 +16,12 @@ from pilothouse.machinery.validation.object_meta import validate_annotations
 
 
 def validate_new_pod(pod: Json) -> Errors:
-    """All of a pod but its metadata, when it is created."""
+    """Validate all of a new pod but its metadata."""
     return _located(lambda top: _validate_new_pod(pod, top), Path())
 
 
 def validate_pod(pod: Json, options: PodValidationOptions) -> Errors:
-    """What holds for a pod at any time."""
+    """Yield what is wrong with a pod, new or updated."""
     return _located(lambda top: _validate_pod(pod, top, options), Path())
 
 

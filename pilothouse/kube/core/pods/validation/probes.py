@@ -1,4 +1,4 @@
-"""Probes and lifecycle hooks: what is done to a container, and how often."""
+"""Probes, lifecycle hooks and the signal that stops a container."""
 
 from __future__ import annotations
 
@@ -6,19 +6,33 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from pilothouse.kube.core.pods.validation.ports import validate_port_number_or_name
-from pilothouse.kube.core.pods.validation.signals import validate_stop_signal
 from pilothouse.kube.validation.fields import non_empty, nonnegative, one_of
-from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
+from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import is_http_header_name
 
 if TYPE_CHECKING:
     from pilothouse.kube.core.pods.validation.container import PodContext
 
+
 _SCHEMES = ("HTTP", "HTTPS")
 _NUMBERS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
 
 _Action: TypeAlias = Callable[[Json, Path, int | None], Errors]
+_SIGNAL_NAMES = (
+    "ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT RTMAX RTMIN SEGV STKFLT STOP SYS "
+    "TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH XCPU XFSZ"
+)
+_LINUX_SIGNALS = tuple(
+    sorted(
+        [
+            *(f"SIG{name}" for name in _SIGNAL_NAMES.split()),
+            *(f"SIGRTMIN+{number}" for number in range(1, 16)),
+            *(f"SIGRTMAX-{number}" for number in range(1, 15)),
+        ]
+    )
+)
+_SIGNALS = {"linux": _LINUX_SIGNALS, "windows": ("SIGKILL", "SIGTERM")}
 
 
 def validate_probe(probe: Json, path: Path, pod: PodContext, *, kind: str) -> Errors:
@@ -43,7 +57,7 @@ def validate_lifecycle(lifecycle: Json, path: Path, pod: PodContext) -> Errors:
         if (hook := lifecycle.get(name)) is not None:
             yield from _validate_handler(hook, _HOOK_ACTIONS, path.child(name), pod.grace_period)
     if (signal := lifecycle.get("stopSignal")) is not None:
-        yield from validate_stop_signal(signal, path.child("stopSignal"), pod.os_name)
+        yield from _validate_stop_signal(signal, path.child("stopSignal"), pod.os_name)
 
 
 def _validate_handler(handler: Json, actions: dict[str, _Action], path: Path, grace_period: int | None) -> Errors:
@@ -85,12 +99,23 @@ def _validate_sleep(action: Json, path: Path, grace_period: int | None) -> Error
         yield invalid(path, seconds, why)
 
 
+def _validate_stop_signal(signal: str, path: Path, os_name: str | None) -> Errors:
+    if os_name is None:
+        yield forbidden(path, "may not be set for containers with empty `spec.os.name`")
+        return
+    supported = _SIGNALS.get(os_name)
+    if supported is not None and signal not in supported:
+        yield not_supported(path, signal, supported)
+
+
 _PROBE_ACTIONS: dict[str, _Action] = {
     "exec": _validate_exec,
     "httpGet": _validate_http_get,
     "tcpSocket": _validate_port,
     "grpc": _validate_port,
 }
+
+
 _HOOK_ACTIONS: dict[str, _Action] = {
     "exec": _validate_exec,
     "httpGet": _validate_http_get,

@@ -91,7 +91,7 @@ def validate_apparmor_annotations(annotations: Mapping[str, str], spec: Json, pa
 
 
 def validate_profiles_agree(annotations: Mapping[str, str], spec: Json, path: Path) -> Errors:
-    """Where an annotation and a field both name a profile, they name the same."""
+    """An annotation and a field that both name a profile must name the same."""
     if not annotations:
         return
     pod = spec.get("securityContext") or {}

@@ -9,11 +9,9 @@ from pilothouse.kube.core.pods.validation.file_volumes import (
 )
 from pilothouse.kube.validation.fields import non_empty
 from pilothouse.kube.validation.paths import local_non_reserved_path
+from pilothouse.kube.validation.token_expirations import validate_token_expiration
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, required
 from pilothouse.machinery.objects import Json
-
-_MIN_TOKEN_LIFE = 10 * 60
-_MAX_TOKEN_LIFE = 1 << 32
 
 
 def validate_projected(source: Json, path: Path, *, allow_any_token_path: bool = False) -> Errors:
@@ -55,10 +53,7 @@ def _claim(file: str | None, shown: str, volume: Path, taken: set[str]) -> Error
 
 def _validate_token(token: Json, path: Path, volume: Path, *, any_path: bool) -> Errors:
     life, file = token.get("expirationSeconds") or 0, token.get("path")
-    if life < _MIN_TOKEN_LIFE:
-        yield invalid(path.child("expirationSeconds"), life, "may not specify a duration less than 10 minutes")
-    if life > _MAX_TOKEN_LIFE:
-        yield invalid(path.child("expirationSeconds"), life, "may not specify a duration larger than 2^32 seconds")
+    yield from validate_token_expiration(life, path.child("expirationSeconds"))
     if not file:
         yield required(volume.child("path"))
     elif not any_path:

@@ -28,7 +28,7 @@ _SWAP_SEPARATORS = str.maketrans("./", "/.")
 
 
 def validate_security_context(context: Json, path: Path, *, host_users: bool) -> Errors:
-    """A container's."""
+    """Validate the security context of a container."""
     if context.get("privileged") and not CAPABILITIES.allow_privileged:
         yield forbidden(path.child("privileged"), "disallowed by cluster policy")
     yield from _validate_ids(context, path)
@@ -40,7 +40,7 @@ def validate_security_context(context: Json, path: Path, *, host_users: bool) ->
         yield from validate_seccomp_profile(profile, path.child("seccompProfile"))
     if context.get("allowPrivilegeEscalation") is False:
         yield from _validate_no_escalation(context, path)
-    yield from _validate_platform_options(context, path)
+    yield from _validate_windows_and_apparmor(context, path)
 
 
 def _validate_no_escalation(context: Json, path: Path) -> Errors:
@@ -53,7 +53,7 @@ def _validate_no_escalation(context: Json, path: Path) -> Errors:
             yield invalid(path, internal_form("SecurityContext", context), why)
 
 
-def _validate_platform_options(context: Json, path: Path) -> Errors:
+def _validate_windows_and_apparmor(context: Json, path: Path) -> Errors:
     if (windows := context.get("windowsOptions")) is not None:
         yield from validate_windows_options(windows, path.child("windowsOptions"))
     if (profile := context.get("appArmorProfile")) is not None:
@@ -74,7 +74,7 @@ def _validate_group(group: int, path: Path) -> Errors:
 
 
 def validate_pod_security_context(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
-    """The pod's own, with the fields beside it that upstream's server counts to it."""
+    """Validate the security context of a pod, with the fields beside it that upstream's server counts to it."""
     context = spec.get("securityContext") or {}
     if (group := context.get("fsGroup")) is not None:
         yield from _validate_group(group, path.child("fsGroup"))
@@ -86,15 +86,11 @@ def validate_pod_security_context(spec: Json, path: Path, options: PodValidation
         yield invalid(path.child("shareProcessNamespace"), True, why)
     if sysctls := context.get("sysctls"):
         yield from _validate_sysctls(sysctls, spec, path.child("sysctls"), options)
-    yield from _validate_pod_policies(context, path, options)
-
-
-def _validate_pod_policies(context: Json, path: Path, options: PodValidationOptions) -> Errors:
     if (policy := context.get("fsGroupChangePolicy")) is not None:
         yield from one_of(policy, path.child("fsGroupChangePolicy"), ("Always", "OnRootMismatch"))
     if (profile := context.get("seccompProfile")) is not None:
         yield from validate_seccomp_profile(profile, path.child("seccompProfile"))
-    yield from _validate_platform_options(context, path)
+    yield from _validate_windows_and_apparmor(context, path)
     if (policy := context.get("supplementalGroupsPolicy")) is not None:
         yield from one_of(policy, path.child("supplementalGroupsPolicy"), ("Merge", "Strict"))
     if (policy := context.get("seLinuxChangePolicy")) is not None:

@@ -36,7 +36,7 @@ _PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 
 
 def validate_pod_spec(spec: Json, path: Path, options: PodValidationOptions, *, pod: Json | None = None) -> Errors:
-    """`pod` is the pod that the spec belongs to; None for a template."""
+    """Yield all that is wrong with a spec, in upstream's order. `pod` is whom it belongs to; None for a template."""
     if spec.get("terminationGracePeriodSeconds") is None:
         yield required(path.child("terminationGracePeriodSeconds"))
     volumes = _check_volumes(spec, path, options, pod)
@@ -49,11 +49,7 @@ def validate_pod_spec(spec: Json, path: Path, options: PodValidationOptions, *, 
     yield from _validate_all_containers(spec, path, context)
     if spec.get("resources") is not None:
         yield from validate_pod_level_resources(spec, path.child("resources"), context)
-    yield from _validate_running(spec, path, options)
-    yield from _validate_placement(spec, path, options)
-    yield from _validate_host(spec, path, options)
-    yield from _validate_names(spec, path)
-    yield from _validate_rest(spec, path, options)
+    yield from _validate_after_containers(spec, path, options)
     yield from _validate_file_references(spec, path)
 
 
@@ -86,7 +82,11 @@ def _validate_all_containers(spec: Json, path: Path, context: PodContext) -> Err
         yield from validate_ephemeral_containers(ephemeral, (*regular, *init), at, context)
 
 
-def _validate_running(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
+def _validate_after_containers(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
+    """The fields that upstream checks after the containers, in upstream's order, which is the order of the causes.
+
+    Most pods set few of them, so a field's own validator is asked only where the field says something.
+    """
     if spec.get("hostNetwork"):
         yield from networking.validate_host_network_ports(spec, path, options)
     if (policy := spec.get("restartPolicy")) not in _RESTART_POLICIES:
@@ -97,9 +97,6 @@ def _validate_running(spec: Json, path: Path, options: PodValidationOptions) -> 
         yield from validate_labels(dict(sorted(selector.items())), path.child("nodeSelector"))
     if spec.get("securityContext") or spec.get("shareProcessNamespace"):
         yield from validate_pod_security_context(spec, path.child("securityContext"), options)
-
-
-def _validate_placement(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
     if affinity := spec.get("affinity"):
         yield from validate_affinity(affinity, path.child("affinity"), options)
     if spec.get("dnsConfig") is not None or spec.get("dnsPolicy") == "None":
@@ -110,38 +107,29 @@ def _validate_placement(spec: Json, path: Path, options: PodValidationOptions) -
         yield from claims.validate_scheduling_gates(gates, path.child("schedulingGates"))
     if constraints := spec.get("topologySpreadConstraints"):
         yield from validate_topology_spread(constraints, path.child("topologySpreadConstraints"), options)
-
-
-def _validate_host(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
     yield from validate_host_processes(spec, path)
     if spec.get("hostUsers") is False:
         yield from networking.validate_host_users(spec, path, options)
     if spec.get("hostnameOverride") is not None:
         yield from networking.validate_hostname_override(spec, path.child("hostnameOverride"))
-
-
-def _validate_names(spec: Json, path: Path) -> Errors:
-    for name in ("serviceAccountName", "nodeName"):
-        if value := spec.get(name):
-            yield from follow(name_is_dns_subdomain, value, path.child(name))
+    for field in ("serviceAccountName", "nodeName"):
+        if name := spec.get(field):
+            yield from follow(name_is_dns_subdomain, name, path.child(field))
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 1 <= deadline <= MAX_INT32:
         yield invalid(path.child("activeDeadlineSeconds"), deadline, inclusive_range_error(1, MAX_INT32))
-    for name in ("hostname", "subdomain"):
-        if value := spec.get(name):
-            yield from dns_label(value, path.child(name))
-
-
-def _validate_rest(spec: Json, path: Path, options: PodValidationOptions) -> Errors:
+    for field in ("hostname", "subdomain"):
+        if label := spec.get(field):
+            yield from dns_label(label, path.child(field))
     if tolerations := spec.get("tolerations"):
         allow = options.allow_comparing_tolerations
         yield from validate_tolerations(tolerations, path.child("tolerations"), allow_comparisons=allow)
     if aliases := spec.get("hostAliases"):
         yield from networking.validate_host_aliases(aliases, path.child("hostAliases"))
-    for name in ("priorityClassName", "runtimeClassName"):
-        value = spec.get(name)
-        if value or (value is not None and name == "runtimeClassName"):
-            yield from follow(name_is_dns_subdomain, value, path.child(name))
+    if name := spec.get("priorityClassName"):
+        yield from follow(name_is_dns_subdomain, name, path.child("priorityClassName"))
+    if (name := spec.get("runtimeClassName")) is not None:
+        yield from follow(name_is_dns_subdomain, name, path.child("runtimeClassName"))
     if (policy := spec.get("preemptionPolicy")) is not None:
         yield from required_one_of(policy, path.child("preemptionPolicy"), _PREEMPTION_POLICIES)
     if overhead := spec.get("overhead"):

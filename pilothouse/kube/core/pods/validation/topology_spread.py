@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pilothouse.kube.core.pods.validation.affinity import validate_label_keys
+from pilothouse.kube.core.pods.validation.affinity import (
+    KEY_IS_SELECTED_TWICE,
+    KEYS_WITHOUT_SELECTOR,
+    validate_label_keys,
+)
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.validation.fields import one_of, positive
 from pilothouse.machinery.field import Errors, Path, duplicate, forbidden, invalid, required
@@ -58,10 +62,10 @@ def _validate_min_domains(constraint: Json, path: Path) -> Errors:
 def _validate_legacy_label_keys(keys: Sequence[str], selector: Json | None, path: Path) -> Errors:
     """The rule of old for pods that were stored under it: the keys are not in the selector."""
     if keys and selector is None:
-        yield forbidden(path, "must not be specified when labelSelector is not set")
+        yield forbidden(path, KEYS_WITHOUT_SELECTOR)
     expressions = (selector or {}).get("matchExpressions") or ()
     selected = {*((selector or {}).get("matchLabels") or ()), *(each.get("key") for each in expressions)}
     for position, key in enumerate(keys):
         yield from validate_label_name(key, path.index(position))
         if key in selected:
-            yield invalid(path.index(position), key, "exists in both matchLabelKeys and labelSelector")
+            yield invalid(path.index(position), key, KEY_IS_SELECTED_TWICE)

@@ -11,6 +11,7 @@ from pilothouse.kube.core.pods.validation.file_volumes import (
     validate_downward_api,
     validate_secret,
 )
+from pilothouse.kube.core.pods.validation.network_volumes import ISCSI_NAME_TOO_LONG, is_iscsi_name_too_long
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
 from pilothouse.kube.core.pods.validation.projected_volumes import validate_projected
 from pilothouse.kube.validation.fields import follow, non_empty, required_one_of
@@ -34,7 +35,6 @@ _HOST_PATH_TYPES = (
     "FileOrCreate",
     "Socket",
 )
-_MAX_ISCSI_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ Validate: TypeAlias = Callable[[Json, Path, VolumeContext], Errors]
 
 
 @dataclass(frozen=True, slots=True)
-class SourceRule:
+class VolumeSourceRule:
     """`shown_as` and `refused_as` are upstream's spellings in errors, where they are not the field's name."""
 
     validate: Validate
@@ -61,11 +61,11 @@ class SourceRule:
     """Checked even when the volume has another source already."""
 
 
-def _simple(validate: Callable[[Json, Path], Errors], shown_as: str = "", refused_as: str = "") -> SourceRule:
-    return SourceRule(lambda source, path, _: validate(source, path), shown_as, refused_as)
+def _simple(validate: Callable[[Json, Path], Errors], shown_as: str = "", refused_as: str = "") -> VolumeSourceRule:
+    return VolumeSourceRule(lambda source, path, _: validate(source, path), shown_as, refused_as)
 
 
-def _required(*fields: str) -> SourceRule:
+def _required(*fields: str) -> VolumeSourceRule:
     def validate(source: Json, path: Path) -> Errors:
         for name in fields:
             yield from non_empty(source.get(name), path.child(name))
@@ -89,13 +89,8 @@ def _validate_git_repo(source: Json, path: Path) -> Errors:
 
 
 def _validate_iscsi_name(source: Json, path: Path, context: VolumeContext) -> Errors:
-    name = f"{context.volume_name}:{source.get('targetPortal') or ''}"
-    if source.get("initiatorName") is not None and len(name.encode()) > _MAX_ISCSI_NAME:
-        why = (
-            "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
-            "if iscsi.initiatorName is specified."
-        )
-        yield invalid(context.path.child("name"), context.volume_name, why)
+    if is_iscsi_name_too_long(source, context.volume_name):
+        yield invalid(context.path.child("name"), context.volume_name, ISCSI_NAME_TOO_LONG)
 
 
 def _validate_ephemeral(source: Json, path: Path, context: VolumeContext) -> Errors:
@@ -128,14 +123,14 @@ def _validate_csi(source: Json, path: Path) -> Errors:
         yield from follow(name_is_dns_subdomain, secret["name"], path.child("name"))
 
 
-SOURCES: dict[str, SourceRule] = {
+SOURCES: dict[str, VolumeSourceRule] = {
     "hostPath": _simple(validate_host_path),
     "gitRepo": _simple(_validate_git_repo),
     "gcePersistentDisk": _simple(provider_volumes.validate_gce_disk, shown_as="persistentDisk"),
     "awsElasticBlockStore": _simple(provider_volumes.validate_aws_disk),
     "secret": _simple(validate_secret),
     "nfs": _simple(network_volumes.validate_nfs),
-    "iscsi": SourceRule(
+    "iscsi": VolumeSourceRule(
         lambda source, path, _: network_volumes.validate_iscsi(source, path), always=_validate_iscsi_name
     ),
     "glusterfs": _required("endpoints", "path"),
@@ -143,7 +138,7 @@ SOURCES: dict[str, SourceRule] = {
     "persistentVolumeClaim": _required("claimName"),
     "rbd": _required("monitors", "image"),
     "cinder": _simple(provider_volumes.validate_cinder),
-    "cephfs": SourceRule(_required("monitors").validate, refused_as="cephFS"),
+    "cephfs": VolumeSourceRule(_required("monitors").validate, refused_as="cephFS"),
     "quobyte": _simple(network_volumes.validate_quobyte),
     "downwardAPI": _simple(validate_downward_api, refused_as="downwarAPI"),
     "fc": _simple(network_volumes.validate_fibre_channel),
@@ -155,13 +150,13 @@ SOURCES: dict[str, SourceRule] = {
     "portworxVolume": _required("volumeID"),
     "azureDisk": _simple(provider_volumes.validate_azure_disk),
     "storageos": _simple(provider_volumes.validate_storage_os),
-    "projected": SourceRule(
+    "projected": VolumeSourceRule(
         lambda source, path, context: validate_projected(
             source, path, allow_any_token_path=context.options.allow_non_local_token_path
         )
     ),
     "scaleIO": _required("gateway", "system", "volumeName"),
     "csi": _simple(_validate_csi),
-    "ephemeral": SourceRule(_validate_ephemeral),
-    "image": SourceRule(_validate_image),
+    "ephemeral": VolumeSourceRule(_validate_ephemeral),
+    "image": VolumeSourceRule(_validate_image),
 }

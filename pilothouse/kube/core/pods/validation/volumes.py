@@ -13,6 +13,9 @@ from pilothouse.machinery.field import Errors, FieldError, Path, duplicate, forb
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.quantity import parse_quantity
 
+NO_VOLUME_TYPE = "must specify a volume type"
+TOO_MANY_VOLUME_TYPES = "may not specify more than 1 volume type"
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedVolumes:
@@ -63,14 +66,14 @@ def _validate_source(volume: Json, context: VolumeContext) -> Errors:
         if (source := volume.get(name)) is None:
             continue
         if found:
-            yield forbidden(path.child(rule.refused_as or name), "may not specify more than 1 volume type")
+            yield forbidden(path.child(rule.refused_as or name), TOO_MANY_VOLUME_TYPES)
         else:
             found = True
             yield from rule.validate(source, path.child(rule.shown_as or name), context)
         if rule.always is not None:
             yield from rule.always(source, path, context)
     if not found:
-        yield required(path, "must specify a volume type")
+        yield required(path, NO_VOLUME_TYPE)
 
 
 def _sources_of(volume: Json) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""What only Windows has: credential specs, user names with domains, and host processes."""
+"""Fields that only Windows has: credential specs, user names with domains, and host processes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the authors of pods are warned of, though their pods are valid."""
+"""Warnings to the authors of pods that are valid."""

@@ -12,6 +12,8 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.quantity import parse_quantity
 
+SECCOMP_ANNOTATION_IGNORED = 'non-functional in v1.27+; use the "seccompProfile" field instead'
+
 _BYTES = ("memory", "ephemeral-storage")
 
 
@@ -45,7 +47,7 @@ def _annotation_warnings(container: Json, owner: Json, top: Path, *, is_template
     at, name = top.child("metadata", "annotations"), container.get("name") or ""
     if context.get("seccompProfile") is None and SECCOMP_CONTAINER_PREFIX + name in annotations:
         key = at.key(SECCOMP_CONTAINER_PREFIX + name)
-        yield f'{key}: non-functional in v1.27+; use the "seccompProfile" field instead'
+        yield f"{key}: {SECCOMP_ANNOTATION_IGNORED}"
     # Pods are warned while their annotations are turned into fields; templates keep them.
     annotation = annotations.get(APPARMOR_PREFIX + name)
     if not is_template or annotation is None or context.get("appArmorProfile") is not None:
@@ -84,7 +86,7 @@ def port_warnings(spec: Json, path: Path) -> Iterator[str]:
 
 
 def _clash(port: Json, other: Json) -> str:
-    """What is wrong with two definitions of one port; empty when they get along."""
+    """Return how two definitions of one port clash, empty when they do not."""
     number, address = port.get("hostPort") or 0, port.get("hostIP") or ""
     other_number, other_address = other.get("hostPort") or 0, other.get("hostIP") or ""
     if (number, address) == (other_number, other_address):

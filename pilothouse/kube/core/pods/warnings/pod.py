@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pilothouse.kube.core.pods.containers import containers_with_path
 from pilothouse.kube.core.pods.validation.profiles import SECCOMP_POD
 from pilothouse.kube.core.pods.warnings.containers import (
+    SECCOMP_ANNOTATION_IGNORED,
     container_warnings,
     fractional_warnings,
     port_name_warnings,
@@ -69,7 +70,7 @@ def _warnings(obj: Json, path: Path, *, is_template: bool) -> Iterator[str]:
     pod_profile = (spec.get("securityContext") or {}).get("seccompProfile")
     if SECCOMP_POD in annotations and pod_profile is None:
         annotation = path.child("metadata", "annotations").key(SECCOMP_POD)
-        yield f'{annotation}: non-functional in v1.27+; use the "seccompProfile" field instead'
+        yield f"{annotation}: {SECCOMP_ANNOTATION_IGNORED}"
     for place, container in containers_with_path(spec, at):
         yield from container_warnings(container, place, obj, path, is_template=is_template)
     yield from port_warnings(spec, at)

@@ -49,7 +49,7 @@ def volume_warnings(volumes: Sequence[Json], path: Path) -> Iterator[str]:
 
 
 def claim_warnings(spec: Json, path: Path) -> Iterator[str]:
-    """For the spec of a PersistentVolumeClaim."""
+    """Yield the warnings about the spec of a PersistentVolumeClaim."""
     resources = spec.get("resources") or {}
     for kind in ("requests", "limits"):
         if text := (resources.get(kind) or {}).get("storage"):
@@ -101,7 +101,7 @@ def _overlaps(volume: str, described: str, files: Iterable[_File]) -> Iterator[s
 
 
 def _overlap(file: _File, other: _File) -> bool:
-    """Whether one is the other, or would have to be its directory."""
+    """Return whether the paths are the same, or one would have to be the directory of the other."""
     if not file.path or not other.path:
         return False
     return f"{other.path}/".startswith(f"{file.path}/") or f"{file.path}/".startswith(f"{other.path}/")

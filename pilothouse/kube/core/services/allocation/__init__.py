@@ -1,1 +1,1 @@
-"""What a write of a service takes from the pools, gives back, and undoes when it fails."""
+"""Allocation for a write of a service: it takes from the pools, gives back, and is undone when the write fails."""

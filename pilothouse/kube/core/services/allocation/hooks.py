@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Operation:
-    """What one write takes and gives back."""
+    """The addresses and ports that one write takes and gives back."""
 
     ips: ClusterIPOperation
     ports: PortOperation
@@ -65,7 +65,7 @@ class ReleaseHooks(Hooks):
         await self._release(service)
 
     async def _delete_endpoints(self, service: Json) -> None:
-        """So that a new service of the same name does not begin with the old one's endpoints."""
+        """Delete the service's endpoints, so that a new service of the same name does not begin with them."""
         try:
             await self._endpoints.delete(name_of(service), namespace=namespace_of(service))
         except StatusError as error:

@@ -1,4 +1,4 @@
-"""Which IP families a service gets: what it asks for, what it had, and what the cluster has."""
+"""The IP families of a service, from those that it asks for, those that it had, and those of the cluster."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class AddressRange:
 
     @classmethod
     def of(cls, text: str) -> AddressRange | None:
-        """None for what is no CIDR, or too large a one."""
+        """Return the range of a CIDR; None if the text is no CIDR, or too large a one."""
         cidr = parse_cidr_sloppy(text)
         if cidr is None:
             return None
@@ -51,7 +51,7 @@ class AddressRange:
 
     @property
     def size(self) -> int:
-        """How many addresses can be handed out."""
+        """The number of addresses that can be handed out."""
         return max(self.last - self.first + 1, 0)
 
     @property

@@ -15,10 +15,10 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kube.core.services.ipallocator.address_range import AddressRange
 from pilothouse.kube.core.services.ipallocator.errors import (
     AllocationError,
+    AllocatorNotReady,
     AlreadyAllocated,
     NetworkMismatch,
     NotInRange,
-    NotReady,
     RangeFull,
 )
 from pilothouse.kube.core.services.ipallocator.metrics import DYNAMIC, STATIC, measured, released
@@ -61,13 +61,13 @@ class ServiceIPAllocator:
         raise RangeFull
 
     async def try_allocate(self, address: Address) -> None:
-        """A dry run of `allocate`, which does not look whether the address is free. Raises NotReady, NotInRange."""
+        """Dry-run `allocate`, without a look at whether the address is free. Raises AllocatorNotReady, NotInRange."""
         first = await self._any_range(ip_family(str(address)))
         if address not in first:
             raise NotInRange(format_ip(address), first.cidr)
 
     async def try_allocate_next(self, family: str) -> str:
-        """A dry run of `allocate_next`: an address that nobody will ever get. Raises NotReady."""
+        """A dry run of `allocate_next`: an address that nobody will ever get. Raises AllocatorNotReady."""
         return (await self._any_range(family)).network_address
 
     async def release(self, ip: str) -> None:
@@ -94,7 +94,7 @@ class ServiceIPAllocator:
     async def _any_range(self, family: str) -> AddressRange:
         for each in await self._ranges(family):
             return each
-        raise NotReady
+        raise AllocatorNotReady
 
     async def _is_known(self, ip: str) -> bool:
         return await self._addresses.registry.known("", ip) is not None

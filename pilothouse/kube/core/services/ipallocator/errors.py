@@ -22,7 +22,7 @@ class NetworkMismatch(AllocationError):
         super().__init__("the provided network does not match the current range")
 
 
-class NotReady(AllocationError):
+class AllocatorNotReady(AllocationError):
     def __init__(self) -> None:
         super().__init__("allocator not ready")
 

@@ -33,7 +33,7 @@ _DURATION = Histogram(
 
 @contextmanager
 def measured(each: AddressRange, scope: str) -> Iterator[None]:
-    """What happens inside takes one address of the range, or fails."""
+    """Count the block as one allocation from the range, as a failed one if it raises."""
     try:
         with _DURATION.labels(each.cidr).time():
             yield

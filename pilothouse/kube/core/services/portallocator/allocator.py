@@ -32,7 +32,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class PortSnapshot:
     """The stored ports, and the revision at which they were read; 0 when there is nothing yet."""
 
     taken: PortSet
@@ -85,12 +85,14 @@ class PortAllocator:
         if ports:
             await self._change(give_back)
 
-    async def snapshot(self) -> Snapshot:
-        """What is stored, whatever its range; nothing taken when nothing is stored."""
+    async def snapshot(self) -> PortSnapshot:
+        """Return the stored ports, whatever their range; none is taken when nothing is stored."""
         entry = await self._store.get(self._key)
-        return Snapshot(PortSet.decode(entry.value), entry.modified) if entry else Snapshot(PortSet(self.ports), 0)
+        return (
+            PortSnapshot(PortSet.decode(entry.value), entry.modified) if entry else PortSnapshot(PortSet(self.ports), 0)
+        )
 
-    async def replace(self, seen: Snapshot, taken: PortSet) -> bool:
+    async def replace(self, seen: PortSnapshot, taken: PortSet) -> bool:
         """Stores these ports; false when they are not any more as they were seen."""
         try:
             if seen.revision:

@@ -1,4 +1,4 @@
-"""Which ports of a range are taken: a bitmap, and its form in the store.
+"""The ports of a range that are taken: a bitmap, and its form in the store.
 
 Ports that nobody names come from the upper part of the range for as long as it has some, which leaves the lower part
 to clients that name one.

@@ -11,7 +11,7 @@ import logging
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import StorageError
-from pilothouse.kube.core.services.portallocator.allocator import PortAllocator, Snapshot
+from pilothouse.kube.core.services.portallocator.allocator import PortAllocator, PortSnapshot
 from pilothouse.kube.core.services.portallocator.errors import PortAllocationError
 from pilothouse.kube.core.services.portallocator.metrics import REPAIR_ERRORS, REPAIR_PORT_ERRORS, counted
 from pilothouse.kube.core.services.portallocator.port_set import PortSet
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """What can be wrong with a port that a service has: for the metric, and for the log."""
+    """A problem that a port of a service can have, as the metric and the log name it."""
 
     type: str
     text: str
@@ -83,7 +83,7 @@ class NodePortRepair:
                 REPAIR_PORT_ERRORS.labels("leak").inc()
                 _log.warning("the node port %d appears to have leaked: cleaning up", port)
 
-    async def _store(self, seen: Snapshot, rebuilt: PortSet) -> bool:
+    async def _store(self, seen: PortSnapshot, rebuilt: PortSet) -> bool:
         if seen.revision and seen.taken.encode() == rebuilt.encode():
             counted(rebuilt)
             return True
@@ -91,7 +91,7 @@ class NodePortRepair:
 
 
 def used_ports(service: Json) -> list[int]:
-    """Its node ports. One that two protocols share counts once; one that the same protocol has twice counts twice."""
+    """Return a service's node ports. One that two protocols share counts once, one that a protocol has twice, twice."""
     used: list[int] = []
     seen: set[tuple[int, str]] = set()
     for port in ports_of(service):

@@ -1,1 +1,1 @@
-"""What a service may say, by topic."""
+"""Validation of services, by topic."""

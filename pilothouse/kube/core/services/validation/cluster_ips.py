@@ -14,7 +14,7 @@ from pilothouse.kube.core.services.traits import (
     is_headless,
     type_of,
 )
-from pilothouse.kube.validation.addresses import IPV4, IPV6, ip_family
+from pilothouse.kube.validation.addresses import AT_MOST_TWO, IPV4, IPV6, ONE_PER_FAMILY, ip_family
 from pilothouse.kube.validation.fields import one_of
 from pilothouse.machinery.field import Errors, duplicate, invalid, not_supported, required, root
 from pilothouse.machinery.objects import Json
@@ -37,7 +37,7 @@ def validate_cluster_ips(service: Json, old: Json | None) -> Errors:
     wrong = list(_validate_each(ips, cluster_ips_of(old) if old else []))
     yield from wrong
     if len(ips) > 2:
-        yield invalid(_IPS, ips, "may only hold up to 2 values")
+        yield invalid(_IPS, ips, AT_MOST_TWO)
     # With addresses that are none, what follows would only be noise.
     if not wrong:
         yield from _validate_dual_stack(service)
@@ -76,7 +76,7 @@ def _validate_each(ips: list[str], known: list[str]) -> Errors:
 def _validate_dual_stack(service: Json) -> Errors:
     ips = cluster_ips_of(service)
     if len(ips) > 1 and {ip_family(ip) for ip in ips} != {IPV4, IPV6}:
-        yield invalid(_IPS, ips, "may specify no more than one IP for each IP family")
+        yield invalid(_IPS, ips, ONE_PER_FAMILY)
     if is_headless(service):
         return
     pairs = zip(ips, ip_families_of(service), strict=False)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pilothouse.kube.core.services.traits import LOAD_BALANCER, type_of
+from pilothouse.kube.validation.addresses import not_an_ip
 from pilothouse.kube.validation.fields import dns_subdomain, qualified_name
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required, root
 from pilothouse.machinery.objects import Json, annotations_of
 from pilothouse.machinery.validation.addresses import (
     is_valid_cidr_for_legacy_field,
     is_valid_ip_for_legacy_field,
-    parse_ip_sloppy,
 )
 
 SOURCE_RANGES_ANNOTATION = "service.beta.kubernetes.io/load-balancer-source-ranges"
@@ -77,7 +77,7 @@ def validate_load_balancer_status(service: Json, old: Json) -> Errors:
 
 
 def ingress_points(service: Json) -> list[Json]:
-    """Where the load balancer takes traffic in."""
+    """Return the points at which the load balancer takes traffic in."""
     return ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
 
 
@@ -94,5 +94,4 @@ def _validate_point(point: Json, path: Path, known: list[str]) -> Errors:
         yield not_supported(path.child("ipMode"), mode, _IP_MODES)
     if hostname:
         yield from dns_subdomain(hostname, path.child("hostname"))
-        if parse_ip_sloppy(hostname) is not None:
-            yield invalid(path.child("hostname"), hostname, "must be a DNS name, not an IP address")
+        yield from not_an_ip(hostname, path.child("hostname"))

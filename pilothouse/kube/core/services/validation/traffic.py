@@ -1,4 +1,4 @@
-"""Which endpoint a connection goes to: affinity, traffic policies, distribution, and the health check port."""
+"""The fields that decide which endpoint a connection goes to: affinity, policies, distribution, health check."""
 
 from __future__ import annotations
 

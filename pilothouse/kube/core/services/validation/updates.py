@@ -1,4 +1,4 @@
-"""What an update may change: a second address or family can come and go, the first ones are for ever."""
+"""Validation of an update of a service: a second address or family can come and go, the first ones are for ever."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def validate_slice(values: Sequence[Any], limit: int, check: Check, path: Path) 
 def validate_set(
     values: Sequence[Any], limit: int, check: Check, *, path: Path, key: Key = lambda value: value, shown: Key = str
 ) -> Errors:
-    """All entries first, then those that are there twice; `shown` makes of a key what the message shows."""
+    """Check each entry, then that none occurs twice; `shown` returns a key as the message shows it."""
     errors = list(validate_slice(values, limit, check, path))
     yield from errors
     if 0 <= limit < len(values):

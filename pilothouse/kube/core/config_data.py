@@ -1,4 +1,4 @@
-"""What ConfigMaps and Secrets share: the rules for their keys, sizes and immutability."""
+"""The rules that ConfigMaps and Secrets share, for their keys, sizes and immutability."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def forbid_change(obj: Json, old: Json, *fields: str) -> Errors:
 
 
 def byte_length(base64_text: str) -> int:
-    """How many bytes a base64 text stands for."""
+    """Return the number of bytes that a base64 text stands for."""
     return len(base64_text) * 3 // 4 - base64_text[-2:].count("=")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pilothouse.kube.parts import text
 from pilothouse.kube.validation.fields import follow
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors, Path, invalid, required
 from pilothouse.machinery.names import GroupVersion
+from pilothouse.machinery.nested_fields import text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.names import is_valid_path_segment_name
 
@@ -28,7 +28,7 @@ def validate_reference(reference: Json, path: Path, rules: ReferenceRules) -> Er
 
 
 def version_problem(reference: Json, rules: ReferenceRules) -> str:
-    """What is wrong with the reference's apiVersion; empty when nothing is."""
+    """Return what is wrong with the reference's apiVersion, empty when nothing is."""
     if rules.allow_any_version:
         return ""
     try:

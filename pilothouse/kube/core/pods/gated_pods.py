@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.kube.core.pods.internal_form import internal_form
 from pilothouse.kube.core.pods.validation.affinity import REQUIRED
 from pilothouse.machinery.field import Errors, Path, invalid
@@ -25,10 +26,7 @@ def validate_gated_changes(spec: Json, stored: Json, path: Path) -> Errors:
 
 def munge_gated(spec: Json, stored: Json) -> None:
     """Puts back what was allowed to change, so that the rest can be compared."""
-    if "nodeSelector" in stored:
-        spec["nodeSelector"] = stored["nodeSelector"]
-    else:
-        spec.pop("nodeSelector", None)
+    carry_over(spec, stored, "nodeSelector")
     before = _node_affinity(stored)
     if semantically_equal(_node_affinity(spec), before):
         return
