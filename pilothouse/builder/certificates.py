@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from pilothouse.apiserver.serving.certificate_files import KeyPair
@@ -72,23 +73,29 @@ class ServingCertificate:
         files = {"ca.crt": self.ca_file, "ca.key": self._folder / "ca.key"}
         return {key: base64.b64encode(file.read_bytes()).decode() for key, file in files.items()}
 
-    async def renew(self) -> None:
-        """Keep it until cancelled."""
+    async def renew(self, tell: Callable[[], Awaitable[None]]) -> None:
+        """Keep it until cancelled, and `tell` who must know its CA."""
         while True:
             await asyncio.sleep(RENEW_EVERY)
             await asyncio.to_thread(self.keep)
+            await tell()
 
 
 async def keep_ca_bundle(client: Client, place: Place, bundle: str) -> None:
-    """Tell the APIServices that exist which CA to trust; those that it may not change are left, and logged."""
+    """Tell the APIServices that lead here which CA to trust; those that it may not change are left, and logged."""
     services = client.resource("apiregistration.k8s.io/v1", "apiservices")
     for version in place.versions:
         name = f"{version}.{place.group}"
         try:
             found = await services.get(name)
-            if found["spec"].get("service") and found["spec"].get("caBundle") != bundle:
+            if _leads_to(found, place) and found["spec"].get("caBundle") != bundle:
                 await services.patch(name, {"spec": {"caBundle": bundle, "insecureSkipTLSVerify": False}})
         except NotFound:
             continue
         except StatusError as error:
             log.warning("cannot keep the caBundle of APIService %s right: %s", name, error)
+
+
+def _leads_to(api_service: Json, place: Place) -> bool:
+    service = api_service["spec"].get("service") or {}
+    return (service.get("namespace"), service.get("name")) == (place.namespace, place.name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 
 from pilothouse.apiserver.authn.interface import Authenticator
@@ -31,6 +31,9 @@ from pilothouse.client.config.model import ClientConfig, ConfigError
 from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.machinery.dataclass import dataclass
+
+_QPS, _BURST = 200.0, 400
+"""Reviews are asked for by the requests of clients; upstream's limits for delegation."""
 
 
 @dataclass
@@ -66,7 +69,8 @@ class Cluster:
 
     @property
     def background(self) -> Background:
-        return {"serving-certificate": self.certificate.renew} if self.certificate else {}
+        certificate = self.certificate
+        return {"serving-certificate": lambda: certificate.renew(self._keep_ca_bundle)} if certificate else {}
 
     async def register(self, port: int) -> None:
         """Tell the cluster where the server is, where that was asked for, and which CA its certificate is from."""
@@ -75,8 +79,12 @@ class Cluster:
         if self.registers:
             self._registration = Registration(self.client, self.place)
             await self._registration.add(self.config.host, port, self.certificate.ca_bundle)
-        elif self.in_cluster:
-            await keep_ca_bundle(self.client, self.place, self.certificate.ca_bundle)
+        else:
+            await self._keep_ca_bundle()
+
+    async def _keep_ca_bundle(self) -> None:
+        assert self.certificate is not None, "only who makes the certificate knows its CA"
+        await keep_ca_bundle(self.client, self.place, self.certificate.ca_bundle)
 
     async def unregister(self) -> None:
         if self._registration is not None:
@@ -129,7 +137,7 @@ async def open_cluster(place: Place, options: Options, opened: AsyncExitStack) -
     if options.extension.standalone:
         return _standalone(options)
     config, in_cluster = _find(options.extension.kubeconfig)
-    client = await opened.enter_async_context(connect(config))
+    client = await opened.enter_async_context(connect(replace(config, qps=_QPS, burst=_BURST)))
     authentication = delegated_authentication(client, options.data_dir / "trust")
     await authentication.start()
     opened.push_async_callback(authentication.stop)

@@ -8,6 +8,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from pilothouse.builder.types.markers import Rule
 from pilothouse.builder.types.wire import from_wire, to_wire
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors
@@ -16,7 +17,6 @@ from pilothouse.machinery.objects import Json
 if TYPE_CHECKING:
     from pilothouse.builder.columns import Column, Scale
     from pilothouse.builder.subresources import Subresource, Verb
-    from pilothouse.builder.types.markers import Rule
 
 R = TypeVar("R", bound="Resource")
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -91,6 +91,7 @@ class Resource:
                 own.setdefault(name, vars(cls)[part])
                 setattr(cls, name, field(default_factory=_empty(vars(cls)[part])))
         cls.__annotations__ = own
+        cls.rules = [Rule(rule) if isinstance(rule, str) else rule for rule in cls.rules]
         cls.subresources = {}
         dataclass(kw_only=True)(cls)
 

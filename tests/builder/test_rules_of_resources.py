@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+import pydantic
 import pytest
 
-from pilothouse.builder import APIServer, Errors, InvalidDeclaration, Resource, forbidden, required
+from pilothouse.builder import APIServer, Errors, InvalidDeclaration, Json, Resource, forbidden, required
 from pilothouse.testing import BlockingAPI
 
 GROUP = "rules.example.com"
@@ -200,3 +201,42 @@ def test_two_versions_need_one_that_is_stored() -> None:
         unclear.resource(version=version, kind="Thing")(type("Thing", (Resource,), {}))
     with pytest.raises(InvalidDeclaration, match="exactly one version of Thing must have storage_version=True"):
         _ = unclear.kinds[0].custom_resource
+
+
+def test_a_spec_may_be_a_schema_and_rules_may_be_plain_strings() -> None:
+    plain = APIServer(group="plain.example.com")
+
+    @plain.resource(version="v1")
+    class Thing(Resource):
+        Spec: ClassVar[Json] = {"type": "object", "properties": {"size": {"type": "integer", "default": 3}}}
+        rules = ("self.spec.size < 10",)
+
+    with plain.in_test() as api:
+        things = "/apis/plain.example.com/v1/namespaces/default/things"
+        thing = {"apiVersion": "plain.example.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": {}}
+        assert api.request("POST", things, thing).json["spec"] == {"size": 3}
+        refused = api.request("POST", things, {**thing, "metadata": {"name": "b"}, "spec": {"size": 11}})
+        assert refused.json["details"]["causes"][0]["message"] == ("Invalid value: failed rule: self.spec.size < 10")
+
+
+def test_a_spec_may_be_a_pydantic_model() -> None:
+    class Limits(pydantic.BaseModel):
+        most: int = pydantic.Field(default=5, le=9)
+
+    modelled = APIServer(group="models.example.com")
+
+    @modelled.resource(version="v1", namespaced=False)
+    class Thing(Resource):
+        Spec = Limits
+
+        def validate(self, old: Any) -> Errors:
+            if self.spec.most == 7:
+                yield forbidden("spec.most", "seven is taken")
+
+    with modelled.in_test() as api:
+        things = "/apis/models.example.com/v1/things"
+        thing = {"apiVersion": "models.example.com/v1", "kind": "Thing", "metadata": {"name": "a"}, "spec": {}}
+        assert api.request("POST", things, thing).json["spec"] == {"most": 5}
+        for most, field in ((10, "spec.most"), (7, "spec.most")):
+            refused = api.request("POST", things, {**thing, "metadata": {"name": "b"}, "spec": {"most": most}})
+            assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (422, field)

@@ -34,8 +34,6 @@ def _title(annotation: Any) -> str:
 
 
 def _form(annotation: Any, at: Place) -> Form:
-    if isinstance(annotation, dict):
-        return Form(annotation, as_it_is, dict)
     return hinted_form(hint_of(annotation), at)
 
 
@@ -69,6 +67,8 @@ def marked(schema: Json, markers: tuple[Marker, ...], at: Place) -> Json:
 
 
 def _of_type(type_: Any, at: Place) -> Form:
+    if isinstance(type_, dict):
+        return Form(type_, as_it_is, dict)
     if type_ in SCALARS:
         return SCALARS[type_]
     if type_ in (Any, object):
