@@ -19,5 +19,5 @@ def test_the_code_of_the_readme_runs(block: str) -> None:
 @pytest.mark.parametrize("block", BLOCKS)
 def test_the_readme_uses_public_names_only(block: str) -> None:
     imported = set(re.findall(r"^from (pilothouse\S*) import", block, re.MULTILINE))
-    assert imported <= {"pilothouse.client", "pilothouse.errors", "pilothouse.testing"}
+    assert imported <= {"pilothouse.builder", "pilothouse.client", "pilothouse.errors", "pilothouse.testing"}
     assert imported
