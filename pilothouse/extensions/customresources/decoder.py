@@ -22,7 +22,6 @@ from pilothouse.machinery.codec.decoder import (
     interpret,
     refusal,
     strict_refusal,
-    with_defaults,
 )
 from pilothouse.machinery.codec.json import JsonError, parse_untyped
 from pilothouse.machinery.codec.yaml import parse_yaml
@@ -73,10 +72,14 @@ class CustomResourceDecoder:
         return decoded
 
     def normalise(self, value: Any) -> DecodedObject:
+        data = orjson.dumps(value)
         try:
-            return self._decode(_Read(value), orjson.dumps(value))
+            decoded = self._decode(_Read(value), data)
         except BodyError as error:
             raise DecodeError(str(error)) from None
+        if not decoded.kind.version:
+            raise DecodeError(f"Object 'apiVersion' is missing in '{data.decode()}'")
+        return decoded
 
     def read_changed(self, value: Any) -> DecodedObject:
         decoded = self.normalise(value)
@@ -94,10 +97,9 @@ class CustomResourceDecoder:
         named = interpret(read.value)
         obj = read.value
         if not named.kind or obj is None:
-            default = with_defaults(named, self.kind)
-            raise BodyError(f"Object 'Kind' is missing in '{data.decode('utf-8', 'replace')}'", default)
-        if not named.version:
-            raise BodyError(f"Object 'apiVersion' is missing in '{data.decode('utf-8', 'replace')}'", named)
+            raise BodyError(f"Object 'Kind' is missing in '{data.decode('utf-8', 'replace')}'")
+        if not named.version:  # which whoever asked for a version refuses
+            return DecodedObject(obj, named, read.strict_errors)
         try:
             unknown = self._coerce(obj, named)
         except (DecodeError, MalformedEmbeddedResource) as error:
