@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 
 from pilothouse.apiserver.authn.interface import Authenticator
@@ -87,6 +87,7 @@ class Cluster:
 class Standalone:
     """No cluster."""
 
+    place: Place
     authenticator: Authenticator
     tls_files: TlsFiles
     folder: Path
@@ -127,8 +128,10 @@ async def open_cluster(place: Place, options: Options, opened: AsyncExitStack) -
     Raises ConfigError where no cluster can be found, and StatusError where it does not let this server ask it.
     """
     if options.extension.standalone:
-        return _standalone(options)
+        return _standalone(place, options)
     config, in_cluster = _find(options.extension.kubeconfig)
+    if in_cluster:
+        place = replace(place, namespace=config.namespace)  # the manifests may have put it into another than it says
     client = await opened.enter_async_context(connect(config))
     authentication = delegated_authentication(client, options.data_dir / "trust")
     await authentication.start()
@@ -169,7 +172,7 @@ def _given_pair(options: Options) -> KeyPair | None:
     return KeyPair(Path(secure.tls_cert_file), Path(secure.tls_private_key_file)) if secure.tls_cert_file else None
 
 
-def _standalone(options: Options) -> Standalone:
+def _standalone(place: Place, options: Options) -> Standalone:
     from pilothouse.apiserver.authn.authorities import AuthorityFiles
     from pilothouse.apiserver.authn.x509 import X509Authenticator
     from pilothouse.controlplane.certificates.ensure import ensure_certificates
@@ -177,4 +180,4 @@ def _standalone(options: Options) -> Standalone:
     paths = ensure_certificates(options.data_dir, bind_address=options.secure_serving.bind_address)
     pair = _given_pair(options) or KeyPair(paths.serving_cert, paths.serving_key)
     users = X509Authenticator(AuthorityFiles([paths.ca_cert]))
-    return Standalone(users, TlsFiles(pair, client_cas=(paths.ca_cert,)), options.data_dir)
+    return Standalone(place, users, TlsFiles(pair, client_cas=(paths.ca_cert,)), options.data_dir)

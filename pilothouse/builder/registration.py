@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from pilothouse.builder.place import Place, on_this_machine
 from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.resource import ResourceClient
 from pilothouse.controlplane.options.completion import host_address
 from pilothouse.machinery.errors import AlreadyExists, NotFound, StatusError
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 
 log = logging.getLogger(__name__)
 
+_POLL = 0.1
 _PLURALS = {"Namespace": "namespaces", "Service": "services", "APIService": "apiservices"}
 
 
@@ -34,12 +37,27 @@ class Registration:
 
     async def _put(self, obj: Json) -> None:
         objects = self._client.resource(obj["apiVersion"], _PLURALS[obj["kind"]], namespace=namespace_of(obj))
+        while not await self._created(objects, obj):
+            if not await self._is_going(objects, name_of(obj)):
+                if "spec" in obj:
+                    await objects.patch(name_of(obj), {"spec": obj["spec"]})
+                return
+            await asyncio.sleep(_POLL)
+
+    async def _created(self, objects: ResourceClient, obj: Json) -> bool:
         try:
             await objects.create(obj)
-            self._made.append(obj)
         except AlreadyExists:
-            if "spec" in obj:
-                await objects.patch(name_of(obj), {"spec": obj["spec"]})
+            return False
+        self._made.append(obj)
+        return True
+
+    async def _is_going(self, objects: ResourceClient, name: str) -> bool:
+        """Return whether it is being deleted, or gone by now: as after a server that ran just before."""
+        try:
+            return "deletionTimestamp" in (await objects.get(name))["metadata"]
+        except NotFound:
+            return True
 
     async def remove(self) -> None:
         """Never raises: what cannot be removed is logged."""
