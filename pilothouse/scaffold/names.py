@@ -10,7 +10,10 @@ from pilothouse.machinery.kube_versions import is_version
 from pilothouse.machinery.validation.names import is_dns1123_label, is_dns1123_subdomain
 from pilothouse.scaffold.errors import ScaffoldError
 
-_KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,62}", re.ASCII)
+_KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,58}", re.ASCII)
+"""Short enough for the plural, and for the kind of lists, to have 63 characters at most."""
+_LABEL = re.compile(r"[a-z][-a-z0-9]{0,52}\.", re.ASCII)
+"""How a group begins, so that its server's Service can be named after it."""
 _IMPORTED = frozenset(("AGE", "BlockingAPI", "Column", "Errors", "ObjectMeta", "ObjectName", "Reconciler", "Resource"))
 """Names that mean something else in the files of a kind."""
 _TAKEN = frozenset(("status", "scale"))
@@ -36,13 +39,14 @@ def check_group(group: str) -> str:
     _refuse("group", group, is_dns1123_subdomain(group))
     if "." not in group:
         raise ScaffoldError(f'group "{group}" needs a dot, as in {group}.example.com')
+    if not _LABEL.match(group):
+        raise ScaffoldError(f'group "{group}" must begin with a letter, and with 53 characters at most before a dot')
     return group
 
 
 def package_of(group: str) -> str:
     """Return the name of the Python package: no other package has it, and no word of Python's is like it."""
-    label = group.partition(".")[0].replace("-", "_")
-    return f"{'' if label[0].isalpha() else 'api_'}{label}_apiserver"
+    return f"{group.partition('.')[0].replace('-', '_')}_apiserver"
 
 
 def parse_kind(text: str, *, versioned: bool = False) -> KindName:
@@ -53,7 +57,7 @@ def parse_kind(text: str, *, versioned: bool = False) -> KindName:
     if slash and not is_version(version):
         raise ScaffoldError(f'version "{version}" must be like v1, v1beta1 or v1alpha1')
     if not _KIND.fullmatch(kind):
-        raise ScaffoldError(f'kind "{kind}" must be CamelCase with up to 63 letters and digits, as in Flunder')
+        raise ScaffoldError(f'kind "{kind}" must be CamelCase with up to 59 letters and digits, as in Flunder')
     if kind in _IMPORTED or iskeyword(kind):
         raise ScaffoldError(f'kind "{kind}" has another meaning in Python files that use pilothouse.builder')
     return KindName(kind, version)

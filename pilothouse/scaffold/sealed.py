@@ -8,13 +8,17 @@ from difflib import ndiff
 from hashlib import sha256
 from pathlib import Path
 
+from pilothouse.scaffold.errors import ScaffoldError
 from pilothouse.scaffold.files import File, read, write
 
 _COMMENTS = {".yaml": ("# ", ""), ".md": ("<!-- ", " -->")}
 
 
 def replace(folder: Path, path: str, body: str) -> list[str]:
-    """Write the file, unless a person has edited it; return what was done, and for an edited file what it lacks."""
+    """Write the file, unless a person has edited it; return what was done, and for an edited file what it lacks.
+
+    Raises ScaffoldError.
+    """
     sealed, there = _sealed(path, body), read(folder / path)
     if there is None:
         return write(folder, [File(path, sealed)])
@@ -22,7 +26,10 @@ def replace(folder: Path, path: str, body: str) -> list[str]:
         return []
     if not _is_untouched(path, there):
         return _lacking(path, there, body)
-    (folder / path).write_text(sealed, encoding="utf-8")
+    try:
+        (folder / path).write_text(sealed, encoding="utf-8")
+    except OSError as error:
+        raise ScaffoldError(f"cannot write {error.filename}: {error.strerror}") from error
     return [f"made  {path} anew"]
 
 
