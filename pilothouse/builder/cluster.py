@@ -23,8 +23,8 @@ from pilothouse.builder.delegation.authentication import DelegatedAuthentication
 from pilothouse.builder.delegation.authorization import delegated_authorizer
 from pilothouse.builder.namespaces import NamespacePhases
 from pilothouse.builder.options import Options
-from pilothouse.builder.place import Place
-from pilothouse.builder.registration import Registration
+from pilothouse.builder.place import Place, on_this_machine
+from pilothouse.builder.registration import RECORD, Registration
 from pilothouse.client.config.in_cluster import load_in_cluster
 from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.client.config.model import ClientConfig, ConfigError
@@ -48,6 +48,8 @@ class Cluster:
     certificate: ServingCertificate | None
     """None where certificate files were given."""
     registers: bool
+    record: Path
+    """Where the server writes down what it registered."""
     anonymous: bool = True
     front_proxy: tuple[RequestHeaders, ...] = (STANDARD,)
     _registration: Registration | None = field(default=None, init=False)
@@ -73,8 +75,11 @@ class Cluster:
         if self.certificate is None:
             return
         if self.registers:
-            self._registration = Registration(self.client, self.place)
-            await self._registration.add(self.config.host, port, self.certificate.ca_bundle)
+            bundle = self.certificate.ca_bundle
+            self._registration = Registration(self.client, self.record)
+            await self._registration.put(
+                on_this_machine(self.place, cluster=self.config.host, port=port, ca_bundle=bundle)
+            )
         elif self.in_cluster:
             await keep_ca_bundle(self.client, self.place, self.certificate.ca_bundle)
 
@@ -154,6 +159,7 @@ async def open_cluster(place: Place, options: Options, opened: AsyncExitStack) -
         TlsFiles(pair, client_cas=authentication.client_cas),
         certificate,
         options.extension.register,
+        options.data_dir / RECORD,
     )
 
 

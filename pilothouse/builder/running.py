@@ -190,7 +190,7 @@ class _Process:
         if cluster.certificate is None:
             return None
         bundle = cluster.certificate.ca_bundle
-        objects = on_this_machine(cluster.place, host="localhost", port=self._port.number, ca_bundle=bundle)
+        objects = on_this_machine(cluster.place, cluster=cluster.config.host, port=self._port.number, ca_bundle=bundle)
         file = self._options.data_dir / "register.json"
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1))
         return file

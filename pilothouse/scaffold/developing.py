@@ -13,6 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
+from pilothouse.builder.registration import RECORD, Registration
+from pilothouse.client.config.kubeconfig import load_kubeconfig
+from pilothouse.client.config.model import ClientConfig, ConfigError
+from pilothouse.client.rest.client import Client
+from pilothouse.client.rest.connect import connect
 from pilothouse.controlplane.data_dir import DataDir
 from pilothouse.controlplane.data_dir_errors import DataDirError
 from pilothouse.scaffold.errors import ScaffoldError
@@ -35,6 +40,8 @@ async def develop(project: Project, kubeconfig: Path | None, stop: asyncio.Event
             if kubeconfig is None:
                 flags.append("--bind-address=127.0.0.1")
                 kubeconfig = await _control_plane(home, opened)
+            client = await opened.enter_async_context(connect(_config(kubeconfig)))
+            opened.push_async_callback(_unregister, client, home / "server" / RECORD)
             say(f"{project.group} is started now, and again whenever a file changes. Ctrl-C ends it.")
             say(f"\nexport KUBECONFIG={shlex.quote(str(kubeconfig))}\n")
             command = [sys.executable, "-m", project.package, f"--kubeconfig={kubeconfig}", *flags]
@@ -48,6 +55,18 @@ async def _control_plane(home: Path, opened: AsyncExitStack) -> Path:
         return (await opened.enter_async_context(started)).kubeconfig
     except StartError as error:
         raise ScaffoldError(f"the control plane does not start: {error}") from error
+
+
+def _config(kubeconfig: Path) -> ClientConfig:
+    try:
+        return load_kubeconfig(kubeconfig)
+    except ConfigError as error:
+        raise ScaffoldError(str(error)) from error
+
+
+async def _unregister(client: Client, record: Path) -> None:
+    """Remove from the cluster what a server that could not do so itself has registered, such as a broken one."""
+    await Registration(client, record).remove()
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import asyncio
 import os
 from asyncio.subprocess import Process
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 _LOOK_EVERY = 0.5
@@ -30,6 +31,8 @@ class Reloading:
             child = await self._start()
             try:
                 await self._until_changed(seen, child, stop)
+                if not stop.is_set() and child.returncode is None:
+                    child.kill()  # the next one goes on where it was; only the last may clear away
             finally:
                 await _end(child)
 
@@ -86,7 +89,7 @@ async def _either(stop: asyncio.Event, seconds: float) -> None:
 
 async def _end(child: Process) -> None:
     """Return when the process is gone; it may take its time, but not for ever."""
-    if child.returncode is None:
+    with suppress(ProcessLookupError):
         child.terminate()
     try:
         await asyncio.wait_for(child.wait(), _ENDS_WITHIN)

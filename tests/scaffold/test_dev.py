@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 from running_command import RunningCommand
 
+from pilothouse.cli.main import main
 from pilothouse.client.blocking import BlockingClient
 from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.scaffold.names import parse_kind
 from pilothouse.scaffold.new import new_resource, new_server
 from pilothouse.scaffold.project import Project, find_project
 from pilothouse.scaffold.reloading import Reloading, changes, snapshot
-from pilothouse.testing import Server
+from pilothouse.testing import BlockingAPI, Server
 
 DEV = [sys.executable, "-m", "pilothouse.cli.main", "dev"]
 GROUP = "wardle.example.com"
@@ -97,11 +98,28 @@ def test_in_a_cluster_that_is_there_it_is_registered_for_as_long_as_it_runs(proj
         command = [*DEV, "--kubeconfig", str(api.kubeconfig)]
         with RunningCommand(command, project.folder, tmp_path / "output", os.environ) as dev:
             dev.until(lambda: api.request("GET", f"/apis/{GROUP}/v1alpha1/flunders").status == 200)
+            (project.folder / project.package / "broken.py").write_text("def (")
+            (project.folder / project.package / "server.py").write_text("import wardle_apiserver.broken")
+            dev.printed("(It ended with 1)")
+            assert "SyntaxError" in dev.text
+            assert GROUP in _groups(api)
             assert dev.interrupt() == 0
         assert not (project.folder / ".pilothouse").exists()
-        services = api.request("GET", "/apis/apiregistration.k8s.io/v1/apiservices").json["items"]
-        assert GROUP not in {service["spec"].get("group") for service in services}
-        assert api.request("GET", "/readyz").status == 200
+        assert GROUP not in _groups(api)
+
+
+def test_a_cluster_that_nobody_knows_is_refused(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project.folder)
+    assert main(["dev", "--kubeconfig", "nowhere"]) == 1
+    assert "nowhere" in capsys.readouterr().err
+    assert not (project.folder / ".pilothouse").exists()
+
+
+def _groups(api: BlockingAPI) -> set[str]:
+    services = api.request("GET", "/apis/apiregistration.k8s.io/v1/apiservices").json["items"]
+    return {service["spec"].get("group", "") for service in services}
 
 
 def _can_be_asked(client: BlockingClient, plural: str) -> bool:
