@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import signal
 import sys
 from collections.abc import Sequence
@@ -14,6 +13,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def main(arguments: Sequence[str]) -> int:
     parsed = _parser().parse_args(arguments)
+    import asyncio
+
     from pilothouse.scaffold.errors import ScaffoldError
 
     try:
@@ -25,6 +26,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 async def _develop(kubeconfig: Path | None) -> None:
+    import asyncio
+
     from pilothouse.scaffold.developing import develop
     from pilothouse.scaffold.project import find_project
 

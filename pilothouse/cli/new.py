@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pilothouse.scaffold.project import Project
+
+_PARTS = (
+    # thing         its name               such as              what it is
+    ("resource", "VERSION/KIND", "v1alpha1/Flunder", "a kind, in one version"),
+    ("controller", "[VERSION/]KIND", "Flunder", "the controller of a kind"),
+    ("subresource", "[VERSION/]KIND/NAME", "Flunder/approve", "a subresource of a kind"),
+)
+"""What is added to a project that is there."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -18,9 +26,8 @@ def main(arguments: Sequence[str]) -> int:
     from pilothouse.scaffold.errors import ScaffoldError
     from pilothouse.scaffold.generate import generate
 
-    write: Callable[[argparse.Namespace], tuple[Project | None, list[str]]] = parsed.write
     try:
-        project, said = write(parsed)
+        project, said = _new_server(parsed) if parsed.thing == "server" else _new_part(parsed)
         _say(said)
         _say(made := generate(project) if project else [])
     except ScaffoldError as error:
@@ -31,31 +38,20 @@ def main(arguments: Sequence[str]) -> int:
     return 0 if project else 1
 
 
-def _say(lines: list[str]) -> None:
-    for line in lines:
-        print(line, flush=True)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="pilothouse new", description="Write an extension API server, step by step.")
     things = parser.add_subparsers(dest="thing", required=True)
     server = things.add_parser("server", help="a project", description="Make a project in a folder.")
     server.add_argument("folder", type=Path, metavar="DIR")
     server.add_argument("--group", required=True, help="of the API: a domain of yours, such as wardle.example.com")
-    server.set_defaults(write=_server)
-    resource = things.add_parser("resource", help="a kind", description="Add a version of a kind to this project.")
-    resource.add_argument("kind", metavar="VERSION/KIND", help="such as v1alpha1/Flunder")
-    resource.set_defaults(write=_resource)
-    controller = things.add_parser("controller", help="of a kind", description="Add a controller to this project.")
-    controller.add_argument("kind", metavar="[VERSION/]KIND", help="such as Flunder")
-    controller.set_defaults(write=_controller)
-    subresource = things.add_parser("subresource", help="of a kind", description="Add a subresource to this project.")
-    subresource.add_argument("name", metavar="[VERSION/]KIND/NAME", help="such as Flunder/approve")
-    subresource.set_defaults(write=_subresource)
+    for thing, name, example, what in _PARTS:
+        part = things.add_parser(thing, help=what, description=f"Add {what} to this project.")
+        part.add_argument("name", metavar=name, help=f"such as {example}")
     return parser
 
 
-def _server(parsed: argparse.Namespace) -> tuple[Project | None, list[str]]:
+def _new_server(parsed: argparse.Namespace) -> tuple[Project | None, list[str]]:
+    """Return the project, unless something must be added by hand before it is one, and what there is to say."""
     from pilothouse.scaffold.names import check_group
     from pilothouse.scaffold.new import new_server
     from pilothouse.scaffold.project import project_in
@@ -64,28 +60,20 @@ def _server(parsed: argparse.Namespace) -> tuple[Project | None, list[str]]:
     return project_in(parsed.folder), said
 
 
-def _resource(parsed: argparse.Namespace) -> tuple[Project, list[str]]:
-    from pilothouse.scaffold.names import parse_kind
-    from pilothouse.scaffold.new import new_resource
+def _new_part(parsed: argparse.Namespace) -> tuple[Project, list[str]]:
+    """Return this project, and what there is to say."""
+    from pilothouse.scaffold.names import parse_kind, parse_subresource
+    from pilothouse.scaffold.new import new_controller, new_resource, new_subresource
     from pilothouse.scaffold.project import find_project
 
-    kind, project = parse_kind(parsed.kind, versioned=True), find_project(Path.cwd())
-    return project, new_resource(project, kind)
+    project = find_project(Path.cwd())
+    if parsed.thing == "resource":
+        return project, new_resource(project, parse_kind(parsed.name, versioned=True))
+    if parsed.thing == "controller":
+        return project, new_controller(project, parse_kind(parsed.name))
+    return project, new_subresource(project, *parse_subresource(parsed.name))
 
 
-def _controller(parsed: argparse.Namespace) -> tuple[Project, list[str]]:
-    from pilothouse.scaffold.names import parse_kind
-    from pilothouse.scaffold.new import new_controller
-    from pilothouse.scaffold.project import find_project
-
-    kind, project = parse_kind(parsed.kind), find_project(Path.cwd())
-    return project, new_controller(project, kind)
-
-
-def _subresource(parsed: argparse.Namespace) -> tuple[Project, list[str]]:
-    from pilothouse.scaffold.names import parse_subresource
-    from pilothouse.scaffold.new import new_subresource
-    from pilothouse.scaffold.project import find_project
-
-    (kind, name), project = parse_subresource(parsed.name), find_project(Path.cwd())
-    return project, new_subresource(project, kind, name)
+def _say(lines: list[str]) -> None:
+    for line in lines:
+        print(line, flush=True)
