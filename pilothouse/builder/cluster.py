@@ -23,8 +23,8 @@ from pilothouse.builder.delegation.authentication import DelegatedAuthentication
 from pilothouse.builder.delegation.authorization import delegated_authorizer
 from pilothouse.builder.namespaces import NamespacePhases
 from pilothouse.builder.options import Options
-from pilothouse.builder.place import Place
-from pilothouse.builder.registration import Registration
+from pilothouse.builder.place import Place, on_this_machine
+from pilothouse.builder.registration import RECORD, Registration
 from pilothouse.client.config.in_cluster import load_in_cluster
 from pilothouse.client.config.kubeconfig import load_kubeconfig
 from pilothouse.client.config.model import ClientConfig, ConfigError
@@ -51,6 +51,8 @@ class Cluster:
     certificate: ServingCertificate | None
     """None where certificate files were given."""
     registers: bool
+    record: Path
+    """Where the server writes down what it registered."""
     anonymous: bool = True
     front_proxy: tuple[RequestHeaders, ...] = (STANDARD,)
     _registration: Registration | None = field(default=None, init=False)
@@ -77,8 +79,11 @@ class Cluster:
         if self.certificate is None:
             return
         if self.registers:
-            self._registration = Registration(self.client, self.place)
-            await self._registration.add(self.config.host, port, self.certificate.ca_bundle)
+            bundle = self.certificate.ca_bundle
+            self._registration = Registration(self.client, self.record)
+            await self._registration.put(
+                on_this_machine(self.place, cluster=self.config.host, port=port, ca_bundle=bundle)
+            )
         else:
             await self._keep_ca_bundle()
 
@@ -95,6 +100,7 @@ class Cluster:
 class Standalone:
     """No cluster."""
 
+    place: Place
     authenticator: Authenticator
     tls_files: TlsFiles
     folder: Path
@@ -135,8 +141,10 @@ async def open_cluster(place: Place, options: Options, opened: AsyncExitStack) -
     Raises ConfigError where no cluster can be found, and StatusError where it does not let this server ask it.
     """
     if options.extension.standalone:
-        return _standalone(options)
+        return _standalone(place, options)
     config, in_cluster = _find(options.extension.kubeconfig)
+    if in_cluster:
+        place = replace(place, namespace=config.namespace)  # the manifests may have put it into another than it says
     client = await opened.enter_async_context(connect(replace(config, qps=_QPS, burst=_BURST)))
     authentication = delegated_authentication(client, options.data_dir / "trust")
     await authentication.start()
@@ -159,6 +167,7 @@ async def open_cluster(place: Place, options: Options, opened: AsyncExitStack) -
         TlsFiles(pair, client_cas=authentication.client_cas),
         certificate,
         options.extension.register,
+        options.data_dir / RECORD,
     )
 
 
@@ -177,7 +186,7 @@ def _given_pair(options: Options) -> KeyPair | None:
     return KeyPair(Path(secure.tls_cert_file), Path(secure.tls_private_key_file)) if secure.tls_cert_file else None
 
 
-def _standalone(options: Options) -> Standalone:
+def _standalone(place: Place, options: Options) -> Standalone:
     from pilothouse.apiserver.authn.authorities import AuthorityFiles
     from pilothouse.apiserver.authn.x509 import X509Authenticator
     from pilothouse.controlplane.certificates.ensure import ensure_certificates
@@ -185,4 +194,4 @@ def _standalone(options: Options) -> Standalone:
     paths = ensure_certificates(options.data_dir, bind_address=options.secure_serving.bind_address)
     pair = _given_pair(options) or KeyPair(paths.serving_cert, paths.serving_key)
     users = X509Authenticator(AuthorityFiles([paths.ca_cert]))
-    return Standalone(users, TlsFiles(pair, client_cas=(paths.ca_cert,)), options.data_dir)
+    return Standalone(place, users, TlsFiles(pair, client_cas=(paths.ca_cert,)), options.data_dir)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.apiserver.serving.asgi import AsgiApp
+from pilothouse.builder.cluster import Cluster, Standalone
 from pilothouse.builder.kind import plural_of
 from pilothouse.builder.options import Options
 from pilothouse.builder.own_group import OwnGroupTransport
@@ -120,10 +121,11 @@ Plurals: TypeAlias = Callable[[Watched], GroupVersionResource]
 class ControllerRunner:
     """Runs the controllers of a server from when it is ready until it stops, in one replica at a time."""
 
-    def __init__(self, server: APIServer, options: Options, cluster: Client | None, own: Handler) -> None:
+    def __init__(self, server: APIServer, options: Options, cluster: Cluster | Standalone, own: Handler) -> None:
         self._server = server
         self._options = options
-        self._client = _client(server, cluster, own)
+        self._place = cluster.place
+        self._client = _client(server, cluster.client, own)
         self._running: asyncio.Task[None] | None = None
 
     async def start(self, context: HookContext) -> None:
@@ -138,9 +140,8 @@ class ControllerRunner:
         if not self._options.extension.leader_elect:
             await self._lead()
             return
-        place = self._server.place
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-        lock = LeaseLock(self._client, namespace=place.namespace, name=place.name, identity=identity)
+        lock = LeaseLock(self._client, namespace=self._place.namespace, name=self._place.name, identity=identity)
         while True:
             await LeaderElector(lock).run(self._lead)
 

@@ -14,6 +14,7 @@ from pilothouse.testing.running import server as whole_server
 
 if TYPE_CHECKING:
     from pilothouse.builder.server import APIServer
+    from pilothouse.client.rest.client import Client
     from pilothouse.testing.api import API
 
 _POLL = 0.02
@@ -55,5 +56,9 @@ async def _until_available(server: APIServer, api: API) -> None:
     for version in server.place.versions:
         while not is_true(await services.get(f"{version}.{server.group}"), "Available"):  # noqa: ASYNC110  # nothing tells
             await asyncio.sleep(_POLL)
-    while not any(group["name"] == server.group for group in (await client.get_json("/apis"))["groups"]):  # noqa: ASYNC110
+    while server.place.versions and not await _is_discovered(server.group, client):  # noqa: ASYNC110
         await asyncio.sleep(_POLL)
+
+
+async def _is_discovered(group: str, client: Client) -> bool:
+    return any(each["name"] == group for each in (await client.get_json("/apis"))["groups"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from urllib.parse import urlsplit
 
+from pilothouse.controlplane.options.completion import host_address
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -45,13 +47,14 @@ def api_services(place: Place, *, ca_bundle: str, port: int = 443) -> Iterable[J
         }
 
 
-def on_this_machine(place: Place, *, host: str, port: int, ca_bundle: str) -> list[Json]:
-    """Return what leads a cluster to a server outside of it, at this host name or address."""
+def on_this_machine(place: Place, *, cluster: str, port: int, ca_bundle: str) -> list[Json]:
+    """Return what leads a cluster to a server outside of it, on this machine, which knows the cluster by this URL."""
+    near = urlsplit(cluster).hostname in ("localhost", "127.0.0.1", "::1")
     service: Json = {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": place.name, "namespace": place.namespace, "labels": {"app": place.name}},
-        "spec": {"type": "ExternalName", "externalName": host},
+        "spec": {"type": "ExternalName", "externalName": "localhost" if near else host_address()},
     }
     namespace: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": place.namespace}}
     return [namespace, service, *api_services(place, ca_bundle=ca_bundle, port=port)]

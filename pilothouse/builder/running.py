@@ -142,8 +142,10 @@ class _Process:
         group = api_group(self._server.group, self._served)
         phase_of = self._cluster.namespace_phase
         admission = AdmissionChain([NamespaceLifecycle(phase_of)] if phase_of else [])
-        install_api_group(server, group, Installer(admission, config.authorizer, config.run_options))
-        install_group_list(server, [group])
+        groups = [group] if group.versions else []  # a server may be started before anything is declared
+        for each in groups:
+            install_api_group(server, each, Installer(admission, config.authorizer, config.run_options))
+        install_group_list(server, groups)
         for served in self._served:
             server.add_drained(served.stop)
         server.add_post_start_hook("start-resources", self._start_resources)
@@ -183,7 +185,7 @@ class _Process:
             return
         from pilothouse.builder.controllers import ControllerRunner
 
-        runner = ControllerRunner(self._server, self._options, self._cluster.client, self._loopback)
+        runner = ControllerRunner(self._server, self._options, self._cluster, self._loopback)
         self._generic.add_post_start_hook("start-controllers", runner.start)
         self._generic.add_pre_shutdown_hook("stop-controllers", runner.stop)
 
@@ -210,7 +212,7 @@ class _Process:
         if cluster.certificate is None:
             return None
         bundle = cluster.certificate.ca_bundle
-        objects = on_this_machine(self._server.place, host="localhost", port=self._port.number, ca_bundle=bundle)
+        objects = on_this_machine(cluster.place, cluster=cluster.config.host, port=self._port.number, ca_bundle=bundle)
         file = self._options.data_dir / "register.json"
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=1))
         return file

@@ -8,6 +8,10 @@ from importlib import import_module
 
 COMMANDS = {
     "serve": "Run the Kubernetes API server",
+    "new": "Write an extension API server, step by step",
+    "dev": "Run the extension API server of this project while it is written",
+    "manifests": "Print what brings the server of this project into a cluster",
+    "docs": "Print the reference of this project's API",
     "doctor": "Find out why an aggregated API is not available",
     "version": "Print the version",
 }
@@ -28,7 +32,7 @@ Use "pilothouse <command> --help" for the flags of a command.
 def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or words[0] in ("-h", "--help", "help"):
-        print(_USAGE.format(commands="\n".join(f"  {name:<10}{text}" for name, text in COMMANDS.items())), end="")
+        print(_USAGE.format(commands="\n".join(f"  {name:<11}{text}" for name, text in COMMANDS.items())), end="")
         return 0
     command = "version" if words[0] == "--version" else words[0]
     if command not in COMMANDS:

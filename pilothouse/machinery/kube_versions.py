@@ -18,3 +18,8 @@ def preference(version: str) -> PreferenceKey:
         return (len(_STABILITY), 0, 0, version)
     major, stability, minor = found.groups()
     return (_STABILITY[stability], -int(major), -int(minor or 0), "")
+
+
+def is_version(text: str) -> bool:
+    """Return whether it is a version as Kubernetes writes them: v1, v1beta1, v2alpha3."""
+    return _VERSION.fullmatch(text) is not None

@@ -63,9 +63,12 @@ def test_a_refusal_is_one_line_on_stderr(words: list[str], line: str, capsys: py
 
 def test_help_and_refusals_import_nothing_heavy() -> None:
     code = (
-        "import sys\n"
+        "import contextlib, sys\n"
         "from pilothouse.cli.main import main\n"
         "assert main(['serve', '--nope']) == 1 and main(['serve', '--help']) == 0\n"
+        "for command in ('new', 'dev', 'manifests', 'docs'):\n"
+        "    with contextlib.suppress(SystemExit):\n"
+        "        main([command, '--help'])\n"
         "heavy = {'aiohttp', 'asyncio', 'cryptography', 'grpc', 'orjson', 'prometheus_client', 'uvloop', 'yaml'}\n"
         "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)\n"
     )

@@ -1,0 +1,46 @@
+"""`pilothouse dev`: the project's server beside a control plane of its own, started again on every change."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parsed = _parser().parse_args(arguments)
+    import asyncio
+
+    from pilothouse.scaffold.errors import ScaffoldError
+
+    try:
+        asyncio.run(_develop(parsed.kubeconfig and parsed.kubeconfig.absolute()))
+    except ScaffoldError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+async def _develop(kubeconfig: Path | None) -> None:
+    import asyncio
+
+    from pilothouse.scaffold.developing import develop
+    from pilothouse.scaffold.project import find_project
+
+    stop = asyncio.Event()
+    for number in _SIGNALS:  # a second one changes nothing: what is left takes no longer than it may
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    project = find_project(Path.cwd())
+    await develop(project, kubeconfig, stop, lambda line: print(line, flush=True))
+
+
+def _parser() -> argparse.ArgumentParser:
+    description = "Run the server of this project, again after each change of a file, and leave nothing behind."
+    parser = argparse.ArgumentParser(prog="pilothouse dev", description=description)
+    help_ = "register it in this cluster, by this machine's address, instead of starting a control plane"
+    parser.add_argument("--kubeconfig", type=Path, help=help_)
+    return parser

@@ -1,0 +1,32 @@
+"""`pilothouse docs`: the reference of the project's API, as Markdown."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def main(arguments: Sequence[str]) -> int:
+    parsed = _parser().parse_args(arguments)
+    from pilothouse.scaffold.errors import ScaffoldError
+    from pilothouse.scaffold.generate import write_docs
+    from pilothouse.scaffold.project import find_project
+    from pilothouse.scaffold.reference import reference
+
+    try:
+        project = find_project(Path.cwd())
+        server = project.server()
+        print("\n".join([*write_docs(project, server), ""]) if parsed.write else reference(server), end="")
+    except ScaffoldError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    description = "Print the reference of this project's API as Markdown, made from the types of its kinds."
+    parser = argparse.ArgumentParser(prog="pilothouse docs", description=description)
+    parser.add_argument("--write", action="store_true", help="write a page for each kind into docs/ instead")
+    return parser
