@@ -6,6 +6,7 @@ The definition has the form of a CustomResourceDefinition, since what serves tho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,10 @@ from pilothouse.builder.types.schema import schema_of
 from pilothouse.builder.types.wire import apply_changes
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.errors import BadRequest, Invalid, StatusError
+from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.names import GroupKind
+from pilothouse.machinery.objects import Json, name_of
 
 _STRUCTURE = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
 
@@ -123,23 +127,55 @@ class Kind:
         return {key: value for key, value in out.items() if value not in ([], {})}
 
     def convert(self, obj: Json, api_version: str) -> Json:
-        """Return the object in another version, by way of the stored one; its metadata stays what it is."""
+        """Return the object in another version, by way of the stored one; its metadata stays what it is.
+
+        Raises Invalid for an object that does not fit its types, and BadRequest for one that `convert_to` refuses with
+        a ValueError.
+        """
         source, target = _version_of(obj["apiVersion"]), _version_of(api_version)
         if source == target:
             return obj
-        typed: Any = self.of(source).from_json(obj)
+        try:
+            with self.blamed(source, obj):
+                typed = self._converted(self.of(source).from_json(obj), source, target)
+                return {**typed.to_json(), "apiVersion": api_version, "metadata": fresh(obj["metadata"])}
+        except ValueError as error:
+            if source == self.stored:
+                raise
+            kind = self.options.kind
+            raise BadRequest(f"{kind} in version {quote(source)} cannot be handled as a {kind}: {error}") from error
+
+    def _converted(self, typed: Any, source: str, target: str) -> Any:
         if source != self.stored:
             typed = typed.convert_to(self.of(self.stored))
-        if target != self.stored:
-            typed = self.of(target).convert_from(typed)
-        return {**typed.to_json(), "apiVersion": api_version, "metadata": fresh(obj["metadata"])}
+        return typed if target == self.stored else self.of(target).convert_from(typed)
 
     def change(self, version: str, obj: Json, hook: Callable[[Any], object]) -> None:
-        """Let the hook change the object as an instance of its class; what it leaves alone stays as it was sent."""
-        typed = self.of(version).from_json(obj)
-        before = typed.to_json()
-        hook(typed)
-        apply_changes(obj, before, typed.to_json())
+        """Let the hook change the object as an instance of its class; what it leaves alone stays as it was sent.
+
+        Raises Invalid for an object that does not fit its types, where the hook stumbles over that.
+        """
+        with self.blamed(version, obj):
+            typed = self.of(version).from_json(obj)
+            before = typed.to_json()
+            hook(typed)
+            apply_changes(obj, before, typed.to_json())
+
+    @contextmanager
+    def blamed(self, version: str, obj: Json) -> Iterator[None]:
+        """Run the author's functions on an object that is not validated yet.
+
+        They may count on its types: what they raise for an object that does not fit them is raised as Invalid, which
+        says what is wrong with the object.
+        """
+        try:
+            yield
+        except StatusError:
+            raise
+        except Exception:
+            if wrong := list(self.custom_resource.schemas.of(version).validate(obj)):
+                raise Invalid.of(GroupKind(self.group, self.options.kind), name_of(obj), wrong) from None
+            raise
 
 
 def whole_schema(cls: type[Resource]) -> Json:

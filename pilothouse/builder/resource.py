@@ -89,7 +89,10 @@ class Resource:
         for part, name in _PARTS.items():
             if part in cls.__dict__:
                 own.setdefault(name, vars(cls)[part])
-                setattr(cls, name, field(default_factory=_empty(vars(cls)[part])))
+                empty = _empty(vars(cls)[part])
+                # A spec that cannot be empty must be there. A status cannot be, when an object is created.
+                if name == "status" or empty() is not None:
+                    setattr(cls, name, field(default_factory=empty))
         cls.__annotations__ = own
         cls.subresources = {}
         dataclass(kw_only=True)(cls)

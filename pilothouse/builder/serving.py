@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
+from pilothouse.apiserver.endpoints.serializers.registry import TEXT
 from pilothouse.apiserver.openapi.definitions import Definition
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Store
@@ -76,6 +77,8 @@ class ServedKind:
 
 
 class _AuthoredRules(Rules):
+    serializers = TEXT
+
     def __init__(self, kind: Kind, own: OwnRegistry | None) -> None:
         self._kind = kind
         self._own = own
@@ -93,6 +96,9 @@ class _AuthoredRules(Rules):
 
     def storage(self, registry: RegistryStore) -> object:
         return registry if self._own is None else self._own.storage_of(registry)
+
+    def warning(self, resource: CustomResource, version: Version) -> str:
+        return resource.deprecation_warning(version)
 
 
 def api_group(group: str, served: Sequence[ServedKind]) -> APIGroup:

@@ -26,6 +26,7 @@ class AuthoredStrategy(CustomResourceStrategy):
         super().__init__(resource, resource.storage_version)
         self._kind = kind
         self._stored: type[Resource] = kind.of(kind.stored)
+        self._version = version.name
         self._asked: type[Resource] = kind.of(version.name)
         self._from_stored = from_stored(resource, version, kind.convert)
         self._stored_rules = self.plain(resource, resource.storage_version)
@@ -66,7 +67,8 @@ class AuthoredStrategy(CustomResourceStrategy):
 
     def _own_errors(self, seen: Json, before: Json | None) -> Errors:
         if self._asked.validate is not Resource.validate:
-            yield from self._asked.from_json(seen).validate(self._typed(before)) or ()
+            with self._kind.blamed(self._version, seen):
+                yield from self._asked.from_json(seen).validate(self._typed(before)) or ()
 
     def _own_warnings(self, obj: Json, old: Json | None) -> Iterable[str]:
         if self._asked.warnings is Resource.warnings:

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
-from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.patch_types import ALL_PATCHES
 from pilothouse.apiserver.endpoints.serializers.interface import View
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers
@@ -47,12 +46,15 @@ class ServedResource:
     convert_field: fields.Transform | None = None
     """Refuses field labels that the kind does not have."""
     columns: Sequence[Column] = DEFAULT_COLUMNS
+    columns_of_version: bool = False
+    """The columns are made for objects of this version, and not for their stored form."""
     row_order: Callable[[Json], Any] | None = None
     """What the rows of a list's table are sorted by, if not the order of the objects."""
     serializers: Serializers = BUILT_IN
     patch_types: tuple[str, ...] = ALL_PATCHES
     typed_items: bool = False
-    deprecation: Deprecation | None = None
+    warning: str = ""
+    """What every answer warns of; empty for a kind that is not deprecated."""
     reset_fields: tuple[str, ...] = ()
     """Paths that writes through this endpoint never own."""
     returns_deleted_object: bool = False
@@ -61,11 +63,6 @@ class ServedResource:
     @cached_property
     def view(self) -> View:
         return View(self.kind, self.names.list_kind, self.from_stored, self.typed_items)
-
-    @property
-    def warning(self) -> str:
-        """What every answer warns of; empty for a kind that is not deprecated."""
-        return self.deprecation.warning(self.kind) if self.deprecation else ""
 
     @property
     def path(self) -> str:
