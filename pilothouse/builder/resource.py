@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 from pilothouse.builder.types.wire import from_wire, to_wire
 from pilothouse.machinery.dataclass import dataclass
@@ -46,6 +46,7 @@ class ObjectMeta:
     deletion_timestamp: datetime | None = None
 
 
+@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 @dataclass(kw_only=True)
 class Resource:
     """A kind. Subclasses say what its objects look like, and override the rules that they want to add to.
