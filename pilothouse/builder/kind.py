@@ -25,7 +25,19 @@ _STRUCTURE = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "met
 
 
 class InvalidDeclaration(Exception):
-    """A resource that cannot be served as it is declared."""
+    """A resource that cannot be served as it is declared.
+
+    >>> from pilothouse.builder import APIServer, InvalidDeclaration, Resource
+    >>> server = APIServer(group="wardle.example.com")
+    >>> class Flunder(Resource):
+    ...     pass
+    >>> _ = server.resource(version="v1")(Flunder)
+    >>> try:
+    ...     _ = server.resource(version="v1")(Flunder)
+    ... except InvalidDeclaration as error:
+    ...     print(error)
+    Flunder has a version v1 already
+    """
 
 
 @dataclass(frozen=True)
