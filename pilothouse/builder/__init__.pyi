@@ -13,14 +13,14 @@ from pilothouse.builder.types.markers import EmbeddedResource as EmbeddedResourc
 from pilothouse.builder.types.markers import Format as Format
 from pilothouse.builder.types.markers import ListMap as ListMap
 from pilothouse.builder.types.markers import ListSet as ListSet
+from pilothouse.builder.types.markers import Maximum as Maximum
 from pilothouse.builder.types.markers import MaxItems as MaxItems
 from pilothouse.builder.types.markers import MaxLength as MaxLength
 from pilothouse.builder.types.markers import MaxProperties as MaxProperties
-from pilothouse.builder.types.markers import Maximum as Maximum
+from pilothouse.builder.types.markers import Minimum as Minimum
 from pilothouse.builder.types.markers import MinItems as MinItems
 from pilothouse.builder.types.markers import MinLength as MinLength
 from pilothouse.builder.types.markers import MinProperties as MinProperties
-from pilothouse.builder.types.markers import Minimum as Minimum
 from pilothouse.builder.types.markers import MultipleOf as MultipleOf
 from pilothouse.builder.types.markers import Name as Name
 from pilothouse.builder.types.markers import Nullable as Nullable

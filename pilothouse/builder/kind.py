@@ -6,20 +6,19 @@ The definition has the form of a CustomResourceDefinition, since what serves tho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
 from pilothouse.apiserver.endpoints.fieldmanager.versions import fresh
+from pilothouse.builder.blame import blamed
 from pilothouse.builder.resource import Resource
 from pilothouse.builder.types.schema import schema_of
 from pilothouse.builder.types.wire import apply_changes
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import BadRequest, Invalid, StatusError
+from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.names import GroupKind
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.machinery.objects import Json
 
 _STRUCTURE = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
 
@@ -148,7 +147,7 @@ class Kind:
         if source == target:
             return obj
         try:
-            with self.blamed(source, obj):
+            with blamed(self.custom_resource, source, obj):
                 typed = self._converted(self.of(source).from_json(obj), source, target)
                 return {**typed.to_json(), "apiVersion": api_version, "metadata": fresh(obj["metadata"])}
         except ValueError as error:
@@ -167,27 +166,11 @@ class Kind:
 
         Raises Invalid for an object that does not fit its types, where the hook stumbles over that.
         """
-        with self.blamed(version, obj):
+        with blamed(self.custom_resource, version, obj):
             typed = self.of(version).from_json(obj)
             before = typed.to_json()
             hook(typed)
             apply_changes(obj, before, typed.to_json())
-
-    @contextmanager
-    def blamed(self, version: str, obj: Json) -> Iterator[None]:
-        """Run the author's functions on an object that is not validated yet.
-
-        They may count on its types: what they raise for an object that does not fit them is raised as Invalid, which
-        says what is wrong with the object.
-        """
-        try:
-            yield
-        except StatusError:
-            raise
-        except Exception:
-            if wrong := list(self.custom_resource.schemas.of(version).validate(obj)):
-                raise Invalid.of(GroupKind(self.group, self.options.kind), name_of(obj), wrong) from None
-            raise
 
 
 def whole_schema(cls: type[Resource]) -> Json:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from pilothouse.builder.blame import blamed
 from pilothouse.builder.kind import Kind
 from pilothouse.builder.resource import Resource
 from pilothouse.extensions.customresources.conversion import from_stored
@@ -67,7 +68,7 @@ class AuthoredStrategy(CustomResourceStrategy):
 
     def _own_errors(self, seen: Json, before: Json | None) -> Errors:
         if self._asked.validate is not Resource.validate:
-            with self._kind.blamed(self._version, seen):
+            with blamed(self.resource, self._version, seen):
                 yield from self._asked.from_json(seen).validate(self._typed(before)) or ()
 
     def _own_warnings(self, obj: Json, old: Json | None) -> Iterable[str]:

@@ -47,6 +47,21 @@ class OldPier(Resource):
         return cls(spec=cls.Spec(f"{stored.spec.host}:{stored.spec.port}"))
 
 
+@dataclass
+class Tow:
+    port: int = 0
+
+
+@Pier.subresource("tow")
+async def tow(pier: Pier, body: Tow) -> None:
+    pier.spec.port += body.port
+
+
+@OldPier.subresource("address", verb="update")
+def address(pier: OldPier, old: OldPier) -> None:
+    pier.spec.address = pier.spec.address.replace("!", "")
+
+
 @pytest.fixture(scope="module")
 def api() -> Iterator[BlockingAPI]:
     with server.in_test(controllers="-*") as api:
@@ -99,3 +114,22 @@ def test_each_version_has_its_own_columns_and_its_own_warning(api: BlockingAPI) 
     assert answer.json["rows"][0]["cells"] == ["one", "Quay:80"]
     assert f"{GROUP}/v1beta1 Pier is deprecated; use {GROUP}/v1 Pier" in answer.headers["warning"]
     assert "warning" not in api.request("GET", f"/apis/{GROUP}/v1/piers", accept=table).headers
+
+
+def test_the_body_of_a_subresource_fits_its_type_or_is_refused(api: BlockingAPI) -> None:
+    _create(api, "v1", "towed", spec={"host": "h", "port": 1})
+    path = f"/apis/{GROUP}/v1/namespaces/default/piers/towed"
+    for port, code in (("x", 422), ([], 422), (4, 201)):
+        answer = api.request("POST", f"{path}/tow", {"apiVersion": f"{GROUP}/v1", "kind": "Tow", "port": port})
+        assert answer.status == code, answer.json
+    assert api.request("GET", path).json["spec"] == {"host": "h", "port": 5}
+
+
+def test_an_update_through_a_subresource_is_in_its_version_and_fits_the_schema(api: BlockingAPI) -> None:
+    _create(api, "v1", "moved", spec={"host": "h", "port": 1})
+    path = f"/apis/{GROUP}/v1beta1/namespaces/default/piers/moved"
+    for spec, code in (({"address": 5}, 422), ([], 422), ({"address": "g:b"}, 400), ({"address": "g!:2"}, 200)):
+        sent = {"apiVersion": f"{GROUP}/v1beta1", "kind": "Pier", "metadata": {"name": "moved"}, "spec": spec}
+        answer = api.request("PUT", f"{path}/address", sent)
+        assert answer.status == code, answer.json
+    assert api.request("GET", path.replace("v1beta1", "v1")).json["spec"] == {"host": "g", "port": 2}
