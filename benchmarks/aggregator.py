@@ -236,23 +236,23 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder, data = Path(name), Path(name) / "data"
         ca = make_certificates(folder)
-        backend = _start(__file__, "--backend", name, *sys.argv[1:])
-        server = _start("-m", "pilothouse.cli.main", "serve", "--secure-port=0", f"--data-dir={data}")
+        backend = start(__file__, "--backend", name, *sys.argv[1:])
+        server = start("-m", "pilothouse.cli.main", "serve", "--secure-port=0", f"--data-dir={data}")
         try:
             assert backend.stdout is not None
             behind = Place(int(backend.stdout.readline()), backend.pid)
-            run(measure(Place(_port(server), server.pid, data / "pki"), behind, ca))
+            run(measure(Place(port_of(server), server.pid, data / "pki"), behind, ca))
         finally:
             for process in (backend, server):
                 process.kill()
                 process.wait()
 
 
-def _start(*words: str) -> subprocess.Popen[str]:
+def start(*words: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
-def _port(server: subprocess.Popen[str]) -> int:
+def port_of(server: subprocess.Popen[str]) -> int:
     assert server.stdout is not None
     port = 0
     for line in server.stdout:

@@ -18,8 +18,8 @@ import pytest
 
 from pilothouse.testing import server
 
-PACKAGES = ("pilothouse.client", "pilothouse.errors", "pilothouse.testing")
-CONSTANTS = {"NORMAL", "WARNING", "Json"}
+PACKAGES = ("pilothouse.builder", "pilothouse.client", "pilothouse.errors", "pilothouse.testing")
+CONSTANTS = {"AGE", "NORMAL", "WARNING", "Errors", "Json"}
 """Values, which have no docstring of their own."""
 
 

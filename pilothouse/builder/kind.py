@@ -10,18 +10,33 @@ from functools import cached_property
 from typing import Any
 
 from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
+from pilothouse.builder.blame import blamed
 from pilothouse.builder.resource import Resource
 from pilothouse.builder.types.schema import schema_of
 from pilothouse.builder.types.wire import apply_changes
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.errors import BadRequest
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
 _STRUCTURE = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
 
 
 class InvalidDeclaration(Exception):
-    """A resource that cannot be served as it is declared."""
+    """A resource that cannot be served as it is declared.
+
+    >>> from pilothouse.builder import APIServer, InvalidDeclaration, Resource
+    >>> server = APIServer(group="wardle.example.com")
+    >>> class Flunder(Resource):
+    ...     pass
+    >>> _ = server.resource(version="v1")(Flunder)
+    >>> try:
+    ...     _ = server.resource(version="v1")(Flunder)
+    ... except InvalidDeclaration as error:
+    ...     print(error)
+    Flunder has a version v1 already
+    """
 
 
 @dataclass(frozen=True)
@@ -123,23 +138,39 @@ class Kind:
         return {key: value for key, value in out.items() if value not in ([], {})}
 
     def convert(self, obj: Json, api_version: str) -> Json:
-        """Return the object in another version, by way of the stored one; its metadata stays what it is."""
+        """Return the object in another version, by way of the stored one; its metadata stays what it is.
+
+        Raises Invalid for an object that does not fit its types, and BadRequest for one that `convert_to` refuses with
+        a ValueError.
+        """
         source, target = _version_of(obj["apiVersion"]), _version_of(api_version)
         if source == target:
             return obj
-        typed: Any = self.of(source).from_json(obj)
+        try:
+            with blamed(self.custom_resource, source, obj):
+                typed = self._converted(self.of(source).from_json(obj), source, target)
+                return {**typed.to_json(), "apiVersion": api_version, "metadata": copy_of(obj["metadata"])}
+        except ValueError as error:
+            if source == self.stored:
+                raise
+            kind = self.options.kind
+            raise BadRequest(f"{kind} in version {quote(source)} cannot be handled as a {kind}: {error}") from error
+
+    def _converted(self, typed: Any, source: str, target: str) -> Any:
         if source != self.stored:
             typed = typed.convert_to(self.of(self.stored))
-        if target != self.stored:
-            typed = self.of(target).convert_from(typed)
-        return {**typed.to_json(), "apiVersion": api_version, "metadata": copy_of(obj["metadata"])}
+        return typed if target == self.stored else self.of(target).convert_from(typed)
 
     def change(self, version: str, obj: Json, hook: Callable[[Any], object]) -> None:
-        """Let the hook change the object as an instance of its class; what it leaves alone stays as it was sent."""
-        typed = self.of(version).from_json(obj)
-        before = typed.to_json()
-        hook(typed)
-        apply_changes(obj, before, typed.to_json())
+        """Let the hook change the object as an instance of its class; what it leaves alone stays as it was sent.
+
+        Raises Invalid for an object that does not fit its types, where the hook stumbles over that.
+        """
+        with blamed(self.custom_resource, version, obj):
+            typed = self.of(version).from_json(obj)
+            before = typed.to_json()
+            hook(typed)
+            apply_changes(obj, before, typed.to_json())
 
 
 def whole_schema(cls: type[Resource]) -> Json:

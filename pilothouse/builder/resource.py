@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 from pilothouse.builder.types.markers import Rule
 from pilothouse.builder.types.wire import from_wire, to_wire
@@ -46,6 +46,7 @@ class ObjectMeta:
     deletion_timestamp: datetime | None = None
 
 
+@dataclass_transform(kw_only_default=True, field_specifiers=(field,))
 @dataclass(kw_only=True)
 class Resource:
     """A kind. Subclasses say what its objects look like, and override the rules that they want to add to.
@@ -89,7 +90,10 @@ class Resource:
         for part, name in _PARTS.items():
             if part in cls.__dict__:
                 own.setdefault(name, vars(cls)[part])
-                setattr(cls, name, field(default_factory=_empty(vars(cls)[part])))
+                empty = _empty(vars(cls)[part])
+                # A spec that cannot be empty must be there. A status cannot be, when an object is created.
+                if name == "status" or empty() is not None:
+                    setattr(cls, name, field(default_factory=empty))
         cls.__annotations__ = own
         cls.rules = [Rule(rule) if isinstance(rule, str) else rule for rule in cls.rules]
         cls.subresources = {}

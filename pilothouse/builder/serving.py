@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
+from pilothouse.apiserver.endpoints.serializers.registry import TEXT
 from pilothouse.apiserver.openapi.definitions import Definition
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.interface import Store
@@ -55,10 +55,8 @@ class ServedKind:
         """The endpoints of each version, with the author's own subresources."""
         versions = api_versions(self.resource, self.registry, self.kind.convert, _AuthoredRules(self.kind, self.own))
         for version in versions:
-            name = version.group_version.version
-            own = subresources_of(self.kind.of(name), version.resources[0], self.registry)
-            warning = self.resource.deprecation_warning(self.resource.versions[name])
-            version.resources[:] = [replace(each, deprecation=warning) for each in (*version.resources, *own)]
+            cls = self.kind.of(version.group_version.version)
+            version.resources.extend(subresources_of(cls, version.resources[0], self.registry))
         return versions
 
     def _on_read(self) -> Callable[[Json], None]:
@@ -79,6 +77,8 @@ class ServedKind:
 
 
 class _AuthoredRules(Rules):
+    serializers = TEXT
+
     def __init__(self, kind: Kind, own: OwnRegistry | None) -> None:
         self._kind = kind
         self._own = own
@@ -96,6 +96,9 @@ class _AuthoredRules(Rules):
 
     def storage(self, registry: RegistryStore) -> object:
         return registry if self._own is None else self._own.storage_of(registry)
+
+    def warning(self, resource: CustomResource, version: Version) -> str:
+        return resource.deprecation_warning(version)
 
 
 def api_group(group: str, served: Sequence[ServedKind]) -> APIGroup:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from pilothouse.builder.blame import blamed
 from pilothouse.builder.kind import Kind
 from pilothouse.builder.resource import Resource
 from pilothouse.extensions.customresources.conversion import from_stored
@@ -26,6 +27,7 @@ class AuthoredStrategy(CustomResourceStrategy):
         super().__init__(resource, resource.storage_version)
         self._kind = kind
         self._stored: type[Resource] = kind.of(kind.stored)
+        self._version = version.name
         self._asked: type[Resource] = kind.of(version.name)
         self._from_stored = from_stored(resource, version, kind.convert)
         self._stored_rules = self.plain(resource, resource.storage_version)
@@ -66,7 +68,8 @@ class AuthoredStrategy(CustomResourceStrategy):
 
     def _own_errors(self, seen: Json, before: Json | None) -> Errors:
         if self._asked.validate is not Resource.validate:
-            yield from self._asked.from_json(seen).validate(self._typed(before)) or ()
+            with blamed(self.resource, self._version, seen):
+                yield from self._asked.from_json(seen).validate(self._typed(before)) or ()
 
     def _own_warnings(self, obj: Json, old: Json | None) -> Iterable[str]:
         if self._asked.warnings is Resource.warnings:

@@ -25,13 +25,14 @@ from pilothouse.apiserver.registry.options import GetOptions, WriteOptions
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.builder.blame import blamed, refuse_misfit
 from pilothouse.builder.resource import Resource
 from pilothouse.builder.types.schema import schema_of
 from pilothouse.builder.types.wire import apply_changes, from_wire, to_wire
 from pilothouse.extensions.customresources.decoder import CustomResourceDecoder
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import Invalid
+from pilothouse.machinery.field import Errors
 from pilothouse.machinery.objects import Json, metadata
 
 Verb = Literal["create", "update", "connect"]
@@ -66,8 +67,7 @@ def subresources_of(cls: type[Resource], main: ServedResource, registry: Registr
         if sub.verb == "create":
             yield _served_create(cls, sub, main, registry)
         elif sub.verb == "update":
-            assert isinstance(main.decoder, CustomResourceDecoder)
-            storage = StatusStore(registry, _UpdateStrategy(registry.strategy, cls, sub.function))
+            storage = StatusStore(registry, _UpdateStrategy(registry.strategy, cls, sub.function, main))
             yield replace(main, storage=storage, subresource=sub.name)
         else:
             yield replace(main, storage=ConnectStore(cls, sub, main, registry), subresource=sub.name)
@@ -142,8 +142,7 @@ class CreateStore(_Store):
     async def create_named(
         self, ctx: RequestContext, name: str, obj: Json, *, options: WriteOptions, validate: Validate
     ) -> Result:
-        if errors := list(self._body.schemas.of(self._main.kind.version).validate(obj)):
-            raise Invalid.of(self._body.kind(self._main.kind.version).group_kind, name, errors)
+        refuse_misfit(self._body, self._main.kind.version, obj)
         await validate(obj)
         body = from_wire(self._sub.body_type, obj)
         answer: Any = None
@@ -195,7 +194,7 @@ async def _result(value: Any) -> Any:
 
 
 class _Unruled(Strategy):
-    """What the author's function wrote is written, but for what every object must have."""
+    """What the author's function wrote is written, if it fits the schema, without the author's other rules."""
 
     def __init__(self, rules: Strategy) -> None:
         self._rules = rules
@@ -206,6 +205,9 @@ class _Unruled(Strategy):
         if content[0] != content[1]:
             metadata(obj)["generation"] = (metadata(old).get("generation") or 0) + 1
 
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        return self._rules.validate_update(obj, old)
+
     def canonicalize(self, obj: Json) -> None:
         self._rules.canonicalize(obj)
 
@@ -213,14 +215,27 @@ class _Unruled(Strategy):
 class _UpdateStrategy(_Unruled):
     """The author's function says what of the object that was sent counts, and what stays as it is stored."""
 
-    def __init__(self, rules: Strategy, cls: type[Resource], function: Callable[..., Any]) -> None:
+    def __init__(
+        self, rules: Strategy, cls: type[Resource], function: Callable[..., Any], main: ServedResource
+    ) -> None:
         super().__init__(rules)
         self._cls = cls
         self._function = function
+        self._main = main
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        typed = self._cls.from_json(obj)
-        before = typed.to_json()
-        self._function(typed, self._cls.from_json(old))
-        apply_changes(obj, before, typed.to_json())
+        shown, before = self._shown(obj), self._shown(old)
+        assert isinstance(self._main.decoder, CustomResourceDecoder)
+        with blamed(self._main.decoder.resource, self._main.kind.version, shown):
+            typed = self._cls.from_json(shown)
+            sent = typed.to_json()
+            self._function(typed, self._cls.from_json(before))
+            apply_changes(shown, sent, typed.to_json())
+        if self._main.to_stored is not None:
+            changed = self._main.to_stored(shown)
+            obj.clear()
+            obj.update(changed)
         super().prepare_for_update(obj, old)
+
+    def _shown(self, stored: Json) -> Json:
+        return stored if self._main.from_stored is None else self._main.from_stored(stored)

@@ -116,7 +116,7 @@ def served(
         row_order=resource.row_order,
         reset_fields=_reset_fields(registry, storage, subresource),
         returns_deleted_object=resource.returns_deleted_object,
-        deprecation=deprecation,
+        warning=deprecation.warning(shown) if deprecation else "",
     )
 
 

@@ -23,7 +23,7 @@ from pilothouse.scaffold.errors import ScaffoldError
 from pilothouse.scaffold.project import Project
 from pilothouse.scaffold.reloading import Reloading
 from pilothouse.testing.errors import StartError
-from pilothouse.testing.in_loop import server
+from pilothouse.testing.running import server
 
 _FOLDER = ".pilothouse"
 

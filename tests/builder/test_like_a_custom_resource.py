@@ -88,8 +88,6 @@ REQUESTS: list[tuple[str, str, Any, dict[str, str]]] = [
     ("POST", IN_DEFAULT, boat("d") | {"apiVersion": "v1"}, {}),
     ("POST", IN_DEFAULT, "not json", {}),
     ("POST", IN_DEFAULT, f"apiVersion: {OURS}/v1\nkind: Boat\nmetadata: {{name: y}}\n", {"media": "application/yaml"}),
-    ("POST", IN_DEFAULT, b"k8s\0", {"media": "application/vnd.kubernetes.protobuf"}),
-    ("GET", f"{IN_DEFAULT}/a", None, {"accept": "application/vnd.kubernetes.protobuf"}),
     ("GET", f"{IN_DEFAULT}/a", None, {"accept": "application/yaml"}),
     ("GET", f"{IN_DEFAULT}/a", None, {"accept": TABLE}),
     ("GET", IN_DEFAULT, None, {"accept": TABLE}),
@@ -154,6 +152,15 @@ def test_what_has_no_route_is_refused_as_every_generic_server_refuses_it(api: Bl
     assert (strategic.status, strategic.json["message"]) == (415, "415: Unsupported Media Type")
     assert api.request("GET", f"{IN_DEFAULT}/a/bottom").status == 404
     assert api.request("POST", f"{IN_DEFAULT}/a", boat("a")).status == 405
+
+
+def test_who_prefers_protobuf_but_takes_json_gets_json(api: BlockingAPI) -> None:
+    """As `kubectl top` does. A custom resource refuses it, though it could answer."""
+    protobuf = "application/vnd.kubernetes.protobuf"
+    answer = api.request("GET", ALL, accept=f"{protobuf},application/json")
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+    assert api.request("GET", ALL, accept=protobuf).status == 406
+    assert api.request("POST", IN_DEFAULT, b"k8s\0", media=protobuf).status == 415
 
 
 def test_discovery_is_that_of_a_custom_resource(api: BlockingAPI) -> None:

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
-from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.patch_types import ALL_PATCHES
 from pilothouse.apiserver.endpoints.serializers.interface import View
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers
@@ -47,13 +46,15 @@ class ServedResource:
     convert_field: fields.Transform | None = None
     """Refuses field labels that the kind does not have."""
     columns: Sequence[Column] = DEFAULT_COLUMNS
+    columns_of_version: bool = False
+    """The columns are made for objects of this version, and not for their stored form."""
     row_order: Callable[[Json], Any] | None = None
     """The sort key for the rows of a list's table; without it, they come as the objects do."""
     serializers: Serializers = BUILT_IN
     patch_types: tuple[str, ...] = ALL_PATCHES
     typed_items: bool = False
-    deprecation: Deprecation | str | None = None
-    """Since when, or the warning itself."""
+    warning: str = ""
+    """What every answer warns of; empty for a kind that is not deprecated."""
     reset_fields: tuple[str, ...] = ()
     """Paths that writes through this endpoint never own."""
     returns_deleted_object: bool = False
@@ -62,12 +63,6 @@ class ServedResource:
     @cached_property
     def view(self) -> View:
         return View(self.kind, self.names.list_kind, self.from_stored, self.typed_items)
-
-    @property
-    def warning(self) -> str:
-        """The deprecation warning of every answer; empty for a kind that is not deprecated."""
-        said = self.deprecation
-        return said.warning(self.kind) if isinstance(said, Deprecation) else said or ""
 
     @property
     def path(self) -> str:

@@ -43,7 +43,8 @@ def table(scope: RequestScope, target: GroupVersionKind, metadata: Json, *, head
 
 
 def row(scope: RequestScope, target: GroupVersionKind, obj: Json, include: str) -> Json:
-    made = table_row(scope.served.columns, obj, include, scope.to_stored(obj))
+    shown = obj if scope.served.columns_of_version else scope.to_stored(obj)
+    made = table_row(scope.served.columns, obj, include, shown)
     if made["object"] is not None and include != "Object":
         made["object"]["apiVersion"] = target.api_version
     return made

@@ -59,13 +59,13 @@ CREATED_AT = Column(
 DEFAULT_COLUMNS: Sequence[Column] = (NAME, CREATED_AT)
 
 
-def table_row(columns: Sequence[Column], obj: Json, include: str, stored: Json) -> Json:
+def table_row(columns: Sequence[Column], obj: Json, include: str, shown: Json) -> Json:
     """One object's row. `include` is the client's includeObject: Metadata, Object or None.
 
-    Columns are made for the stored form of an object, which `stored` is; `obj` is the one that is served.
+    `shown` is the object in the form that the columns are made for; `obj` is the one that is served.
     """
-    row: Json = {"cells": [column.cell(stored) for column in columns]}
-    conditions = [each for column in columns if column.row_conditions for each in column.row_conditions(stored)]
+    row: Json = {"cells": [column.cell(shown) for column in columns]}
+    conditions = [each for column in columns if column.row_conditions for each in column.row_conditions(shown)]
     if conditions:
         row["conditions"] = conditions
     if include == "None":

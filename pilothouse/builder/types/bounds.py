@@ -28,7 +28,7 @@ class Minimum(Marker):
     """The smallest number allowed, or with `exclusive` the one that it must exceed.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import Minimum
+    >>> from pilothouse.builder import Minimum
     >>> Replicas = Annotated[int, Minimum(1)]
     """
 
@@ -45,7 +45,7 @@ class Maximum(Marker):
     """The largest number allowed, or with `exclusive` the one to stay below.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import Maximum
+    >>> from pilothouse.builder import Maximum
     >>> Share = Annotated[float, Maximum(1.0, exclusive=True)]
     """
 
@@ -62,7 +62,7 @@ class MultipleOf(Marker):
     """Only multiples of the number are allowed.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import MultipleOf
+    >>> from pilothouse.builder import MultipleOf
     >>> Sector = Annotated[int, MultipleOf(512)]
     """
 
@@ -76,7 +76,7 @@ class MinLength(Marker):
     """A text has at least so many characters.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import MinLength
+    >>> from pilothouse.builder import MinLength
     >>> Title = Annotated[str, MinLength(1)]
     """
 
@@ -90,7 +90,7 @@ class MaxLength(Marker):
     """A text has at most so many characters.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import MaxLength
+    >>> from pilothouse.builder import MaxLength
     >>> Label = Annotated[str, MaxLength(63)]
     """
 
@@ -104,7 +104,7 @@ class Pattern(Marker):
     """The regular expression, in Go's syntax, is found in a text.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import Pattern
+    >>> from pilothouse.builder import Pattern
     >>> Letters = Annotated[str, Pattern("^[a-z]+$")]
     """
 
@@ -118,7 +118,7 @@ class Format(Marker):
     """A text or number has the named OpenAPI format.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import Format
+    >>> from pilothouse.builder import Format
     >>> Address = Annotated[str, Format("ipv4")]
     """
 
@@ -132,7 +132,7 @@ class MinItems(Marker):
     """A list has at least so many items.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import MinItems
+    >>> from pilothouse.builder import MinItems
     >>> Hosts = Annotated[list[str], MinItems(1)]
     """
 
@@ -146,7 +146,7 @@ class MaxItems(Marker):
     """A list has at most so many items.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import MaxItems
+    >>> from pilothouse.builder import MaxItems
     >>> Hosts = Annotated[list[str], MaxItems(10)]
     """
 
@@ -160,7 +160,7 @@ class MinProperties(Marker):
     """A dict has at least so many entries.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import MinProperties
+    >>> from pilothouse.builder import MinProperties
     >>> Limits = Annotated[dict[str, int], MinProperties(1)]
     """
 
@@ -174,7 +174,7 @@ class MaxProperties(Marker):
     """A dict has at most so many entries.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import MaxProperties
+    >>> from pilothouse.builder import MaxProperties
     >>> Limits = Annotated[dict[str, int], MaxProperties(10)]
     """
 

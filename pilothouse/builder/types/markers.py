@@ -35,7 +35,7 @@ class ListMap(Marker):
     The names are those on the wire. The fields must be required or have a default.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import ListMap
+    >>> from pilothouse.builder import ListMap
     >>> Parts = Annotated[list[dict[str, str]], ListMap("name")]
     """
 
@@ -54,7 +54,7 @@ class ListSet(Marker):
     """No item is in a list twice, and server-side apply merges the items.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import ListSet
+    >>> from pilothouse.builder import ListSet
     >>> Finalizers = Annotated[list[str], ListSet()]
     """
 
@@ -69,7 +69,7 @@ class Atomic(Marker):
     """Server-side apply takes the list, dict or object as a whole.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import Atomic
+    >>> from pilothouse.builder import Atomic
     >>> Selector = Annotated[dict[str, str], Atomic()]
     """
 
@@ -84,7 +84,7 @@ class Nullable(Marker):
     """null is a value of its own. Without this, None means that a field is absent.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import Nullable
+    >>> from pilothouse.builder import Nullable
     >>> Weight = Annotated[int | None, Nullable()]
     """
 
@@ -96,7 +96,7 @@ class PreserveUnknown(Marker):
     """Fields that the schema of an object does not know are kept.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import PreserveUnknown
+    >>> from pilothouse.builder import PreserveUnknown
     >>> Settings = Annotated[dict[str, str], PreserveUnknown()]
     """
 
@@ -109,7 +109,7 @@ class EmbeddedResource(Marker):
     """The value is a whole object, with its own apiVersion, kind and metadata.
 
     >>> from typing import Annotated, Any
-    >>> from pilothouse.builder.types.markers import EmbeddedResource
+    >>> from pilothouse.builder import EmbeddedResource
     >>> Template = Annotated[dict[str, Any], EmbeddedResource()]
     """
 
@@ -122,7 +122,7 @@ class Name(Marker):
     """The name of a field on the wire, where it is not the camelCase of its own.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import Name
+    >>> from pilothouse.builder import Name
     >>> ClusterIP = Annotated[str, Name("clusterIP")]
     """
 
@@ -134,7 +134,7 @@ class Description(Marker):
     """What people read about a value.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import Description
+    >>> from pilothouse.builder import Description
     >>> Replicas = Annotated[int, Description("How many there are.")]
     """
 
@@ -147,7 +147,7 @@ class Default(Marker):
     """The schema's default, in JSON, where the field's own says something else or is a zero value.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import Default
+    >>> from pilothouse.builder import Default
     >>> Replicas = Annotated[int, Default(0)]
     """
 
@@ -162,7 +162,7 @@ class Rule(Marker):
     A dataclass has its own in a class attribute: `rules: ClassVar[list[Rule]] = [Rule("self.low <= self.high")]`.
 
     >>> from typing import Annotated
-    >>> from pilothouse.builder.types.markers import Rule
+    >>> from pilothouse.builder import Rule
     >>> Even = Annotated[int, Rule("self % 2 == 0", message="must be even")]
     """
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource, no_default
 from pilothouse.apiserver.endpoints.options import supported_fields
 from pilothouse.apiserver.endpoints.patch_types import SCHEMALESS_PATCHES
-from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, UNSTRUCTURED
+from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, UNSTRUCTURED, Serializers
 from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.registry.resource import Resource, cluster_metadata_fields, metadata_fields
 from pilothouse.apiserver.registry.scale import SCALE
@@ -37,6 +37,8 @@ from pilothouse.machinery.objects import Json
 class Rules:
     """What the endpoints of a definition go by beyond what it says. Those of custom resources; others override some."""
 
+    serializers: Serializers = UNSTRUCTURED
+
     def strategy(self, resource: CustomResource, version: Version) -> CustomResourceStrategy:
         return CustomResourceStrategy(resource, version)
 
@@ -50,6 +52,10 @@ class Rules:
     def storage(self, registry: RegistryStore) -> object:
         """Return what does the verbs of the resource itself, over its registry."""
         return registry
+
+    def warning(self, resource: CustomResource, version: Version) -> str:
+        """Return what every answer warns of. What finds the definition of a custom resource warns of its version."""
+        return ""
 
 
 _OF_CUSTOM_RESOURCES = Rules()
@@ -117,9 +123,11 @@ def _served(
         from_stored=from_stored(resource, version, convert),
         convert_field=supported_fields(_selectable_labels(resource, version)),
         columns=columns_of(version),
-        serializers=UNSTRUCTURED,
+        columns_of_version=True,
+        serializers=rules.serializers,
         patch_types=SCHEMALESS_PATCHES,
         typed_items=True,
+        warning=rules.warning(resource, version),
         reset_fields=("status",) if version.has_status else (),
     )
     served = [main]

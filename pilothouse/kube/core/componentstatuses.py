@@ -143,7 +143,7 @@ def component_status_storages(registries: Registries) -> list[ServedResource]:
             decoder=TypedDecoder(KIND),
             from_stored=_without_version,
             convert_field=metadata_fields_only,
-            deprecation=Deprecation("1.19"),
+            warning=Deprecation("1.19").warning(KIND),
             columns=[
                 NAME,
                 Column("Status", _of_health("status"), description="Status of the component conditions"),

@@ -20,6 +20,9 @@ PROTOBUF = ProtobufSerializer()
 BUILT_IN: Serializers = (JSON, YAML, PROTOBUF)
 """For kinds that have a protobuf message."""
 
+TEXT: Serializers = (JSON, YAML)
+"""For kinds that have none, of servers that say so: who also takes JSON gets it."""
+
 UNSTRUCTURED: Serializers = (JSON, YAML, UnstructuredProtobufSerializer())
 """For custom resources."""
 
