@@ -72,7 +72,7 @@ def test_a_page_says_all_that_the_definition_does() -> None:
         "",
         "| Field | Type | Required | Default | Description |",
         "|---|---|---|---|---|",
-        "| `spec` | object |  |  |  |",
+        "| `spec` | object | yes |  |  |",
         "| `spec.owner` | string | yes |  |  |",
         '| `spec.color` | string |  | `"red"` | One of `"red"`, `"blue"`. |',
         "| `spec.masts` | []object |  |  |  |",
