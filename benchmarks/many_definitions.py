@@ -1,9 +1,9 @@
 """Many CustomResourceDefinitions, and the speed of custom resources beside that of a built-in kind.
 
-custom_resources.py                      installs 1,000 definitions of one group, uses each, and starts again with them
-custom_resources.py --definitions 200    the same with fewer
-custom_resources.py --speed              only get, list and create, against ConfigMaps, as processor time in one process
-custom_resources.py --profile create     the same under cProfile, dearest functions first
+many_definitions.py                      installs 1,000 definitions of one group, uses each, and starts again with them
+many_definitions.py --definitions 200    the same with fewer
+many_definitions.py --speed              only get, list and create, against ConfigMaps, as processor time in one process
+many_definitions.py --profile create     the same under cProfile, dearest functions first
 """
 
 from __future__ import annotations
