@@ -29,7 +29,7 @@ def answering(status: int, *chunks: bytes, headers: dict[bytes, bytes] | None = 
     return app
 
 
-async def test_a_request_arrives_as_asgi_says():
+async def test_a_request_arrives_as_asgi_says() -> None:
     app = answering(201, b'{"kind":', b'"ConfigMap"}')
     client = loopback(app, headers={"Authorization": "Bearer loop"}, state={"user": "system:apiserver"})
     maps = client.resource("v1", "configmaps", namespace="a b")
@@ -47,13 +47,13 @@ async def test_a_request_arrives_as_asgi_says():
     assert app.scope["query_string"] == b"limit=5"
 
 
-async def test_errors_are_typed_as_over_http():
+async def test_errors_are_typed_as_over_http() -> None:
     body = b'{"kind":"Status","reason":"NotFound","message":"gone","code":404}'
     with pytest.raises(NotFound, match="gone"):
         await loopback(answering(404, body)).get_json("/x")
 
 
-async def test_a_watch_streams_and_closing_it_tells_the_app():
+async def test_a_watch_streams_and_closing_it_tells_the_app() -> None:
     told = asyncio.Event()
     steps: asyncio.Queue[bytes] = asyncio.Queue()
 
@@ -77,7 +77,7 @@ async def test_a_watch_streams_and_closing_it_tells_the_app():
     assert told.is_set()
 
 
-async def test_an_app_is_held_back_when_nobody_reads():
+async def test_an_app_is_held_back_when_nobody_reads() -> None:
     sent = 0
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -94,7 +94,7 @@ async def test_an_app_is_held_back_when_nobody_reads():
     await events.aclose()
 
 
-async def test_an_app_that_breaks_is_a_broken_connection():
+async def test_an_app_that_breaks_is_a_broken_connection() -> None:
     async def before(scope: Any, receive: Any, send: Any) -> None:
         raise RuntimeError("early")
 
@@ -113,7 +113,7 @@ async def test_an_app_that_breaks_is_a_broken_connection():
     await events.aclose()
 
 
-async def test_an_app_that_does_not_answer_in_time_is_cancelled():
+async def test_an_app_that_does_not_answer_in_time_is_cancelled() -> None:
     ended = asyncio.Event()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -128,7 +128,7 @@ async def test_an_app_that_does_not_answer_in_time_is_cancelled():
     assert ended.is_set()
 
 
-async def test_cancelling_a_request_cancels_the_app():
+async def test_cancelling_a_request_cancels_the_app() -> None:
     started, ended = asyncio.Event(), asyncio.Event()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:

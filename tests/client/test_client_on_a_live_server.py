@@ -30,7 +30,7 @@ async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveSe
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_names_are_mapped_through_the_servers_discovery(live: LiveServer):
+async def test_names_are_mapped_through_the_servers_discovery(live: LiveServer) -> None:
     async with connect(live.config) as client:
         discovery = DiscoveryClient(client)
         found = await discovery.server_resources()
@@ -46,7 +46,7 @@ async def test_names_are_mapped_through_the_servers_discovery(live: LiveServer):
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_leadership_passes_from_one_candidate_to_the_next(live: LiveServer):
+async def test_leadership_passes_from_one_candidate_to_the_next(live: LiveServer) -> None:
     order: asyncio.Queue[str] = asyncio.Queue()
 
     async def stand(client: object, name: str) -> None:
@@ -72,7 +72,7 @@ async def test_leadership_passes_from_one_candidate_to_the_next(live: LiveServer
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_a_script_finds_resources_by_their_short_names(live: LiveServer):
+async def test_a_script_finds_resources_by_their_short_names(live: LiveServer) -> None:
     def script() -> list[str]:
         with BlockingClient(live.config) as client:
             maps = client.find("cm", namespace="default")

@@ -151,7 +151,7 @@ async def everything(maps: ResourceClient, selector: str = "") -> dict[str, Json
     return {meta_namespace_key(obj): obj for obj in listing["items"]}
 
 
-async def test_informers_survive_cuts_refusals_expiry_and_a_killed_server(tmp_path: Path):
+async def test_informers_survive_cuts_refusals_expiry_and_a_killed_server(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         live = await stack.enter_async_context(LiveServer(tmp_path / "data").run())
         direct_url = f"http://127.0.0.1:{live.insecure_port}"

@@ -44,7 +44,9 @@ async def until_leader(server: ControlledServer, identity: str) -> None:
     raise AssertionError(f"{identity} never led")
 
 
-async def test_the_next_candidate_takes_over_when_the_leader_stops_and_finishes_its_work(server: ControlledServer):
+async def test_the_next_candidate_takes_over_when_the_leader_stops_and_finishes_its_work(
+    server: ControlledServer,
+) -> None:
     async with running(candidate(server, "second")) as second:
         await until_leader(server, "second")
         async with running(candidate(server, "first")):
@@ -55,7 +57,7 @@ async def test_the_next_candidate_takes_over_when_the_leader_stops_and_finishes_
             await server.until_namespace_gone("one")
 
 
-async def test_a_controller_that_fails_is_started_again(server: ControlledServer, monkeypatch):
+async def test_a_controller_that_fails_is_started_again(server: ControlledServer, monkeypatch) -> None:
     started: asyncio.Queue[int] = asyncio.Queue()
 
     async def run(context: object) -> None:

@@ -83,7 +83,7 @@ async def served_meanwhile(handler: Handler, served: Served) -> list[int]:
     return counts
 
 
-async def test_with_fair_queuing_a_request_waits_for_a_handful_of_the_floods():
+async def test_with_fair_queuing_a_request_waits_for_a_handful_of_the_floods() -> None:
     clock = Clock()
     served = Served(clock)
     control = FlowControl(controller(clock), lambda _: None, wait_limit=10.0)
@@ -91,13 +91,13 @@ async def test_with_fair_queuing_a_request_waits_for_a_handful_of_the_floods():
     assert max(counts) <= 60
 
 
-async def test_without_it_a_request_waits_for_the_whole_flood():
+async def test_without_it_a_request_waits_for_the_whole_flood() -> None:
     served = Served(Clock())
     counts = await served_meanwhile(with_max_in_flight(10_000, 10_000)(served), served)
     assert max(counts) >= CLIENTS / 2
 
 
-async def test_a_flood_fills_its_own_queues_and_is_told_to_come_again():
+async def test_a_flood_fills_its_own_queues_and_is_told_to_come_again() -> None:
     held = asyncio.Event()
 
     async def slow(request: Request) -> Response:
@@ -119,7 +119,7 @@ async def test_a_flood_fills_its_own_queues_and_is_told_to_come_again():
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_the_seats_of_a_stream_are_given_back_even_if_nobody_reads_it():
+async def test_the_seats_of_a_stream_are_given_back_even_if_nobody_reads_it() -> None:
     async def parts() -> AsyncIterator[bytes]:
         yield b"never"
 

@@ -32,7 +32,7 @@ def encrypted(bare: Store, secret: bytes = bytes(32)) -> EncryptedStore:
     return EncryptedStore(bare, PrefixTransformers(chain))
 
 
-async def test_every_way_to_read_shows_what_was_written(bare: Store):
+async def test_every_way_to_read_shows_what_was_written(bare: Store) -> None:
     store = encrypted(bare)
     watch = store.watch("/registry/", after=await store.current_revision())
     created = await store.create(A, b"one")
@@ -52,7 +52,7 @@ async def test_every_way_to_read_shows_what_was_written(bare: Store):
     assert seen == [(b"one", None), (b"two", b"one"), (None, b"two")]
 
 
-async def test_the_bare_store_has_nothing_readable(bare: Store):
+async def test_the_bare_store_has_nothing_readable(bare: Store) -> None:
     await encrypted(bare).create(A, b"a long enough value")
     found = await bare.get(A)
     assert found is not None
@@ -60,14 +60,14 @@ async def test_the_bare_store_has_nothing_readable(bare: Store):
     assert b"long enough" not in found.value
 
 
-async def test_what_was_written_before_is_read_and_stale(bare: Store):
+async def test_what_was_written_before_is_read_and_stale(bare: Store) -> None:
     await bare.create(A, b"{}")
     found = await encrypted(bare).get(A)
     assert found is not None
     assert (found.value, found.stale) == (b"{}", True)
 
 
-async def test_with_the_wrong_key_reads_fail_and_name_what_can_not_be_read(bare: Store):
+async def test_with_the_wrong_key_reads_fail_and_name_what_can_not_be_read(bare: Store) -> None:
     await encrypted(bare).create(A, b"{}")
     other = encrypted(bare, secret=bytes([1]) * 32)
     with pytest.raises(TransformFailed, match=f'unable to transform key "{A}": '):
@@ -81,7 +81,7 @@ async def test_with_the_wrong_key_reads_fail_and_name_what_can_not_be_read(bare:
         await other.get(A)
 
 
-async def test_a_value_copied_to_another_key_is_not_read_there(bare: Store):
+async def test_a_value_copied_to_another_key_is_not_read_there(bare: Store) -> None:
     store = encrypted(bare)
     await store.create(A, b"{}")
     copied = await bare.get(A)
