@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -76,7 +77,7 @@ class Setting:
 
     @asynccontextmanager
     async def world(
-        self, *, request_timeout: float = 60.0, names: tuple[str, ...] = (SERVER_NAME,), **spec: object
+        self, *, request_timeout: float = 60.0, names: tuple[str, ...] = (SERVER_NAME,), **spec: Any
     ) -> AsyncIterator[World]:
         spec = spec or {"caBundle": self.pki.ca_bundle}
         certificate = ProxyClientCertificate(self.proxies.client(), poll_seconds=0)

@@ -55,7 +55,8 @@ async def test_no_worker_starts_before_every_cache_has_synced() -> None:
 
 
 async def test_a_controller_stopped_before_its_caches_synced_ends() -> None:
-    controller = Controller("", asyncio.Queue().put, caches=(Gate(),))
+    done: asyncio.Queue[str] = asyncio.Queue()
+    controller = Controller("", done.put, caches=(Gate(),))
     task = asyncio.ensure_future(controller.run())
     controller.stop()
     await task

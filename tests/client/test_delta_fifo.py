@@ -165,7 +165,7 @@ STEPS = st.one_of(
 @given(st.lists(STEPS, max_size=40), st.data())
 @settings(max_examples=150, deadline=None)
 def test_a_consumer_that_applies_every_delta_ends_with_the_servers_state(
-    steps: list[tuple[str, str | None]], data
+    steps: list[tuple[str, str | None]], data: st.DataObject
 ) -> None:
     """Changes may be missed, but never after the last list; what is applied is never older than what was."""
     server: dict[str, int] = {}

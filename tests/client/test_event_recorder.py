@@ -19,7 +19,7 @@ from pilothouse.client.rest.connect import connect
 from pilothouse.machinery.objects import Json
 
 SOURCE = EventSource("tester", "here")
-POD = {
+POD: Json = {
     "kind": "Pod",
     "apiVersion": "v1",
     "metadata": {"name": "p", "namespace": "n", "uid": "u", "resourceVersion": "7"},

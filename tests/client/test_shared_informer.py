@@ -169,7 +169,9 @@ async def test_a_handler_has_synced_only_when_it_has_handled_the_first_list(serv
         assert registration.has_synced()
 
 
-async def test_a_handler_that_raises_loses_that_one_notification(server: ApiServer, client: Client, caplog) -> None:
+async def test_a_handler_that_raises_loses_that_one_notification(
+    server: ApiServer, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
     clock = FakeClock()
     informer, history = new_informer(client, clock=clock), History()
 
@@ -302,11 +304,12 @@ async def test_what_must_be_set_before_the_start_is_refused_after_it(server: Api
     informer = new_informer(client)
     async with running(informer):
         await informer.wait_synced()
-        for late in (
+        late_settings: tuple[Callable[[], None], ...] = (
             lambda: informer.set_transform(dict),
             lambda: informer.set_watch_error_handler(lambda name, error: None),
             informer.detect_mutations,
-        ):
+        )
+        for late in late_settings:
             with pytest.raises(InformerState, match="already started"):
                 late()
     assert informer.is_stopped

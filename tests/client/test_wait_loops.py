@@ -109,8 +109,13 @@ async def test_what_a_condition_raises_goes_through() -> None:
 async def test_exponential_backoff_tries_as_often_as_it_has_steps() -> None:
     clock = FakeClock()
     tried: list[float] = []
+
+    def never() -> bool:
+        tried.append(clock.now())
+        return False
+
     backoff = wait.Backoff(duration=1, factor=2, steps=4)
-    trying = asyncio.ensure_future(wait.exponential_backoff(backoff, lambda: tried.append(clock.now()), clock=clock))
+    trying = asyncio.ensure_future(wait.exponential_backoff(backoff, never, clock=clock))
     for _ in range(3):
         await clock.wait_for_timers()
         clock.advance(clock.next_timer() or 0)

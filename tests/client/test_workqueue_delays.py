@@ -160,8 +160,8 @@ async def test_a_named_queue_reports_upstreams_metrics() -> None:
 
 async def test_queues_of_one_name_share_their_metrics_and_unnamed_ones_have_none() -> None:
     registry = CollectorRegistry()
-    WorkQueue("x", registry=registry).add(1)
-    WorkQueue("x", registry=registry).add(2)
-    WorkQueue(registry=registry).add(3)
+    WorkQueue[int]("x", registry=registry).add(1)
+    WorkQueue[int]("x", registry=registry).add(2)
+    WorkQueue[int](registry=registry).add(3)
     assert registry.get_sample_value("workqueue_adds_total", {"name": "x"}) == 2
     assert registry.get_sample_value("workqueue_adds_total", {"name": ""}) is None

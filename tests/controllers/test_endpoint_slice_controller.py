@@ -59,7 +59,8 @@ async def until_one(there: ServicesAndPods, holds: Callable[[Json], object]) -> 
 
 
 def conditions(endpoint_slice: Json) -> dict[str, Any]:
-    return (endpoint_slice["endpoints"] or [{}])[0].get("conditions", {})
+    found: dict[str, Any] = (endpoint_slice["endpoints"] or [{}])[0].get("conditions", {})
+    return found
 
 
 async def test_a_pod_of_a_service_becomes_an_endpoint(there: ServicesAndPods) -> None:

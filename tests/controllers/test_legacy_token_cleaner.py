@@ -27,7 +27,7 @@ class Later(RealClock):
     def __init__(self, by: timedelta) -> None:
         self._by = by.total_seconds()
 
-    def wall(self) -> float:  # type: ignore[override]
+    def wall(self) -> float:
         return datetime.now(UTC).timestamp() + self._by
 
 

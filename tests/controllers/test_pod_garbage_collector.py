@@ -90,10 +90,9 @@ async def test_terminating_pods_go_when_their_node_is_out_of_service_or_they_hav
 ) -> None:
     await node(server, "broken", taints=[{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}])
     await node(server, "slow")
-    finalizers = {"finalizers": ["example.com/hold"]}
     for name, where in (("stuck", "broken"), ("ending", "slow"), ("staying", "broken")):
         await pod(server, name, node=where, phase="Running")
-    await pod(server, "unscheduled", **finalizers)
+    await pod(server, "unscheduled", finalizers=["example.com/hold"])
     for name in ("stuck", "ending", "unscheduled"):
         await pods(server).delete(name)
     async with running(manager(server)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -145,12 +146,16 @@ async def test_a_quota_that_says_what_is_used_is_not_written_again(
 
     monkeypatch.setattr(ResourceClient, "update_status", counted)
     quotas = namespace.resource("resourcequotas")
+
+    def limits(cpu: str, status: Json) -> bool:
+        return bool(status.get("hard") == {"requests.cpu": cpu})
+
     await namespace.quota({"requests.cpu": "4000m"})
-    await namespace.until(lambda status: status.get("hard") == {"requests.cpu": "4"})
+    await namespace.until(partial(limits, "4"))
     for cpu in ("5", "6", "7"):
         await quotas.patch("q", {"metadata": {"labels": {"cpu": cpu}}})
         await quotas.patch("q", {"spec": {"hard": {"requests.cpu": f"{cpu}000m"}}})
-        await namespace.until(lambda status, cpu=cpu: status.get("hard") == {"requests.cpu": cpu})
+        await namespace.until(partial(limits, cpu))
     assert written == [{"requests.cpu": cpu} for cpu in ("4", "5", "6", "7")]
 
 

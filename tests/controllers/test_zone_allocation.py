@@ -19,10 +19,10 @@ from pilothouse.machinery.objects import Json
 CPU = st.dictionaries(st.sampled_from("abcd"), st.integers(1, 64), min_size=2)
 
 
-def node(zone: str, cpu: str = "4", *, ready: bool = True, **labels: str) -> Json:
+def node(zone: str, cpu: str = "4", *, ready: bool = True, labels: dict[str, str] | None = None) -> Json:
     status = {"allocatable": {"cpu": cpu}, "conditions": [{"type": "Ready", "status": str(ready)}]}
     zoned = {"topology.kubernetes.io/zone": zone} if zone else {}
-    return {"metadata": {"labels": zoned | labels}, "status": status}
+    return {"metadata": {"labels": zoned | (labels or {})}, "status": status}
 
 
 def endpoint(number: int, zone: str, *, ready: bool = True) -> Json:
@@ -85,7 +85,9 @@ def test_hints_that_no_longer_fit_are_noticed() -> None:
 
 def test_a_cache_hints_remembers_and_forgets() -> None:
     cache = TopologyCache()
-    cache.set_nodes([node("a"), node("b"), node("c", ready=False), node("", **{"node-role.kubernetes.io/master": ""})])
+    cache.set_nodes(
+        [node("a"), node("b"), node("c", ready=False), node("", labels={"node-role.kubernetes.io/master": ""})]
+    )
     plan = Plan(create=[{"endpoints": [endpoint(1, "a"), endpoint(2, "a"), endpoint(3, "a", ready=False)]}])
     assert put(cache, plan) == ["Topology Aware Hints has been enabled, addressType: IPv4"]
     assert sorted(map(str, hints(plan))) == ["None", "a", "b"]

@@ -228,6 +228,7 @@ class Http2Client:
         await self.until(lambda: self._terminated() is not None)
         event = self._terminated()
         assert event is not None
+        assert event.error_code is not None
         return int(event.error_code)
 
     def _terminated(self) -> h2.events.ConnectionTerminated | None:

@@ -31,7 +31,7 @@ MATCHER = Matcher(get_namespace)
 
 
 def request(resource: GroupVersionResource = PODS, **rest: Any) -> Attributes:
-    given = {
+    given: dict[str, Any] = {
         "operation": Operation.CREATE,
         "kind": GroupVersionKind(resource.group, resource.version, "Any"),
         "resource": resource,

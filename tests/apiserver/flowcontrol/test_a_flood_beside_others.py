@@ -75,7 +75,7 @@ async def served_meanwhile(handler: Handler, served: Served) -> list[int]:
     counts = []
     for _ in range(20):
         before = served.count
-        await asyncio.create_task(handler(request("quiet")))  # as the server does with each request
+        await asyncio.ensure_future(handler(request("quiet")))  # as the server does with each request
         counts.append(served.count - before)
         await asyncio.sleep(0.001)
     flooding = False

@@ -96,7 +96,7 @@ def deliver(connection: Http2BackendConnection, data: bytes) -> None:
         connection.buffer_updated(len(piece))
 
 
-HEADS = {of_a_client: b"\x82\x84\x87", of_a_server: b"\x88"}  # GET https / · 200
+HEADS: dict[Callable[[Pipe], Say], bytes] = {of_a_client: b"\x82\x84\x87", of_a_server: b"\x88"}  # GET https / · 200
 GREETING = frames.settings({})
 PING = frame(frames.PING, 0, 0, b"12345678")
 PRIORITY = frame(frames.PRIORITY, 0, 1, bytes(5))

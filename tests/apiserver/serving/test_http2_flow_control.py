@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 
 from serving_harness import Http2Client, answering, client_context, eventually, secure_options, serving
 
@@ -48,8 +49,12 @@ async def test_a_whole_body_waits_for_the_window_and_arrives_whole(pki: Certific
         client = await Http2Client.connect(server.port, client_context(pki, alpn="h2"), window=100)
         stream = client.ask("/")
         log, granted = client.streams[stream], 100
+
+        def has_come(size: int) -> bool:
+            return len(log.body) == size
+
         while granted < len(body):
-            await client.until(lambda granted=granted: len(log.body) == granted)
+            await client.until(partial(has_come, granted))
             step = min(199_999, len(body) - granted)
             client.grant(stream, step)
             granted += step

@@ -26,7 +26,8 @@ from pilothouse.controlplane.certificates.paths import CertificatePaths
 
 
 def handshake_errors() -> float:
-    return TLS_HANDSHAKE_ERRORS._value.get()
+    errors: float = TLS_HANDSHAKE_ERRORS._value.get()
+    return errors
 
 
 async def read_body(request: Request) -> Response:

@@ -12,7 +12,7 @@ from pilothouse.apiserver.storage.encryption.local import AesGcm, Identity
 from pilothouse.apiserver.storage.encryption.prefixed import Prefixed, PrefixTransformers
 from pilothouse.apiserver.storage.encryption.store import EncryptedStore
 from pilothouse.apiserver.storage.errors import TransformFailed
-from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.interface import Entry, Store
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.machinery.errors import InternalError
 from pilothouse.machinery.names import GroupResource
@@ -32,6 +32,10 @@ def encrypted(bare: Store, secret: bytes = bytes(32)) -> EncryptedStore:
     return EncryptedStore(bare, PrefixTransformers(chain))
 
 
+def value_of(entry: Entry | None) -> bytes | None:
+    return None if entry is None else entry.value
+
+
 async def test_every_way_to_read_shows_what_was_written(bare: Store) -> None:
     store = encrypted(bare)
     watch = store.watch("/registry/", after=await store.current_revision())
@@ -45,7 +49,7 @@ async def test_every_way_to_read_shows_what_was_written(bare: Store) -> None:
     assert (await store.delete(A, expected=updated.modified)).value == b"two"
     seen: list[tuple[bytes | None, bytes | None]] = []
     async for batch in watch:
-        seen += [(event.entry and event.entry.value, event.previous and event.previous.value) for event in batch.events]
+        seen += [(value_of(event.entry), value_of(event.previous)) for event in batch.events]
         if len(seen) == 3:
             break
     await watch.aclose()

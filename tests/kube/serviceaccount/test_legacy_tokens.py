@@ -125,7 +125,9 @@ async def test_without_lookup_a_token_is_good_while_its_key_is(tokens: Tokens, t
     token = await tokens.issue()
     await tokens.secrets.delete("token", namespace="ns")
     await until_refused(tokens, token)
-    validator = LegacyValidator(tokens.authenticator._validator.getter, SecretUses(tokens.secrets), lookup=False)
+    strict = tokens.authenticator._validator
+    assert isinstance(strict, LegacyValidator)
+    validator = LegacyValidator(strict.getter, SecretUses(tokens.secrets), lookup=False)
     config = ServiceAccountConfig(signing_key_file=tmp_path / "key")
     lax = ServiceAccountTokenAuthenticator(config, validator, issuers=(LEGACY_ISSUER,))
     found = await lax.authenticate_token(token)
