@@ -65,7 +65,7 @@ class Writes:
         obj = self._obj | {"metadata": self._obj["metadata"] | {"name": name, "annotations": annotations}}
         media = "application/apply-patch+yaml" if method == "PATCH" else "application/json"
         answer = await self._server.open(method, target, orjson.dumps(obj), media=media)
-        assert answer.status in (200, 201), answer.body
+        assert answer.status in (200, 201), await answer.read()
 
     def _next(self) -> int:
         self._number += 1
