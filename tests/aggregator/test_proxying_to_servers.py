@@ -60,8 +60,8 @@ class World:
         self._base, self.client_port = f"http://127.0.0.1:{port}", port
         self.client = aiohttp.ClientSession(auto_decompress=False)
 
-    def __call__(self, method: str, path: str = PATH, **more: object) -> aiohttp.client._RequestContextManager:
-        return self.client.request(method, self._base + path, allow_redirects=False, **more)  # type: ignore[arg-type]
+    def __call__(self, method: str, path: str = PATH, **more: Any) -> aiohttp.client._RequestContextManager:
+        return self.client.request(method, self._base + path, allow_redirects=False, **more)
 
     async def get(self, path: str = PATH, **headers: str) -> tuple[int, str]:
         async with self("GET", path, headers=headers) as answer:

@@ -14,23 +14,31 @@ from pilothouse.client.rest.transport import HttpRequest
 from pilothouse.machinery.errors import NotFound
 
 
-def answering(status: int, *chunks: bytes, headers: dict[bytes, bytes] | None = None, finish: bool = True) -> Any:
+class Answering:
     """An app that answers the same to everyone and writes down what it was asked."""
 
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        app.scope = scope  # type: ignore[attr-defined]
-        app.body = (await receive())["body"]  # type: ignore[attr-defined]
-        await send({"type": "http.response.start", "status": status, "headers": [*(headers or {}).items()]})
-        for chunk in chunks:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        if finish:
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+    scope: Any
+    body: bytes
 
-    return app
+    def __init__(
+        self, status: int, *chunks: bytes, headers: dict[bytes, bytes] | None = None, finish: bool = True
+    ) -> None:
+        self._head = {"type": "http.response.start", "status": status, "headers": [*(headers or {}).items()]}
+        self._chunks = chunks
+        self._finish = finish
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.scope = scope
+        self.body = (await receive())["body"]
+        await send(self._head)
+        for chunk in self._chunks:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        if self._finish:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def test_a_request_arrives_as_asgi_says() -> None:
-    app = answering(201, b'{"kind":', b'"ConfigMap"}')
+    app = Answering(201, b'{"kind":', b'"ConfigMap"}')
     client = loopback(app, headers={"Authorization": "Bearer loop"}, state={"user": "system:apiserver"})
     maps = client.resource("v1", "configmaps", namespace="a b")
     assert await maps.create({"x": 1}) == {"kind": "ConfigMap"}
@@ -50,7 +58,7 @@ async def test_a_request_arrives_as_asgi_says() -> None:
 async def test_errors_are_typed_as_over_http() -> None:
     body = b'{"kind":"Status","reason":"NotFound","message":"gone","code":404}'
     with pytest.raises(NotFound, match="gone"):
-        await loopback(answering(404, body)).get_json("/x")
+        await loopback(Answering(404, body)).get_json("/x")
 
 
 async def test_a_watch_streams_and_closing_it_tells_the_app() -> None:

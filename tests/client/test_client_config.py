@@ -6,6 +6,7 @@ import base64
 import stat
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -172,12 +173,12 @@ print(json.dumps({{"kind": "ExecCredential", "apiVersion": info["apiVersion"], "
 """
 
 
-def plugin(tmp_path: Path, **options: object) -> ExecConfig:
+def plugin(tmp_path: Path, **options: Any) -> ExecConfig:
     script = tmp_path / "plugin"
     script.write_text(PLUGIN.format(python=sys.executable, folder=str(tmp_path)))
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    given = {"command": str(script), "api_version": "client.authentication.k8s.io/v1", **options}
-    return ExecConfig(**given)  # type: ignore[arg-type]
+    given: dict[str, Any] = {"command": str(script), "api_version": "client.authentication.k8s.io/v1", **options}
+    return ExecConfig(**given)
 
 
 async def test_a_plugin_runs_once_and_again_when_its_token_has_expired_or_is_refused(tmp_path: Path) -> None:

@@ -197,7 +197,9 @@ async def test_a_leader_that_can_not_renew_stops_before_its_lease_runs_out(
     assert clock.now() - led_from == 10
 
 
-async def test_a_leader_whose_request_hangs_stops_all_the_same(leases: ApiServer, lease_client: Client) -> None:
+async def test_a_leader_whose_request_hangs_stops_all_the_same(
+    leases: ApiServer, lease_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = FakeClock()
     one = Candidate(lease_client, "one", clock, release_on_cancel=False)
     await clock.wait_for_timer(2)
@@ -207,7 +209,7 @@ async def test_a_leader_whose_request_hangs_stops_all_the_same(leases: ApiServer
         hanging.set()
         await asyncio.Event().wait()
 
-    one.elector._lock.update = hang  # type: ignore[method-assign]
+    monkeypatch.setattr(one.elector._lock, "update", hang)
     clock.advance(2)
     await hanging.wait()
     await clock.wait_for_timer(8)

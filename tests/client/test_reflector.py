@@ -293,7 +293,7 @@ async def test_a_server_without_a_watch_cache_is_listed_in_pages_ever_after(serv
 
 
 async def test_an_event_that_the_store_refuses_does_not_keep_the_next_one_back(
-    server: ApiServer, client: Client
+    server: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with reflecting(client) as running:
         await server.wait_for_watches()
@@ -304,7 +304,7 @@ async def test_an_event_that_the_store_refuses_does_not_keep_the_next_one_back(
                 raise ValueError("no room")
             add(obj)
 
-        running.store.add = choosy  # type: ignore[method-assign]
+        monkeypatch.setattr(running.store, "add", choosy)
         await server.put("bad")
         await server.put("good")
         await running.store.until(lambda: set(running.store.state) == {"default/good"})

@@ -113,7 +113,7 @@ def test_each_instance_gets_what_the_factory_makes_for_it() -> None:
 
 def test_a_field_of_a_frozen_instance_is_neither_set_nor_deleted() -> None:
     with pytest.raises(FrozenInstanceError, match="cannot assign to field 'x'"):
-        Point(1).x = 2  # type: ignore[misc]
+        Point(1).x = 2  # type: ignore[misc]  # which is what is tested
     with pytest.raises(FrozenInstanceError, match="cannot delete field 'name'"):
         del Subclass(1).name
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from functools import partial
 
-from serving_harness import Http2Client, answering, client_context, eventually, secure_options, serving
+from serving_harness import Http2Client, answering, client_context, eventually, secure_options, serving, transport_of
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.limits import Limits
@@ -114,7 +114,7 @@ async def test_a_client_that_does_not_read_at_all_is_cut_off_and_little_is_queue
     fountain = Fountain()
     async with serving(answering(fountain), secure_options(pki), limits=Limits(write_timeout=0.2)) as server:
         client = await Http2Client.connect(server.port, client_context(pki, alpn="h2"), window=(1 << 31) - 1)
-        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        transport_of(client.writer).pause_reading()
         client.h2.increment_flow_control_window((1 << 31) - 65_536)
         client.ask("/")
         await eventually(lambda: fountain.closed)
