@@ -150,7 +150,7 @@ def _spec(group: str, service: str, port: int) -> dict[str, Any]:
 
 def _available(api_service: Any) -> bool:
     conditions = api_service.get("status", {}).get("conditions") or [{}]
-    return conditions[0].get("status") == "True"
+    return bool(conditions[0].get("status") == "True")
 
 
 async def _create(client: Client, path: str, obj: Any) -> None:

@@ -16,8 +16,9 @@ import asyncio
 import resource
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -30,7 +31,7 @@ Figures = dict[str, float]
 
 
 def measure(target: Target, *, scale: int) -> Figures:
-    rows: dict[str, Callable[[], Awaitable[float]]] = {
+    rows: dict[str, Callable[[], Coroutine[Any, Any, float]]] = {
         "GET one ConfigMap of 1 kB, HTTP/2 (1/s)": lambda: loads.get_one(target, requests=40_000 // scale, http1=False),
         "GET one ConfigMap of 1 kB, HTTP/1.1 (1/s)": lambda: loads.get_one(
             target, requests=40_000 // scale, http1=True
@@ -49,7 +50,7 @@ def measure(target: Target, *, scale: int) -> Figures:
         figures["memory at rest (MB)"] = memory(target.pid)
     for name, load in rows.items():
         print(f"  {target.name}: {name} ...", file=sys.stderr)
-        figures[name] = asyncio.run(load())  # type: ignore[arg-type]
+        figures[name] = asyncio.run(load())
     if target.pid:
         figures["memory after the loads (MB)"] = memory(target.pid)
     return figures

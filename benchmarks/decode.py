@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import orjson
@@ -117,10 +118,8 @@ def main() -> None:
     for obj in (CONFIG_MAP, POD):
         data = orjson.dumps(obj)
         gvk = GroupVersionKind("", "v1", obj["kind"])
-        parsing = best(lambda data=data: orjson.loads(data))  # type: ignore[misc]
-        whole = best(
-            lambda data=data, gvk=gvk: decode_object(data, codec=Codec.JSON, default=gvk, scheme=KUBE)  # type: ignore[misc]
-        )
+        parsing = best(partial(orjson.loads, data))
+        whole = best(partial(decode_object, data, codec=Codec.JSON, default=gvk, scheme=KUBE))
         print(f"{obj['kind']:<10} {len(data):5} bytes   parse {parsing:5.1f} µs   decode_object {whole:5.1f} µs")
 
 

@@ -176,8 +176,8 @@ async def ours(port: int, *, streaming: bool) -> Figures:
 
 
 def official(port: int) -> Figures:
-    from kubernetes import client  # type: ignore[import-not-found]
-    from kubernetes.informer import SharedInformer  # type: ignore[import-not-found]
+    from kubernetes import client
+    from kubernetes.informer import SharedInformer
 
     done = threading.Event()
     api = client.CoreV1Api(client.ApiClient(client.Configuration(host=f"http://127.0.0.1:{port}")))

@@ -88,7 +88,8 @@ def validate(body: HostileBody, obj: Json) -> None:
 
 
 def _before_create(resource: Resource, obj: Json) -> None:
-    context = RequestContext("default", resource.group_resource, USER, [].append)
+    warnings: list[str] = []
+    context = RequestContext("default", resource.group_resource, USER, warnings.append)
     resource.strategy.default(obj)
     before_create(resource.strategy, context, resource.kind.group_kind, obj)
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -59,8 +60,8 @@ class World:
         self._base, self.client_port = f"http://127.0.0.1:{port}", port
         self.client = aiohttp.ClientSession(auto_decompress=False)
 
-    def __call__(self, method: str, path: str = PATH, **more: object) -> aiohttp.client._RequestContextManager:
-        return self.client.request(method, self._base + path, allow_redirects=False, **more)  # type: ignore[arg-type]
+    def __call__(self, method: str, path: str = PATH, **more: Any) -> aiohttp.client._RequestContextManager:
+        return self.client.request(method, self._base + path, allow_redirects=False, **more)
 
     async def get(self, path: str = PATH, **headers: str) -> tuple[int, str]:
         async with self("GET", path, headers=headers) as answer:
@@ -76,7 +77,7 @@ class Setting:
 
     @asynccontextmanager
     async def world(
-        self, *, request_timeout: float = 60.0, names: tuple[str, ...] = (SERVER_NAME,), **spec: object
+        self, *, request_timeout: float = 60.0, names: tuple[str, ...] = (SERVER_NAME,), **spec: Any
     ) -> AsyncIterator[World]:
         spec = spec or {"caBundle": self.pki.ca_bundle}
         certificate = ProxyClientCertificate(self.proxies.client(), poll_seconds=0)

@@ -31,14 +31,19 @@ def test_labels_that_are_too_long_are_counted_together() -> None:
     assert registry.get_sample_value("asked_total", {"name": "short", "kind": "k"}) == 1
 
 
+def counted_objects(*labels: str) -> float:
+    (metric,) = OBJECTS.labels(*labels).collect()
+    return metric.samples[0].value
+
+
 def test_the_metric_of_a_cache_does_not_keep_its_objects() -> None:
     class Objects(list[int]):
         pass
 
     objects, labels = Objects([1, 2, 3]), ("example.com", "counted")
     CacheMetrics(GroupResource(*labels)).count_objects(objects)
-    assert OBJECTS.labels(*labels).collect()[0].samples[0].value == 3
+    assert counted_objects(*labels) == 3
     del objects
     gc.collect()
-    assert OBJECTS.labels(*labels).collect()[0].samples[0].value == 0
+    assert counted_objects(*labels) == 0
     OBJECTS.remove(*labels)

@@ -67,7 +67,11 @@ def test_flows_take_turns_and_what_continues_goes_first() -> None:
     def job(name: str, flow: str, *, continues: bool = False) -> Job:
         return Job(flow, 1, lambda: order.append(name), lambda *_: None, continues=continues)
 
-    thread.submit(Job("a", 1, lambda: (begun.set(), held.wait(30)), lambda *_: None))
+    def hold() -> None:
+        begun.set()
+        held.wait(30)
+
+    thread.submit(Job("a", 1, hold, lambda *_: None))
     assert begun.wait(30)
     for number in range(3):
         thread.submit(job(f"a{number}", "a"))
@@ -101,7 +105,8 @@ async def test_work_of_a_cancelled_request_that_has_begun_is_waited_for() -> Non
 
 
 async def test_work_of_a_cancelled_request_that_has_not_begun_never_begins() -> None:
-    go, ran = threading.Event(), []
+    go = threading.Event()
+    ran: list[str] = []
     first = asyncio.create_task(Weight("a", HEAVY).carry(go.wait, 30))
     await asyncio.sleep(0)
     second = asyncio.create_task(Weight("a", HEAVY).carry(ran.append, "second"))

@@ -11,6 +11,7 @@ from delegating_server import NAME, Line, allow_delegation, delegating_server
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Authorizer, Decision
+from pilothouse.apiserver.authz.union import UnionAuthorizer
 from pilothouse.apiserver.authz.webhook.authorizer import WebhookAuthorizer
 from pilothouse.builder.delegation.authorization import delegated_authorizer
 from pilothouse.client.rest.client import Client
@@ -82,7 +83,8 @@ async def test_answers_are_remembered_for_ten_seconds(
     line: Line, monkeypatch: pytest.MonkeyPatch, authorizer: Authorizer
 ) -> None:
     now = 1000.0
-    webhook = authorizer.authorizers[-1]  # type: ignore[attr-defined]
+    assert isinstance(authorizer, UnionAuthorizer)
+    webhook = authorizer.authorizers[-1]
     assert isinstance(webhook, WebhookAuthorizer)
     monkeypatch.setattr(webhook._answers, "_now", lambda: now)
     for moment, asked in ((1000.0, 2), (1009.9, 2), (1010.0, 4)):
@@ -163,13 +165,16 @@ async def test_an_error_of_the_cluster_is_asked_about_once_more(
         async def read(self) -> bytes:
             return b"etcd is away"
 
+        def chunks(self) -> AsyncIterator[bytes]:
+            raise AssertionError("an error is read as a whole")
+
         async def close(self) -> None:
             return
 
     async def fail_once(request: HttpRequest) -> HttpResponse:
         if failures:
             failures.pop()
-            return Broken()  # type: ignore[return-value]
+            return Broken()
         return await send(request)
 
     monkeypatch.setattr(line._transport, "send", fail_once)

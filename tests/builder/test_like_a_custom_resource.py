@@ -142,7 +142,7 @@ def test_every_answer_is_that_of_a_custom_resource(api: BlockingAPI) -> None:
 def _answer(api: BlockingAPI, group: str, method: str, target: str, body: Any, options: dict[str, str]) -> Any:
     """The answer, its media type and its warning, but for what differs between any two objects."""
     sent = body if body is None or isinstance(body, bytes) else json.loads(json.dumps(body).replace(OURS, group))
-    answer = api.request(method, target.replace(OURS, group), sent, **options)  # type: ignore[arg-type]
+    answer = api.request(method, target.replace(OURS, group), sent, **options)
     headers = (answer.headers["content-type"], answer.headers.get("warning", "").replace(OURS, THEIRS))
     return answer.status, headers, _comparable(answer)
 

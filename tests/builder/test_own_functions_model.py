@@ -38,7 +38,8 @@ def test_lists_and_watches_are_what_the_author_has(
 
 async def _play(folder: Path, shelf: Shelf, steps: list[tuple[str, str, str]], *, at_once: bool) -> None:
     async with served(folder, shelf) as books:
-        watcher, replayed = await books.watch(), {}
+        watcher = await books.watch()
+        replayed: dict[str, Json] = {}
         if at_once:
             await asyncio.gather(*(_take(books, shelf, step) for step in steps))
             await _check(books, shelf, watcher, replayed)

@@ -20,6 +20,7 @@ from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.extensions.customresources.conversion import on_read
 from pilothouse.extensions.customresources.model import CustomResource
@@ -64,6 +65,7 @@ async def library(folder: Path, shelf: object) -> AsyncIterator[Send]:
     async with served(folder, shelf, resource=resource, on_read=on_read(BOOKS)) as books:
         [version] = api_versions(BOOKS, books.own.registry)
         main, *rest = version.resources
+        assert isinstance(main.storage, RegistryStore)
         main = replace(main, storage=books.own.storage_of(main.storage))
         server = GenericAPIServer("library", _nobody)
         group = APIGroup(GROUP, [replace(version, resources=[main, *rest])])
@@ -92,7 +94,7 @@ async def _read(answer: Response) -> Any:
     """The object, or the events of a watch that ends."""
     if isinstance(answer.body, bytes):
         return orjson.loads(answer.body)
-    whole = b"".join([part async for part in answer.body])  # type: ignore[union-attr]
+    whole = b"".join([part async for part in answer.body])
     return [orjson.loads(line) for line in whole.splitlines()]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 from shelves import PATIENCE, Shelf, book, retitled, served
@@ -100,7 +102,7 @@ async def test_a_list_during_a_write_leaves_the_object_to_the_write(
     async with served(tmp_path, shelf) as books:
         await books.list()
         gate = shelf.hold(function)
-        writes = {
+        writes: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
             "create": lambda: books.create(book("dracula", "Dracula")),
             "update": lambda: books.change("emma", retitled("Persuasion")),
             "delete": lambda: books.delete("emma"),
@@ -193,7 +195,8 @@ async def test_nothing_is_remembered_of_objects_that_are_gone(tmp_path: Path) ->
 
 class TestSingleFlight:
     async def test_whoever_comes_while_work_is_under_way_waits_for_the_next(self) -> None:
-        flights, gate, begun = SingleFlight(), Gate(), []
+        flights, gate = SingleFlight(), Gate()
+        begun: list[int] = []
 
         async def work() -> None:
             begun.append(len(begun))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,7 @@ async def test_what_the_author_refuses_is_not_written(tmp_path: Path, function: 
     setattr(shelf, function, refuse)
     async with served(tmp_path, shelf) as books:
         before, revision = await books.list(), await books.store.current_revision()
-        writes = {
+        writes: dict[str, Callable[[], Awaitable[object]]] = {
             "create": lambda: books.create(book("dracula")),
             "update": lambda: books.change("emma", retitled("mine")),
             "delete": lambda: books.delete("emma"),

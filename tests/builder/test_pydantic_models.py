@@ -47,7 +47,7 @@ class Model(BaseModel):
     parts: list[Part] = []
     by_name: dict[str, Part] = {}
     names: set[str] = set()
-    part: Part | None = Field(None, description="The main one.")
+    part: Part | None = Field(default=None, description="The main one.")
     third: Part = Part(size=3)
 
 

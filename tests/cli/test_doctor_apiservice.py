@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -56,11 +57,11 @@ def _services(client: Client) -> ResourceClient:
     return client.resource("v1", "services", namespace="default")
 
 
-async def _register(client: Client, port: int, **spec: object) -> None:
+async def _register(client: Client, port: int, **spec: Any) -> None:
     await _services(client).create(
         {"metadata": {"name": "web"}, "spec": {"type": "ExternalName", "externalName": "localhost"}}
     )
-    obj: Json = api_service(**{"service": {"namespace": "default", "name": "web", "port": port}, **spec})
+    obj: Json = api_service(service={"namespace": "default", "name": "web", "port": port}, **spec)
     await _api_services(client).create(obj)
 
 

@@ -14,23 +14,31 @@ from pilothouse.client.rest.transport import HttpRequest
 from pilothouse.machinery.errors import NotFound
 
 
-def answering(status: int, *chunks: bytes, headers: dict[bytes, bytes] | None = None, finish: bool = True) -> Any:
+class Answering:
     """An app that answers the same to everyone and writes down what it was asked."""
 
-    async def app(scope: Any, receive: Any, send: Any) -> None:
-        app.scope = scope  # type: ignore[attr-defined]
-        app.body = (await receive())["body"]  # type: ignore[attr-defined]
-        await send({"type": "http.response.start", "status": status, "headers": [*(headers or {}).items()]})
-        for chunk in chunks:
+    scope: Any
+    body: bytes
+
+    def __init__(
+        self, status: int, *chunks: bytes, headers: dict[bytes, bytes] | None = None, finish: bool = True
+    ) -> None:
+        self._head = {"type": "http.response.start", "status": status, "headers": [*(headers or {}).items()]}
+        self._chunks = chunks
+        self._finish = finish
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.scope = scope
+        self.body = (await receive())["body"]
+        await send(self._head)
+        for chunk in self._chunks:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        if finish:
+        if self._finish:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    return app
 
-
-async def test_a_request_arrives_as_asgi_says():
-    app = answering(201, b'{"kind":', b'"ConfigMap"}')
+async def test_a_request_arrives_as_asgi_says() -> None:
+    app = Answering(201, b'{"kind":', b'"ConfigMap"}')
     client = loopback(app, headers={"Authorization": "Bearer loop"}, state={"user": "system:apiserver"})
     maps = client.resource("v1", "configmaps", namespace="a b")
     assert await maps.create({"x": 1}) == {"kind": "ConfigMap"}
@@ -47,13 +55,13 @@ async def test_a_request_arrives_as_asgi_says():
     assert app.scope["query_string"] == b"limit=5"
 
 
-async def test_errors_are_typed_as_over_http():
+async def test_errors_are_typed_as_over_http() -> None:
     body = b'{"kind":"Status","reason":"NotFound","message":"gone","code":404}'
     with pytest.raises(NotFound, match="gone"):
-        await loopback(answering(404, body)).get_json("/x")
+        await loopback(Answering(404, body)).get_json("/x")
 
 
-async def test_a_watch_streams_and_closing_it_tells_the_app():
+async def test_a_watch_streams_and_closing_it_tells_the_app() -> None:
     told = asyncio.Event()
     steps: asyncio.Queue[bytes] = asyncio.Queue()
 
@@ -77,7 +85,7 @@ async def test_a_watch_streams_and_closing_it_tells_the_app():
     assert told.is_set()
 
 
-async def test_an_app_is_held_back_when_nobody_reads():
+async def test_an_app_is_held_back_when_nobody_reads() -> None:
     sent = 0
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -94,7 +102,7 @@ async def test_an_app_is_held_back_when_nobody_reads():
     await events.aclose()
 
 
-async def test_an_app_that_breaks_is_a_broken_connection():
+async def test_an_app_that_breaks_is_a_broken_connection() -> None:
     async def before(scope: Any, receive: Any, send: Any) -> None:
         raise RuntimeError("early")
 
@@ -113,7 +121,7 @@ async def test_an_app_that_breaks_is_a_broken_connection():
     await events.aclose()
 
 
-async def test_an_app_that_does_not_answer_in_time_is_cancelled():
+async def test_an_app_that_does_not_answer_in_time_is_cancelled() -> None:
     ended = asyncio.Event()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -128,7 +136,7 @@ async def test_an_app_that_does_not_answer_in_time_is_cancelled():
     assert ended.is_set()
 
 
-async def test_cancelling_a_request_cancels_the_app():
+async def test_cancelling_a_request_cancels_the_app() -> None:
     started, ended = asyncio.Event(), asyncio.Event()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:

@@ -6,6 +6,7 @@ import base64
 import stat
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -37,7 +38,7 @@ def b64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def test_data_in_a_kubeconfig_is_decoded_and_files_are_found_beside_it(tmp_path: Path):
+def test_data_in_a_kubeconfig_is_decoded_and_files_are_found_beside_it(tmp_path: Path) -> None:
     cluster = {"certificate-authority-data": b64("CA"), "tls-server-name": "name", "proxy-url": "http://p"}
     user = {"client-certificate": "pki/cert.pem", "client-key-data": b64("KEY"), "tokenFile": "/abs/token"}
     config = load_kubeconfig(write(tmp_path / "config", kubeconfig(cluster=cluster, user=user)))
@@ -52,7 +53,7 @@ def test_data_in_a_kubeconfig_is_decoded_and_files_are_found_beside_it(tmp_path:
     assert "KEY" not in repr(config)
 
 
-def test_a_context_can_be_chosen_and_names_its_namespace(tmp_path: Path):
+def test_a_context_can_be_chosen_and_names_its_namespace(tmp_path: Path) -> None:
     both = kubeconfig(context={"namespace": "mine"})
     both["contexts"].append({"name": "other", "context": {"cluster": "c"}})
     file = write(tmp_path / "config", both)
@@ -60,7 +61,7 @@ def test_a_context_can_be_chosen_and_names_its_namespace(tmp_path: Path):
     assert load_kubeconfig(file, context="other").namespace == "default"
 
 
-def test_impersonation_and_basic_credentials_are_read(tmp_path: Path):
+def test_impersonation_and_basic_credentials_are_read(tmp_path: Path) -> None:
     user = {"as": "jane", "as-groups": ["a", "b"], "as-user-extra": {"scopes": ["x", "y"]}, "username": "n"}
     config = load_kubeconfig(write(tmp_path / "config", kubeconfig(user=user)))
     assert config.impersonate.user == "jane"
@@ -69,7 +70,7 @@ def test_impersonation_and_basic_credentials_are_read(tmp_path: Path):
     assert config.username == "n"
 
 
-def test_of_several_files_the_first_that_says_something_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_of_several_files_the_first_that_says_something_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = write(tmp_path / "one", {"current-context": "here", "users": [{"name": "u", "user": {"token": "one"}}]})
     second = write(tmp_path / "two", kubeconfig(user={"token": "two"}) | {"current-context": "gone"})
     monkeypatch.setenv("KUBECONFIG", f"{first}:{tmp_path / 'missing'}:{second}")
@@ -89,12 +90,12 @@ def test_of_several_files_the_first_that_says_something_counts(tmp_path: Path, m
         ({"users": [{"name": "u", "user": {"client-key-data": "%%"}}]}, "client-key-data is not base64"),
     ],
 )
-def test_a_kubeconfig_that_can_not_be_used_says_why(tmp_path: Path, change: Json, message: str):
+def test_a_kubeconfig_that_can_not_be_used_says_why(tmp_path: Path, change: Json, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_kubeconfig(write(tmp_path / "config", kubeconfig() | change))
 
 
-def test_a_file_that_is_no_kubeconfig_is_refused(tmp_path: Path):
+def test_a_file_that_is_no_kubeconfig_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="can not read"):
         load_kubeconfig(tmp_path / "missing")
     (tmp_path / "list").write_text("- a")
@@ -102,7 +103,7 @@ def test_a_file_that_is_no_kubeconfig_is_refused(tmp_path: Path):
         load_kubeconfig(tmp_path / "list")
 
 
-def test_a_pod_uses_its_service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_pod_uses_its_service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     with pytest.raises(ConfigError, match="not a pod"):
@@ -116,7 +117,7 @@ def test_a_pod_uses_its_service_account(tmp_path: Path, monkeypatch: pytest.Monk
     assert config.tls.ca_file == tmp_path / "ca.crt"
 
 
-def test_a_kubeconfig_goes_before_the_service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_kubeconfig_goes_before_the_service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(write(tmp_path / "config", kubeconfig())))
     assert load_config().host == "https://example:6443"
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
@@ -125,7 +126,7 @@ def test_a_kubeconfig_goes_before_the_service_account(tmp_path: Path, monkeypatc
         load_config()
 
 
-async def test_a_token_file_is_read_again_after_a_minute_or_when_the_token_is_refused(tmp_path: Path):
+async def test_a_token_file_is_read_again_after_a_minute_or_when_the_token_is_refused(tmp_path: Path) -> None:
     clock, path = FakeClock(), tmp_path / "token"
     path.write_text("one\n")
     tokens = TokenFile(path, clock)
@@ -145,7 +146,7 @@ async def test_a_token_file_is_read_again_after_a_minute_or_when_the_token_is_re
     assert (await tokens.get()).token == "three"
 
 
-async def test_a_token_file_that_never_was_is_an_error(tmp_path: Path):
+async def test_a_token_file_that_never_was_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="failed to read the token file"):
         await TokenFile(tmp_path / "missing").get()
     (tmp_path / "empty").write_text("")
@@ -153,7 +154,7 @@ async def test_a_token_file_that_never_was_is_an_error(tmp_path: Path):
         await TokenFile(tmp_path / "empty").get()
 
 
-def test_the_source_of_credentials_follows_the_configuration(tmp_path: Path):
+def test_the_source_of_credentials_follows_the_configuration(tmp_path: Path) -> None:
     plugin = ExecConfig(command="x", api_version="client.authentication.k8s.io/v1")
     assert isinstance(credential_source(ClientConfig(host="h", token_file=tmp_path, token="t")), TokenFile)
     assert isinstance(credential_source(ClientConfig(host="h", exec=plugin, token="t")), StaticCredentials)
@@ -172,15 +173,15 @@ print(json.dumps({{"kind": "ExecCredential", "apiVersion": info["apiVersion"], "
 """
 
 
-def plugin(tmp_path: Path, **options: object) -> ExecConfig:
+def plugin(tmp_path: Path, **options: Any) -> ExecConfig:
     script = tmp_path / "plugin"
     script.write_text(PLUGIN.format(python=sys.executable, folder=str(tmp_path)))
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    given = {"command": str(script), "api_version": "client.authentication.k8s.io/v1", **options}
-    return ExecConfig(**given)  # type: ignore[arg-type]
+    given: dict[str, Any] = {"command": str(script), "api_version": "client.authentication.k8s.io/v1", **options}
+    return ExecConfig(**given)
 
 
-async def test_a_plugin_runs_once_and_again_when_its_token_has_expired_or_is_refused(tmp_path: Path):
+async def test_a_plugin_runs_once_and_again_when_its_token_has_expired_or_is_refused(tmp_path: Path) -> None:
     clock = FakeClock(wall=1_000_000_000)
     extra = '{"expirationTimestamp": "2001-09-09T01:56:40Z"}'  # 600 seconds later
     source = ExecPlugin(plugin(tmp_path, env=(("EXTRA", extra),), args=("a", "b")), clock)
@@ -197,7 +198,7 @@ async def test_a_plugin_runs_once_and_again_when_its_token_has_expired_or_is_ref
     assert info["spec"] == {"interactive": False}
 
 
-async def test_a_plugin_that_asks_is_told_of_the_cluster(tmp_path: Path):
+async def test_a_plugin_that_asks_is_told_of_the_cluster(tmp_path: Path) -> None:
     script = plugin(tmp_path).command
     (tmp_path / "ca").write_text("CA")
     cluster = {
@@ -225,7 +226,7 @@ async def test_a_plugin_that_asks_is_told_of_the_cluster(tmp_path: Path):
         ('{"clientCertificateData": "C"}', "only certificate or key"),
     ],
 )
-async def test_a_plugin_that_prints_no_credentials_is_an_error(tmp_path: Path, extra: str, message: str):
+async def test_a_plugin_that_prints_no_credentials_is_an_error(tmp_path: Path, extra: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         await ExecPlugin(plugin(tmp_path, env=(("EXTRA", extra),))).get()
 
@@ -241,11 +242,11 @@ async def test_a_plugin_that_prints_no_credentials_is_an_error(tmp_path: Path, e
         ({"command": "true", "interactive_mode": "Odd"}, "unknown interactiveMode"),
     ],
 )
-async def test_a_plugin_that_fails_says_how(tmp_path: Path, options: dict[str, object], message: str):
+async def test_a_plugin_that_fails_says_how(tmp_path: Path, options: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         await ExecPlugin(plugin(tmp_path, **options)).get()
 
 
-def test_a_plugin_of_an_unknown_version_is_refused(tmp_path: Path):
+def test_a_plugin_of_an_unknown_version_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="invalid apiVersion"):
         ExecPlugin(plugin(tmp_path, api_version="client.authentication.k8s.io/v1alpha1"))

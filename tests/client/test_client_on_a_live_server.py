@@ -15,6 +15,7 @@ from pilothouse.client.clock import cancelled
 from pilothouse.client.discovery import DiscoveryClient
 from pilothouse.client.leaderelection.elector import ElectionTimes, LeaderElector
 from pilothouse.client.leaderelection.lease_lock import LeaseLock
+from pilothouse.client.rest.client import Client
 from pilothouse.client.rest.connect import connect
 from pilothouse.client.rest_mapper import NoMatch, RESTMapper
 from pilothouse.machinery.names import GroupKind, GroupVersionResource
@@ -30,7 +31,7 @@ async def live(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveSe
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_names_are_mapped_through_the_servers_discovery(live: LiveServer):
+async def test_names_are_mapped_through_the_servers_discovery(live: LiveServer) -> None:
     async with connect(live.config) as client:
         discovery = DiscoveryClient(client)
         found = await discovery.server_resources()
@@ -46,15 +47,15 @@ async def test_names_are_mapped_through_the_servers_discovery(live: LiveServer):
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_leadership_passes_from_one_candidate_to_the_next(live: LiveServer):
+async def test_leadership_passes_from_one_candidate_to_the_next(live: LiveServer) -> None:
     order: asyncio.Queue[str] = asyncio.Queue()
 
-    async def stand(client: object, name: str) -> None:
+    async def stand(client: Client, name: str) -> None:
         async def lead() -> None:
             order.put_nowait(name)
             await asyncio.Event().wait()
 
-        lock = LeaseLock(client, namespace="default", name="election", identity=name)  # type: ignore[arg-type]
+        lock = LeaseLock(client, namespace="default", name="election", identity=name)
         await LeaderElector(lock, times=QUICK).run(lead)
 
     async with asyncio.timeout(30), connect(live.config) as client:
@@ -72,7 +73,7 @@ async def test_leadership_passes_from_one_candidate_to_the_next(live: LiveServer
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_a_script_finds_resources_by_their_short_names(live: LiveServer):
+async def test_a_script_finds_resources_by_their_short_names(live: LiveServer) -> None:
     def script() -> list[str]:
         with BlockingClient(live.config) as client:
             maps = client.find("cm", namespace="default")

@@ -40,7 +40,7 @@ async def running(controller: Controller[str]) -> AsyncIterator[asyncio.Task[Non
         await asyncio.wait({task})
 
 
-async def test_no_worker_starts_before_every_cache_has_synced():
+async def test_no_worker_starts_before_every_cache_has_synced() -> None:
     gates = (Gate(), Gate())
     done: asyncio.Queue[str] = asyncio.Queue()
     controller = Controller("", done.put, caches=gates)
@@ -54,14 +54,15 @@ async def test_no_worker_starts_before_every_cache_has_synced():
         assert await done.get() == "a"
 
 
-async def test_a_controller_stopped_before_its_caches_synced_ends():
-    controller = Controller("", asyncio.Queue().put, caches=(Gate(),))
+async def test_a_controller_stopped_before_its_caches_synced_ends() -> None:
+    done: asyncio.Queue[str] = asyncio.Queue()
+    controller = Controller("", done.put, caches=(Gate(),))
     task = asyncio.ensure_future(controller.run())
     controller.stop()
     await task
 
 
-async def test_a_failed_key_is_tried_again_later_each_time_and_success_forgets_it():
+async def test_a_failed_key_is_tried_again_later_each_time_and_success_forgets_it() -> None:
     clock = FakeClock()
     calls: asyncio.Queue[str] = asyncio.Queue()
     failures = 3
@@ -87,7 +88,7 @@ async def test_a_failed_key_is_tried_again_later_each_time_and_success_forgets_i
         assert controller.queue.num_requeues("a") == 0
 
 
-async def test_a_key_is_given_up_after_the_last_retry():
+async def test_a_key_is_given_up_after_the_last_retry() -> None:
     clock = FakeClock()
     calls: asyncio.Queue[str] = asyncio.Queue()
 
@@ -108,7 +109,7 @@ async def test_a_key_is_given_up_after_the_last_retry():
         assert controller.queue.waiting <= 1
 
 
-async def test_a_reconcile_may_ask_to_be_called_again():
+async def test_a_reconcile_may_ask_to_be_called_again() -> None:
     clock = FakeClock()
     calls: asyncio.Queue[str] = asyncio.Queue()
 
@@ -126,7 +127,7 @@ async def test_a_reconcile_may_ask_to_be_called_again():
         await calls.get()
 
 
-async def test_workers_run_side_by_side_but_never_on_one_key():
+async def test_workers_run_side_by_side_but_never_on_one_key() -> None:
     started: asyncio.Queue[str] = asyncio.Queue()
     gate = asyncio.Event()
 
@@ -146,7 +147,7 @@ async def test_workers_run_side_by_side_but_never_on_one_key():
         assert await started.get() == "a"
 
 
-async def test_stopping_lets_everything_queued_finish():
+async def test_stopping_lets_everything_queued_finish() -> None:
     done: list[str] = []
 
     async def reconcile(key: str) -> None:
@@ -164,7 +165,7 @@ async def test_stopping_lets_everything_queued_finish():
     assert done == ["a", "b", "c", "d"]
 
 
-async def test_stopping_gives_up_on_a_reconcile_that_does_not_end():
+async def test_stopping_gives_up_on_a_reconcile_that_does_not_end() -> None:
     clock = FakeClock()
     started = asyncio.Event()
 
@@ -182,7 +183,7 @@ async def test_stopping_gives_up_on_a_reconcile_that_does_not_end():
     await task
 
 
-async def test_cancelling_ends_running_reconciles():
+async def test_cancelling_ends_running_reconciles() -> None:
     ended: list[str] = []
     started = asyncio.Event()
 
@@ -201,7 +202,7 @@ async def test_cancelling_ends_running_reconciles():
     assert controller.queue.shutting_down
 
 
-async def test_keys_come_from_an_informer_and_are_read_back_from_its_cache(server: ApiServer, client: Client):
+async def test_keys_come_from_an_informer_and_are_read_back_from_its_cache(server: ApiServer, client: Client) -> None:
     resource = GroupVersionResource("", "v1", "configmaps")
     await server.put("a")
     factory = SharedInformerFactory(client)
@@ -221,7 +222,7 @@ async def test_keys_come_from_an_informer_and_are_read_back_from_its_cache(serve
         assert await seen.get() == {"key": "default/a", "found": False}
 
 
-async def test_handlers_put_mapped_keys_and_owners_on_a_queue():
+async def test_handlers_put_mapped_keys_and_owners_on_a_queue() -> None:
     queue: WorkQueue[str] = WorkQueue()
 
     def obj(owner: str, *, controller: bool = True) -> dict[str, Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from faulty_proxy import BEFORE, WITHIN, FaultyProxy
 from live_server import LiveServer
@@ -98,14 +100,14 @@ class Churn:
     async def _write(self, dice: random.Random) -> None:
         for number in self._work:
             name = f"object-{number}"
-            await self._until_done(lambda name=name, number=number: self._create(name, number))
+            await self._until_done(partial(self._create, name, number))
             if dice.random() < 0.4:
                 patch = {"data": {"value": str(dice.random())}}
-                await self._until_done(lambda name=name, patch=patch: self._maps.patch(name, patch))
+                await self._until_done(partial(self._maps.patch, name, patch))
             if dice.random() < 0.4:
-                await self._until_done(lambda name=name: self._delete(name))
+                await self._until_done(partial(self._delete, name))
                 if dice.random() < 0.3:
-                    await self._until_done(lambda name=name, number=number: self._create(name, number))
+                    await self._until_done(partial(self._create, name, number))
             self.done += 1
             if self.done > OBJECTS // 2:
                 self.half_way.set()
@@ -119,10 +121,10 @@ class Churn:
         with suppress(NotFound):
             await self._maps.delete(name)
 
-    async def _until_done(self, write: object) -> None:
+    async def _until_done(self, write: Callable[[], Awaitable[object]]) -> None:
         async def attempt() -> bool:
             try:
-                await write()  # type: ignore[operator]
+                await write()
             except NotFound:
                 return True
             except (ConnectionFailed, StatusError):
@@ -133,10 +135,10 @@ class Churn:
 
 
 @asynccontextmanager
-async def watched(client: Client, **options: object) -> AsyncIterator[tuple[SharedIndexInformer, HistoryChecker]]:
+async def watched(client: Client, **options: Any) -> AsyncIterator[tuple[SharedIndexInformer, HistoryChecker]]:
     selector = str(options.pop("selector", ""))
     source = SelectedListWatch(client.resource("v1", "configmaps", namespace="default"), label_selector=selector)
-    informer = SharedIndexInformer(source, name=f"fire {selector}", backoff=QUICK, **options)  # type: ignore[arg-type]
+    informer = SharedIndexInformer(source, name=f"fire {selector}", backoff=QUICK, **options)
     informer.set_watch_error_handler(lambda name, error: None)
     checker = HistoryChecker()
     informer.add_event_handler(checker)
@@ -152,7 +154,7 @@ async def everything(maps: ResourceClient, selector: str = "") -> dict[str, Json
     return {meta_namespace_key(obj): obj for obj in listing["items"]}
 
 
-async def test_informers_survive_cuts_refusals_expiry_and_a_killed_server(tmp_path: Path):
+async def test_informers_survive_cuts_refusals_expiry_and_a_killed_server(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         live = await stack.enter_async_context(LiveServer(tmp_path / "data").run())
         direct_url = f"http://127.0.0.1:{live.insecure_port}"

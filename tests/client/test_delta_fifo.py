@@ -34,7 +34,7 @@ def fifo_over(*known: Json) -> DeltaFIFO:
     return DeltaFIFO(indexer)
 
 
-def test_all_changes_of_an_object_come_together_and_objects_in_the_order_of_their_first_change():
+def test_all_changes_of_an_object_come_together_and_objects_in_the_order_of_their_first_change() -> None:
     fifo = fifo_over()
     fifo.add(obj("a"))
     fifo.add(obj("b"))
@@ -45,14 +45,14 @@ def test_all_changes_of_an_object_come_together_and_objects_in_the_order_of_thei
     assert deltas == [Delta(ADDED, obj("a")), Delta(UPDATED, obj("a", 2)), Delta(DELETED, obj("a", 3))]
 
 
-def test_equal_updates_are_not_compressed():
+def test_equal_updates_are_not_compressed() -> None:
     fifo = fifo_over()
     fifo.update(obj("a"))
     fifo.update(obj("a"))
     assert len(drain(fifo)[0][1]) == 2
 
 
-def test_two_deletions_are_one_and_the_one_that_knows_the_final_state_stays():
+def test_two_deletions_are_one_and_the_one_that_knows_the_final_state_stays() -> None:
     fifo = fifo_over(obj("a"))
     fifo.replace([])
     fifo.delete(obj("a", 5))
@@ -63,20 +63,20 @@ def test_two_deletions_are_one_and_the_one_that_knows_the_final_state_stays():
     assert drain(fifo)[0][1] == [Delta(DELETED, obj("a", 5))]
 
 
-def test_a_deletion_of_something_nobody_knows_is_not_reported():
+def test_a_deletion_of_something_nobody_knows_is_not_reported() -> None:
     fifo = fifo_over()
     fifo.delete(obj("a"))
     assert drain(fifo) == []
 
 
-def test_a_deletion_then_a_creation_are_both_reported():
+def test_a_deletion_then_a_creation_are_both_reported() -> None:
     fifo = fifo_over(obj("a"))
     fifo.delete(obj("a", 2))
     fifo.add(obj("a", 3))
     assert [delta.type for delta in drain(fifo)[0][1]] == [DELETED, ADDED]
 
 
-def test_a_replace_reports_what_it_lists_and_tombstones_for_what_it_misses():
+def test_a_replace_reports_what_it_lists_and_tombstones_for_what_it_misses() -> None:
     fifo = fifo_over(obj("known"), obj("kept"))
     fifo.add(obj("queued", 4))
     fifo.replace([obj("kept", 7), obj("new", 8)])
@@ -88,14 +88,14 @@ def test_a_replace_reports_what_it_lists_and_tombstones_for_what_it_misses():
     assert popped["queued"] == [Delta(ADDED, obj("queued", 4)), Delta(DELETED, tombstone)]
 
 
-def test_a_tombstone_of_a_tombstone_keeps_the_object():
+def test_a_tombstone_of_a_tombstone_keeps_the_object() -> None:
     fifo = fifo_over(obj("a"))
     fifo.replace([])
     fifo.replace([])
     assert drain(fifo)[0][1] == [Delta(DELETED, DeletedFinalStateUnknown("a", obj("a")))]
 
 
-def test_a_resync_shows_what_is_known_but_never_overtakes_a_queued_change():
+def test_a_resync_shows_what_is_known_but_never_overtakes_a_queued_change() -> None:
     fifo = fifo_over(obj("a"), obj("b"))
     fifo.update(obj("a", 2))
     fifo.resync()
@@ -103,7 +103,7 @@ def test_a_resync_shows_what_is_known_but_never_overtakes_a_queued_change():
     assert popped == {"a": [Delta(UPDATED, obj("a", 2))], "b": [Delta(SYNC, obj("b"))]}
 
 
-def test_it_has_synced_when_the_first_list_has_been_popped():
+def test_it_has_synced_when_the_first_list_has_been_popped() -> None:
     fifo = fifo_over(obj("gone"))
     fifo.replace([obj("a"), obj("b")])
     seen = []
@@ -116,13 +116,13 @@ def test_it_has_synced_when_the_first_list_has_been_popped():
     assert seen == [True, True, True, False]
 
 
-def test_an_empty_first_list_is_synced_at_once():
+def test_an_empty_first_list_is_synced_at_once() -> None:
     fifo = fifo_over()
     fifo.replace([])
     assert fifo.synced.is_set()
 
 
-def test_every_object_is_transformed_once_and_tombstones_and_resyncs_are_not():
+def test_every_object_is_transformed_once_and_tombstones_and_resyncs_are_not() -> None:
     indexer = Indexer()
     calls = []
 
@@ -140,7 +140,7 @@ def test_every_object_is_transformed_once_and_tombstones_and_resyncs_are_not():
     assert calls == ["a", "b"]
 
 
-async def test_waiting_ends_when_there_is_something_to_pop():
+async def test_waiting_ends_when_there_is_something_to_pop() -> None:
     fifo = fifo_over()
     waiting = asyncio.ensure_future(fifo.wait())
     await asyncio.sleep(0)
@@ -164,7 +164,9 @@ STEPS = st.one_of(
 
 @given(st.lists(STEPS, max_size=40), st.data())
 @settings(max_examples=150, deadline=None)
-def test_a_consumer_that_applies_every_delta_ends_with_the_servers_state(steps: list[tuple[str, str | None]], data):
+def test_a_consumer_that_applies_every_delta_ends_with_the_servers_state(
+    steps: list[tuple[str, str | None]], data: st.DataObject
+) -> None:
     """Changes may be missed, but never after the last list; what is applied is never older than what was."""
     server: dict[str, int] = {}
     consumer = Indexer()

@@ -94,7 +94,7 @@ def client(server: Server) -> Client:
     return loopback(server)
 
 
-async def test_aggregated_discovery_is_read_in_two_requests_and_kept():
+async def test_aggregated_discovery_is_read_in_two_requests_and_kept() -> None:
     server = aggregated()
     discovery = DiscoveryClient(client(server))
     found = await discovery.server_resources()
@@ -113,7 +113,7 @@ async def test_aggregated_discovery_is_read_in_two_requests_and_kept():
     assert len(server.asked) == 4
 
 
-async def test_legacy_discovery_prefers_the_preferred_version_and_survives_a_group_that_is_down():
+async def test_legacy_discovery_prefers_the_preferred_version_and_survives_a_group_that_is_down() -> None:
     found = await DiscoveryClient(client(Server(LEGACY))).server_resources()
     assert found.groups[1].versions == ("v1", "v1beta1")
     assert list(found.failed) == [GroupVersion("down.example.com", "v1")]
@@ -123,7 +123,7 @@ async def test_legacy_discovery_prefers_the_preferred_version_and_survives_a_gro
     assert preferred == ["apps/v1, Resource=deployments"]
 
 
-async def test_a_kind_maps_to_its_resource_in_the_preferred_or_the_given_version():
+async def test_a_kind_maps_to_its_resource_in_the_preferred_or_the_given_version() -> None:
     mapper = RESTMapper(DiscoveryClient(client(aggregated())))
     mapping = await mapper.mapping(GroupKind("apps", "Deployment"))
     assert mapping.resource == GroupVersionResource("apps", "v1", "deployments")
@@ -133,24 +133,24 @@ async def test_a_kind_maps_to_its_resource_in_the_preferred_or_the_given_version
 
 
 @pytest.mark.parametrize("name", ["pods", "pod", "po", "PODS"])
-async def test_a_resource_is_found_by_any_of_its_names_and_the_core_group_goes_first(name: str):
+async def test_a_resource_is_found_by_any_of_its_names_and_the_core_group_goes_first(name: str) -> None:
     mapper = RESTMapper(DiscoveryClient(client(aggregated())))
     assert (await mapper.mapping_for(name)).resource == GroupVersionResource("", "v1", "pods")
 
 
-async def test_a_group_or_version_narrows_a_name_down():
+async def test_a_group_or_version_narrows_a_name_down() -> None:
     mapper = RESTMapper(DiscoveryClient(client(aggregated())))
     assert (await mapper.mapping_for("events")).resource.group == ""
     assert (await mapper.mapping_for("events", group="events.k8s.io")).resource.group == "events.k8s.io"
     assert (await mapper.mapping_for("pods", version="v1beta1")).resource.group == "apps"
 
 
-async def test_a_category_stands_for_its_resources():
+async def test_a_category_stands_for_its_resources() -> None:
     mapper = RESTMapper(DiscoveryClient(client(aggregated())))
     assert [found.resource for found in await mapper.category("all")] == ["pods", "deployments"]
 
 
-async def test_an_unknown_name_is_looked_up_once_more_since_it_may_be_new():
+async def test_an_unknown_name_is_looked_up_once_more_since_it_may_be_new() -> None:
     server = aggregated()
     mapper = RESTMapper(DiscoveryClient(client(server)))
     await mapper.mapping_for("pods")
@@ -167,7 +167,7 @@ async def test_an_unknown_name_is_looked_up_once_more_since_it_may_be_new():
         server.answers["/apis"]["items"].remove(group)
 
 
-async def test_scripts_can_use_everything_without_async(server: Any):
+async def test_scripts_can_use_everything_without_async(server: Any) -> None:
     """The facade's calls block, so they run in a thread while the test's loop serves them."""
 
     def script() -> list[Any]:

@@ -19,7 +19,7 @@ from pilothouse.client.rest.connect import connect
 from pilothouse.machinery.objects import Json
 
 SOURCE = EventSource("tester", "here")
-POD = {
+POD: Json = {
     "kind": "Pod",
     "apiVersion": "v1",
     "metadata": {"name": "p", "namespace": "n", "uid": "u", "resourceVersion": "7"},
@@ -44,7 +44,7 @@ def event(message: str, *, reason: str = "Because", clock: FakeClock, pod: Json 
     return made
 
 
-async def test_an_event_says_what_about_whom_and_from_where():
+async def test_an_event_says_what_about_whom_and_from_where() -> None:
     clock = FakeClock()
     async with recording(clock) as (server, recorder):
         recorder.event(POD, WARNING, "Because", "it is so", note="x")
@@ -66,7 +66,7 @@ async def test_an_event_says_what_about_whom_and_from_where():
     assert written["metadata"]["annotations"] == {"note": "x"}
 
 
-async def test_an_event_that_happens_again_is_counted_and_not_created_again():
+async def test_an_event_that_happens_again_is_counted_and_not_created_again() -> None:
     clock = FakeClock()
     async with recording(clock) as (server, recorder):
         for _ in range(3):
@@ -79,7 +79,7 @@ async def test_an_event_that_happens_again_is_counted_and_not_created_again():
     assert [method for method, _, _ in server.requests] == ["POST", "PATCH", "PATCH"]
 
 
-async def test_an_event_that_the_server_lost_is_created_again():
+async def test_an_event_that_the_server_lost_is_created_again() -> None:
     clock = FakeClock()
     async with recording(clock) as (server, recorder):
         recorder.event(POD, NORMAL, "Again", "x")
@@ -90,7 +90,7 @@ async def test_an_event_that_the_server_lost_is_created_again():
         assert [written["count"] for written in server.objects.values()] == [2]
 
 
-async def test_a_server_that_is_away_is_tried_again_and_one_that_refuses_is_not():
+async def test_a_server_that_is_away_is_tried_again_and_one_that_refuses_is_not() -> None:
     clock = FakeClock()
     async with recording(clock) as (server, recorder):
         await server.stop()
@@ -107,7 +107,7 @@ async def test_a_server_that_is_away_is_tried_again_and_one_that_refuses_is_not(
         assert len(server.objects) == 1
 
 
-async def test_recording_never_waits_and_drops_what_is_too_much(caplog: pytest.LogCaptureFixture):
+async def test_recording_never_waits_and_drops_what_is_too_much(caplog: pytest.LogCaptureFixture) -> None:
     async with (
         ApiServer("/api/v1", "events", "Event").run() as server,
         connect(ClientConfig(host=server.url)) as client,
@@ -118,7 +118,7 @@ async def test_recording_never_waits_and_drops_what_is_too_much(caplog: pytest.L
         assert "dropped Much" in caplog.text
 
 
-async def test_what_is_no_event_is_refused():
+async def test_what_is_no_event_is_refused() -> None:
     async with recording(FakeClock()) as (_, recorder):
         with pytest.raises(ValueError, match="unsupported event type"):
             recorder.event(POD, "Odd", "x", "x")
@@ -126,7 +126,7 @@ async def test_what_is_no_event_is_refused():
             recorder.event({"metadata": {"name": "x"}}, NORMAL, "x", "x")
 
 
-def test_many_different_messages_become_one_event():
+def test_many_different_messages_become_one_event() -> None:
     clock = FakeClock()
     correlator = EventCorrelator(clock, CorrelatorOptions(spam_burst=100))
     found = [correlator.correlate(event(f"message {number}", clock=clock)) for number in range(15)]
@@ -144,7 +144,7 @@ def test_many_different_messages_become_one_event():
     assert len(names) == 1
 
 
-def test_messages_that_come_slowly_are_not_combined():
+def test_messages_that_come_slowly_are_not_combined() -> None:
     clock = FakeClock()
     correlator = EventCorrelator(clock, CorrelatorOptions(spam_burst=100))
     for number in range(15):
@@ -154,7 +154,7 @@ def test_messages_that_come_slowly_are_not_combined():
         clock.advance(601)
 
 
-def test_one_object_gets_a_burst_and_then_one_event_in_five_minutes_and_others_are_not_held_back():
+def test_one_object_gets_a_burst_and_then_one_event_in_five_minutes_and_others_are_not_held_back() -> None:
     clock = FakeClock()
     correlator = EventCorrelator(clock)
 
@@ -168,7 +168,7 @@ def test_one_object_gets_a_burst_and_then_one_event_in_five_minutes_and_others_a
     assert not passes()
 
 
-def test_the_correlator_forgets_what_it_has_not_seen_for_long(monkeypatch: pytest.MonkeyPatch):
+def test_the_correlator_forgets_what_it_has_not_seen_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pilothouse.client.events.correlator.CACHE_SIZE", 2)
     clock = FakeClock()
     correlator = EventCorrelator(clock)

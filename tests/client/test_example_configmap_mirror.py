@@ -70,7 +70,7 @@ def config_map(name: str, to: str, **data: str) -> Json:
     return {"metadata": {"name": name, "annotations": {TO: to}}, "data": data}
 
 
-async def test_the_mirror_survives_its_own_death_and_the_servers(live: LiveServer):
+async def test_the_mirror_survives_its_own_death_and_the_servers(live: LiveServer) -> None:
     async with connect(live.config) as client, viewing(client) as view:
         for name in ("team-a", "team-b"):
             await client.resource("v1", "namespaces").create({"metadata": {"name": name}})
@@ -99,7 +99,7 @@ async def test_the_mirror_survives_its_own_death_and_the_servers(live: LiveServe
             await view.until(lambda: view.data("team-b/settings") == {"color": "green"})
 
 
-async def test_the_mirror_ends_when_it_is_asked_to(live: LiveServer):
+async def test_the_mirror_ends_when_it_is_asked_to(live: LiveServer) -> None:
     async with connect(live.config) as client, viewing(client) as view, example(EXAMPLE, live) as running:
         await client.resource("v1", "namespaces").create({"metadata": {"name": "team-a"}})
         sources = client.resource("v1", "configmaps", namespace="default")

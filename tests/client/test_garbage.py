@@ -17,7 +17,7 @@ class Node:
         self.self = self
 
 
-def test_nothing_is_collected_in_a_pause_and_what_was_made_is_old_afterwards():
+def test_nothing_is_collected_in_a_pause_and_what_was_made_is_old_afterwards() -> None:
     collections: list[int] = []
     gc.callbacks.append(lambda phase, info: collections.append(info["generation"]) if phase == "start" else None)
     try:
@@ -33,7 +33,7 @@ def test_nothing_is_collected_in_a_pause_and_what_was_made_is_old_afterwards():
     assert gc.get_freeze_count() == 0
 
 
-def test_cycles_that_became_garbage_meanwhile_are_collected_in_the_end():
+def test_cycles_that_became_garbage_meanwhile_are_collected_in_the_end() -> None:
     with garbage_collection.paused(0):
         node = Node()
         seen = weakref.ref(node)
@@ -44,13 +44,13 @@ def test_cycles_that_became_garbage_meanwhile_are_collected_in_the_end():
     assert seen() is None
 
 
-def test_the_collector_comes_back_after_an_error():
+def test_the_collector_comes_back_after_an_error() -> None:
     with pytest.raises(ZeroDivisionError), garbage_collection.paused(1):
         raise ZeroDivisionError
     assert gc.isenabled()
 
 
-def test_a_process_with_a_policy_of_its_own_is_left_alone(monkeypatch: pytest.MonkeyPatch):
+def test_a_process_with_a_policy_of_its_own_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(garbage_collection._Tally, "frozen", False)
     gc.disable()
     try:

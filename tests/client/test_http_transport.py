@@ -39,7 +39,9 @@ async def tls_server(ca: TestCA, tmp_path: Path) -> AsyncIterator[ApiServer]:
         yield running
 
 
-async def test_a_client_certificate_from_data_or_files_is_shown(tls_server: ApiServer, ca: TestCA, tmp_path: Path):
+async def test_a_client_certificate_from_data_or_files_is_shown(
+    tls_server: ApiServer, ca: TestCA, tmp_path: Path
+) -> None:
     pair = ca.issue("me")
     (tmp_path / "cert").write_bytes(pair.certificate)
     (tmp_path / "key").write_bytes(pair.key)
@@ -52,7 +54,7 @@ async def test_a_client_certificate_from_data_or_files_is_shown(tls_server: ApiS
 
 async def test_a_server_that_another_ca_signed_is_not_trusted_unless_that_is_asked_for(
     tls_server: ApiServer, ca: TestCA
-):
+) -> None:
     pair = ca.issue("me")
     other = TLSConfig(ca_data=TestCA().certificate, cert_data=pair.certificate, key_data=pair.key)
     async with connect(ClientConfig(host=tls_server.url, tls=other)) as client:
@@ -63,7 +65,7 @@ async def test_a_server_that_another_ca_signed_is_not_trusted_unless_that_is_ask
         await client.resource("v1", "configmaps").list()
 
 
-async def test_the_name_in_the_servers_certificate_can_be_another(tls_server: ApiServer, ca: TestCA):
+async def test_the_name_in_the_servers_certificate_can_be_another(tls_server: ApiServer, ca: TestCA) -> None:
     pair = ca.issue("me")
     for name, trusted in (("kubernetes", True), ("elsewhere", False)):
         tls = TLSConfig(ca_data=ca.certificate, cert_data=pair.certificate, key_data=pair.key, server_name=name)
@@ -75,7 +77,7 @@ async def test_the_name_in_the_servers_certificate_can_be_another(tls_server: Ap
                     await client.request("POST", "/x", body={})
 
 
-async def test_half_a_certificate_is_refused(ca: TestCA):
+async def test_half_a_certificate_is_refused(ca: TestCA) -> None:
     tls = TLSConfig(ca_data=ca.certificate, cert_data=ca.issue("me").certificate)
     async with connect(ClientConfig(host="https://127.0.0.1:1", tls=tls)) as client:
         with pytest.raises(ConfigError, match="needs a key"):
@@ -86,7 +88,7 @@ async def test_half_a_certificate_is_refused(ca: TestCA):
             await client.get_json("/version")
 
 
-async def test_tokens_and_impersonation_travel_as_headers(server: ApiServer):
+async def test_tokens_and_impersonation_travel_as_headers(server: ApiServer) -> None:
     who = ImpersonationConfig(user="jane", uid="7", groups=("a", "b"), extra=(("scopes", "x"),))
     async with connect(ClientConfig(host=server.url, token="secret", impersonate=who, user_agent="me/1")) as client:
         await client.resource("v1", "configmaps").list()
@@ -104,7 +106,7 @@ async def test_tokens_and_impersonation_travel_as_headers(server: ApiServer):
     assert server.headers[-1]["accept-encoding"] == "identity"
 
 
-async def test_a_token_that_the_server_refuses_is_fetched_anew(server: ApiServer, tmp_path: Path):
+async def test_a_token_that_the_server_refuses_is_fetched_anew(server: ApiServer, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("old")
     async with connect(ClientConfig(host=server.url, token_file=tmp_path / "token")) as client:
         maps = client.resource("v1", "configmaps")
@@ -119,7 +121,7 @@ async def test_a_token_that_the_server_refuses_is_fetched_anew(server: ApiServer
 
 async def test_a_certificate_that_a_plugin_renews_is_used_for_new_connections(
     tls_server: ApiServer, ca: TestCA, tmp_path: Path
-):
+) -> None:
     for number in (1, 2):
         pair = ca.issue(f"me-{number}")
         status = {"clientCertificateData": pair.certificate.decode(), "clientKeyData": pair.key.decode()}
@@ -143,7 +145,7 @@ async def test_a_certificate_that_a_plugin_renews_is_used_for_new_connections(
         await maps.list()
 
 
-async def test_a_proxy_from_the_environment_is_used_unless_the_host_is_exempt(monkeypatch: pytest.MonkeyPatch):
+async def test_a_proxy_from_the_environment_is_used_unless_the_host_is_exempt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy:3128")
     monkeypatch.setenv("no_proxy", "near.example.com")
     assert HttpTransport(ClientConfig(host="https://far.example.com:6443"))._proxy == "http://proxy:3128"
@@ -151,7 +153,7 @@ async def test_a_proxy_from_the_environment_is_used_unless_the_host_is_exempt(mo
     assert HttpTransport(ClientConfig(host="http://far.example.com"))._proxy is None
 
 
-async def test_requests_go_through_a_proxy_and_only_http_ones_are_known(server: ApiServer):
+async def test_requests_go_through_a_proxy_and_only_http_ones_are_known(server: ApiServer) -> None:
     seen: list[bytes] = []
 
     async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

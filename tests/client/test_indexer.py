@@ -34,7 +34,9 @@ TAGGED = st.tuples(st.sampled_from("abcd"), st.text("xyz", max_size=3))
 
 @given(st.lists(st.one_of(TAGGED, st.sampled_from("abcd")), max_size=30), st.booleans())
 @settings(max_examples=150, deadline=None)
-def test_every_index_is_what_indexing_everything_anew_would_give(steps: list[tuple[str, str] | str], late: bool):
+def test_every_index_is_what_indexing_everything_anew_would_give(
+    steps: list[tuple[str, str] | str], late: bool
+) -> None:
     indexer = Indexer({} if late else {"tag": by_tag})
     model: dict[str, Json] = {}
     for step in steps:
@@ -55,18 +57,18 @@ def test_every_index_is_what_indexing_everything_anew_would_give(steps: list[tup
         assert sorted(found["metadata"]["name"] for found in indexer.by_index("tag", tag)) == expected[tag]
 
 
-def test_an_index_finds_what_shares_a_value_with_an_object_once():
+def test_an_index_finds_what_shares_a_value_with_an_object_once() -> None:
     indexer = Indexer({"tag": by_tag})
     indexer.replace([{**obj("a"), "tags": "xy"}, {**obj("b"), "tags": "z"}])
     assert [found["metadata"]["name"] for found in indexer.index("tag", {"tags": "xy"})] == ["a"]
 
 
-def test_a_name_for_an_index_can_be_given_once():
+def test_a_name_for_an_index_can_be_given_once() -> None:
     with pytest.raises(ValueError, match="conflict"):
         Indexer({"tag": by_tag}).add_indexers({"tag": by_tag})
 
 
-def test_replacing_forgets_what_was_there():
+def test_replacing_forgets_what_was_there() -> None:
     indexer = Indexer({"tag": by_tag})
     indexer.add({**obj("a"), "tags": "x"})
     indexer.replace([{**obj("b"), "tags": "y"}])
@@ -75,7 +77,7 @@ def test_replacing_forgets_what_was_there():
     assert indexer.get(obj("b")) == indexer.get_by_key("b")
 
 
-def test_keys_name_objects_with_and_without_a_namespace():
+def test_keys_name_objects_with_and_without_a_namespace() -> None:
     assert meta_namespace_key(obj("a", "ns")) == "ns/a"
     assert meta_namespace_key(obj("a")) == "a"
     assert str(split_meta_namespace_key("ns/a")) == "ns/a"
@@ -88,7 +90,7 @@ def test_keys_name_objects_with_and_without_a_namespace():
 
 
 @pytest.mark.parametrize("indexed", [True, False])
-def test_a_lister_selects_by_namespace_and_labels(indexed: bool):
+def test_a_lister_selects_by_namespace_and_labels(indexed: bool) -> None:
     indexer = Indexer({NAMESPACE_INDEX: namespace_index} if indexed else {})
     indexer.replace([obj("a", "one", app="x"), obj("b", "one", app="y"), obj("a", "two", app="x")])
     lister = Lister(indexer, GroupResource("", "pods"))

@@ -63,7 +63,7 @@ async def wait_past(leases: ApiServer, clock: FakeClock, seconds: float, *, time
         clock.advance(1)
 
 
-async def test_the_first_candidate_leads_and_keeps_the_lease(leases: ApiServer, lease_client: Client):
+async def test_the_first_candidate_leads_and_keeps_the_lease(leases: ApiServer, lease_client: Client) -> None:
     clock = FakeClock()
     one = Candidate(lease_client, "one", clock)
     await one.leads.wait()
@@ -87,7 +87,7 @@ async def test_the_first_candidate_leads_and_keeps_the_lease(leases: ApiServer, 
 
 async def test_a_second_candidate_waits_and_takes_over_a_lease_that_is_released(
     leases: ApiServer, lease_client: Client
-):
+) -> None:
     clock = FakeClock()
     one = Candidate(lease_client, "one", clock)
     await one.leads.wait()
@@ -108,7 +108,7 @@ async def test_a_second_candidate_waits_and_takes_over_a_lease_that_is_released(
 
 async def test_a_lease_whose_holder_died_is_taken_over_only_when_it_has_run_out(
     leases: ApiServer, lease_client: Client
-):
+) -> None:
     clock = FakeClock()
     dead = LeaderElectionRecord(holder_identity="dead", lease_duration_seconds=15, renew_time=clock.wall() + 9999)
     await leases.put("lock", spec=dead.to_spec())
@@ -125,7 +125,9 @@ async def test_a_lease_whose_holder_died_is_taken_over_only_when_it_has_run_out(
     await cancelled(two.task)
 
 
-async def test_a_candidate_waits_for_as_long_as_it_sees_the_holder_renew(leases: ApiServer, lease_client: Client):
+async def test_a_candidate_waits_for_as_long_as_it_sees_the_holder_renew(
+    leases: ApiServer, lease_client: Client
+) -> None:
     clock = FakeClock()
     held = LeaderElectionRecord(holder_identity="one", lease_duration_seconds=15, renew_time=clock.wall())
     await leases.put("lock", spec=held.to_spec())
@@ -146,7 +148,9 @@ async def test_a_candidate_waits_for_as_long_as_it_sees_the_holder_renew(leases:
     await cancelled(two.task)
 
 
-async def test_a_leader_that_renews_is_healthy_for_longer_than_a_lease_lasts(leases: ApiServer, lease_client: Client):
+async def test_a_leader_that_renews_is_healthy_for_longer_than_a_lease_lasts(
+    leases: ApiServer, lease_client: Client
+) -> None:
     clock = FakeClock()
     one = Candidate(lease_client, "one", clock)
     for _ in range(20):
@@ -160,7 +164,7 @@ async def test_a_leader_that_renews_is_healthy_for_longer_than_a_lease_lasts(lea
     await cancelled(one.task)
 
 
-async def test_a_leader_whose_lease_another_one_took_stops(leases: ApiServer, lease_client: Client):
+async def test_a_leader_whose_lease_another_one_took_stops(leases: ApiServer, lease_client: Client) -> None:
     clock = FakeClock()
     one = Candidate(lease_client, "one", clock)
     await one.leads.wait()
@@ -175,7 +179,9 @@ async def test_a_leader_whose_lease_another_one_took_stops(leases: ApiServer, le
     assert spec(leases)["holderIdentity"] == "two"
 
 
-async def test_a_leader_that_can_not_renew_stops_before_its_lease_runs_out(leases: ApiServer, lease_client: Client):
+async def test_a_leader_that_can_not_renew_stops_before_its_lease_runs_out(
+    leases: ApiServer, lease_client: Client
+) -> None:
     clock = FakeClock()
     one = Candidate(lease_client, "one", clock)
     await one.leads.wait()
@@ -191,7 +197,9 @@ async def test_a_leader_that_can_not_renew_stops_before_its_lease_runs_out(lease
     assert clock.now() - led_from == 10
 
 
-async def test_a_leader_whose_request_hangs_stops_all_the_same(leases: ApiServer, lease_client: Client):
+async def test_a_leader_whose_request_hangs_stops_all_the_same(
+    leases: ApiServer, lease_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = FakeClock()
     one = Candidate(lease_client, "one", clock, release_on_cancel=False)
     await clock.wait_for_timer(2)
@@ -201,7 +209,7 @@ async def test_a_leader_whose_request_hangs_stops_all_the_same(leases: ApiServer
         hanging.set()
         await asyncio.Event().wait()
 
-    one.elector._lock.update = hang  # type: ignore[method-assign]
+    monkeypatch.setattr(one.elector._lock, "update", hang)
     clock.advance(2)
     await hanging.wait()
     await clock.wait_for_timer(8)
@@ -210,7 +218,9 @@ async def test_a_leader_whose_request_hangs_stops_all_the_same(leases: ApiServer
     await one.task
 
 
-async def test_two_candidates_that_race_for_a_new_lease_do_not_both_lead(leases: ApiServer, lease_client: Client):
+async def test_two_candidates_that_race_for_a_new_lease_do_not_both_lead(
+    leases: ApiServer, lease_client: Client
+) -> None:
     clock = FakeClock()
     both = [Candidate(lease_client, name, clock) for name in ("one", "two")]
     await leases.wait_for_requests(4)
@@ -222,7 +232,9 @@ async def test_two_candidates_that_race_for_a_new_lease_do_not_both_lead(leases:
         await cancelled(candidate.task)
 
 
-async def test_what_the_leader_raises_goes_through_and_the_lease_is_released(leases: ApiServer, lease_client: Client):
+async def test_what_the_leader_raises_goes_through_and_the_lease_is_released(
+    leases: ApiServer, lease_client: Client
+) -> None:
     async def lead() -> None:
         raise RuntimeError("broken")
 
@@ -232,7 +244,7 @@ async def test_what_the_leader_raises_goes_through_and_the_lease_is_released(lea
     assert spec(leases)["holderIdentity"] == ""
 
 
-async def test_what_else_a_lease_says_is_left_alone(leases: ApiServer, lease_client: Client):
+async def test_what_else_a_lease_says_is_left_alone(leases: ApiServer, lease_client: Client) -> None:
     await leases.put("lock", spec={"strategy": "OldestEmulationVersion"})
     clock = FakeClock()
     one = Candidate(lease_client, "one", clock)
@@ -241,7 +253,9 @@ async def test_what_else_a_lease_says_is_left_alone(leases: ApiServer, lease_cli
     await cancelled(one.task)
 
 
-async def test_a_leader_that_failed_to_renew_for_too_long_is_not_healthy(leases: ApiServer, lease_client: Client):
+async def test_a_leader_that_failed_to_renew_for_too_long_is_not_healthy(
+    leases: ApiServer, lease_client: Client
+) -> None:
     clock = FakeClock()
     one = Candidate(lease_client, "one", clock)
     await one.leads.wait()
@@ -260,12 +274,12 @@ async def test_a_leader_that_failed_to_renew_for_too_long_is_not_healthy(leases:
         {"retry_period": 0},
     ],
 )
-def test_times_that_can_not_work_are_refused(times: dict[str, float]):
+def test_times_that_can_not_work_are_refused(times: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be"):
         ElectionTimes(**times)
 
 
-async def test_a_lock_needs_an_identity_and_a_lease_to_update(lease_client: Client):
+async def test_a_lock_needs_an_identity_and_a_lease_to_update(lease_client: Client) -> None:
     with pytest.raises(ValueError, match="identity"):
         LeaseLock(lease_client, namespace="default", name="lock", identity="")
     lock = LeaseLock(lease_client, namespace="default", name="lock", identity="x")

@@ -56,7 +56,7 @@ async def client(app: AsgiApp) -> Client:
     return connected
 
 
-async def test_objects_are_written_and_read_without_a_socket(client: Client):
+async def test_objects_are_written_and_read_without_a_socket(client: Client) -> None:
     maps = client.resource("v1", "configmaps", namespace="here")
     created = await maps.create({"metadata": {"name": "a"}, "data": {"x": "1"}})
     with pytest.raises(AlreadyExists):
@@ -68,12 +68,12 @@ async def test_objects_are_written_and_read_without_a_socket(client: Client):
         await maps.get("a")
 
 
-async def test_the_loopback_client_must_say_who_it_is(app: AsgiApp):
+async def test_the_loopback_client_must_say_who_it_is(app: AsgiApp) -> None:
     with pytest.raises(Unauthorized):
         await loopback(app, headers={"authorization": "Bearer wrong"}).get_json("/api/v1/namespaces")
 
 
-async def test_an_informer_follows_the_server_in_process(client: Client):
+async def test_an_informer_follows_the_server_in_process(client: Client) -> None:
     maps = client.resource("v1", "configmaps", namespace="here")
     await maps.create({"metadata": {"name": "a"}})
     seen: asyncio.Queue[str] = asyncio.Queue()

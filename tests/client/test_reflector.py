@@ -111,7 +111,9 @@ def watch_list(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
-async def test_the_store_becomes_and_stays_equal_to_the_collection(server: ApiServer, client: Client, watch_list: bool):
+async def test_the_store_becomes_and_stays_equal_to_the_collection(
+    server: ApiServer, client: Client, watch_list: bool
+) -> None:
     await server.put("a")
     await server.put("b", "other")
     async with reflecting(client, use_watch_list=watch_list) as running:
@@ -124,7 +126,7 @@ async def test_the_store_becomes_and_stays_equal_to_the_collection(server: ApiSe
     assert running.store.replaces == 1
 
 
-async def test_the_state_is_streamed_and_its_watch_goes_on(server: ApiServer, client: Client):
+async def test_the_state_is_streamed_and_its_watch_goes_on(server: ApiServer, client: Client) -> None:
     await server.put("a")
     async with reflecting(client) as running:
         await running.store.equals(server)
@@ -138,7 +140,7 @@ async def test_the_state_is_streamed_and_its_watch_goes_on(server: ApiServer, cl
     assert "resourceVersion" not in query
 
 
-async def test_a_server_that_can_not_stream_is_listed_in_pages(server: ApiServer, client: Client):
+async def test_a_server_that_can_not_stream_is_listed_in_pages(server: ApiServer, client: Client) -> None:
     server.faults.stream = False
     server.faults.max_page = 2
     for name in "abcde":
@@ -152,7 +154,7 @@ async def test_a_server_that_can_not_stream_is_listed_in_pages(server: ApiServer
     assert [bool(query.get("continue")) for query in lists] == [False, True, True]
 
 
-async def test_pages_that_expire_midway_are_replaced_by_one_whole_list(server: ApiServer, client: Client):
+async def test_pages_that_expire_midway_are_replaced_by_one_whole_list(server: ApiServer, client: Client) -> None:
     server.faults.max_page = 2
     for name in "abc":
         await server.put(name)
@@ -164,7 +166,7 @@ async def test_pages_that_expire_midway_are_replaced_by_one_whole_list(server: A
 
 async def test_a_cut_watch_is_resumed_where_it_was_and_nothing_is_listed_again(
     server: ApiServer, client: Client, watch_list: bool
-):
+) -> None:
     await server.put("a")
     async with reflecting(client, use_watch_list=watch_list) as running:
         await running.store.equals(server)
@@ -180,7 +182,7 @@ async def test_a_cut_watch_is_resumed_where_it_was_and_nothing_is_listed_again(
     assert server.requests[-1][2]["resourceVersion"] == str(version)
 
 
-async def test_half_an_event_before_a_cut_is_not_taken_for_a_whole_one(server: ApiServer, client: Client):
+async def test_half_an_event_before_a_cut_is_not_taken_for_a_whole_one(server: ApiServer, client: Client) -> None:
     await server.put("a")
     async with reflecting(client) as running:
         await running.store.equals(server)
@@ -193,7 +195,7 @@ async def test_half_an_event_before_a_cut_is_not_taken_for_a_whole_one(server: A
     assert running.store.replaces == 1
 
 
-async def test_a_bookmark_moves_the_place_from_which_a_watch_is_resumed(server: ApiServer, client: Client):
+async def test_a_bookmark_moves_the_place_from_which_a_watch_is_resumed(server: ApiServer, client: Client) -> None:
     await server.put("a")
     async with reflecting(client) as running:
         await running.store.equals(server)
@@ -210,7 +212,7 @@ async def test_a_bookmark_moves_the_place_from_which_a_watch_is_resumed(server: 
 
 async def test_a_watch_that_is_answered_410_leads_to_a_list_not_older_than_what_was_seen(
     server: ApiServer, client: Client, watch_list: bool
-):
+) -> None:
     await server.put("a")
     await server.put("b")
     async with reflecting(client, use_watch_list=watch_list) as running:
@@ -234,7 +236,7 @@ async def test_a_watch_that_is_answered_410_leads_to_a_list_not_older_than_what_
     assert watch_list or "limit" not in relist
 
 
-async def test_an_error_event_with_410_leads_to_a_new_list(server: ApiServer, client: Client):
+async def test_an_error_event_with_410_leads_to_a_new_list(server: ApiServer, client: Client) -> None:
     await server.put("a")
     async with reflecting(client) as running:
         await running.store.equals(server)
@@ -249,7 +251,9 @@ def is_stream(request: Any) -> bool:
     return "sendInitialEvents" in request.query
 
 
-async def test_a_stream_at_a_version_that_is_gone_is_asked_for_at_the_newest_one(server: ApiServer, client: Client):
+async def test_a_stream_at_a_version_that_is_gone_is_asked_for_at_the_newest_one(
+    server: ApiServer, client: Client
+) -> None:
     await server.put("a")
     async with reflecting(client) as running:
         await running.store.equals(server)
@@ -266,7 +270,7 @@ async def test_a_stream_at_a_version_that_is_gone_is_asked_for_at_the_newest_one
 
 async def test_a_stream_that_is_answered_429_is_waited_for_and_not_replaced_by_a_list(
     server: ApiServer, client: Client
-):
+) -> None:
     await server.put("a")
     server.faults.fail(429, reason="TooManyRequests")
     async with reflecting(client) as running:
@@ -275,7 +279,7 @@ async def test_a_stream_that_is_answered_429_is_waited_for_and_not_replaced_by_a
     assert [query.get("sendInitialEvents") for _, _, query in server.requests] == ["true", "true"]
 
 
-async def test_a_server_without_a_watch_cache_is_listed_in_pages_ever_after(server: ApiServer, client: Client):
+async def test_a_server_without_a_watch_cache_is_listed_in_pages_ever_after(server: ApiServer, client: Client) -> None:
     server.faults.max_page = 2
     for name in "abc":
         await server.put(name)
@@ -289,7 +293,9 @@ async def test_a_server_without_a_watch_cache_is_listed_in_pages_ever_after(serv
     assert [query.get("limit") for query in lists] == ["500"] * 4
 
 
-async def test_an_event_that_the_store_refuses_does_not_keep_the_next_one_back(server: ApiServer, client: Client):
+async def test_an_event_that_the_store_refuses_does_not_keep_the_next_one_back(
+    server: ApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with reflecting(client) as running:
         await server.wait_for_watches()
         add = running.store.add
@@ -299,14 +305,14 @@ async def test_an_event_that_the_store_refuses_does_not_keep_the_next_one_back(s
                 raise ValueError("no room")
             add(obj)
 
-        running.store.add = choosy  # type: ignore[method-assign]
+        monkeypatch.setattr(running.store, "add", choosy)
         await server.put("bad")
         await server.put("good")
         await running.store.until(lambda: set(running.store.state) == {"default/good"})
         assert running.reflector.last_sync_resource_version == str(server.version)
 
 
-async def test_a_list_that_is_answered_410_is_repeated_at_the_newest_version(server: ApiServer, client: Client):
+async def test_a_list_that_is_answered_410_is_repeated_at_the_newest_version(server: ApiServer, client: Client) -> None:
     await server.put("a")
     server.faults.fail(410, reason="Expired", when=is_list)
     async with reflecting(client, use_watch_list=False) as running:
@@ -316,7 +322,7 @@ async def test_a_list_that_is_answered_410_is_repeated_at_the_newest_version(ser
 
 async def test_a_version_that_the_server_has_not_reached_is_given_up(
     server: ApiServer, client: Client, watch_list: bool
-):
+) -> None:
     await server.put("a")
     async with reflecting(client, use_watch_list=watch_list) as running:
         await running.store.equals(server)
@@ -335,7 +341,9 @@ async def test_a_version_that_the_server_has_not_reached_is_given_up(
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-async def test_a_failing_server_is_asked_again_later(server: ApiServer, client: Client, watch_list: bool, status: int):
+async def test_a_failing_server_is_asked_again_later(
+    server: ApiServer, client: Client, watch_list: bool, status: int
+) -> None:
     await server.put("a")
     reason = {429: "TooManyRequests"}.get(status, "")
     for _ in range(2):
@@ -344,7 +352,7 @@ async def test_a_failing_server_is_asked_again_later(server: ApiServer, client: 
         await running.until(lambda: running.store.state == server.objects)
 
 
-async def test_a_429_on_a_watch_is_waited_out_without_a_new_list(server: ApiServer, client: Client):
+async def test_a_429_on_a_watch_is_waited_out_without_a_new_list(server: ApiServer, client: Client) -> None:
     await server.put("a")
     async with reflecting(client) as running:
         await running.store.equals(server)
@@ -358,7 +366,9 @@ async def test_a_429_on_a_watch_is_waited_out_without_a_new_list(server: ApiServ
     assert running.store.replaces == 1
 
 
-async def test_a_server_that_is_down_for_a_while_is_resumed_without_a_new_list(server: ApiServer, client: Client):
+async def test_a_server_that_is_down_for_a_while_is_resumed_without_a_new_list(
+    server: ApiServer, client: Client
+) -> None:
     await server.put("a")
     async with reflecting(client) as running:
         await running.store.equals(server)
@@ -374,7 +384,7 @@ async def test_a_server_that_is_down_for_a_while_is_resumed_without_a_new_list(s
 
 async def test_a_watch_that_ends_at_once_and_brings_nothing_is_an_error_and_not_a_busy_loop(
     server: ApiServer, client: Client
-):
+) -> None:
     await server.put("a")
     async with reflecting(client) as running:
         await running.store.equals(server)
@@ -384,7 +394,7 @@ async def test_a_watch_that_ends_at_once_and_brings_nothing_is_an_error_and_not_
     assert [type(error) for error in running.errors] == [VeryShortWatch]
 
 
-async def test_waits_grow_up_to_a_limit_and_carry_jitter(server: ApiServer, client: Client):
+async def test_waits_grow_up_to_a_limit_and_carry_jitter(server: ApiServer, client: Client) -> None:
     for _ in range(8):
         server.faults.fail(500)
     waits = []
@@ -400,7 +410,9 @@ async def test_waits_grow_up_to_a_limit_and_carry_jitter(server: ApiServer, clie
     assert all(isinstance(error, StatusError) for error in running.errors)
 
 
-async def test_the_store_is_resynced_in_every_period_in_which_somebody_wants_it(server: ApiServer, client: Client):
+async def test_the_store_is_resynced_in_every_period_in_which_somebody_wants_it(
+    server: ApiServer, client: Client
+) -> None:
     wanted = [True, False, True]
     options = {"resync_period": 30.0, "should_resync": lambda: wanted.pop(0)}
     async with reflecting(client, **options) as running:

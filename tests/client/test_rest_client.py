@@ -28,7 +28,7 @@ def config_map(name: str, **data: str) -> Json:
     return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}, "data": data}
 
 
-async def test_an_object_can_be_created_read_changed_and_deleted(client: Client):
+async def test_an_object_can_be_created_read_changed_and_deleted(client: Client) -> None:
     maps = client.resource("v1", "configmaps", namespace="default")
     created = await maps.create(config_map("a", x="1"))
     assert await maps.get("a") == created
@@ -42,7 +42,7 @@ async def test_an_object_can_be_created_read_changed_and_deleted(client: Client)
         await maps.get("a")
 
 
-async def test_what_the_server_refuses_is_raised_as_the_class_of_its_reason(server: ApiServer, client: Client):
+async def test_what_the_server_refuses_is_raised_as_the_class_of_its_reason(server: ApiServer, client: Client) -> None:
     maps = client.resource("v1", "configmaps", namespace="default")
     old = await maps.create(config_map("a"))
     with pytest.raises(AlreadyExists):
@@ -54,20 +54,20 @@ async def test_what_the_server_refuses_is_raised_as_the_class_of_its_reason(serv
         await maps.get("")
 
 
-async def test_items_of_a_list_look_like_objects_that_were_read_alone(client: Client):
+async def test_items_of_a_list_look_like_objects_that_were_read_alone(client: Client) -> None:
     maps = client.resource("v1", "configmaps").namespace("default")
     created = await maps.create(config_map("a"))
     assert (await maps.list())["items"] == [created]
 
 
-async def test_pages_go_on_to_the_end(server: ApiServer, client: Client):
+async def test_pages_go_on_to_the_end(server: ApiServer, client: Client) -> None:
     for name in "abcde":
         await server.put(name)
     pages = [page async for page in client.resource("v1", "configmaps").pages(ListOptions(limit=2))]
     assert [[name_of(item) for item in page["items"]] for page in pages] == [["a", "b"], ["c", "d"], ["e"]]
 
 
-async def test_a_collection_can_be_deleted(server: ApiServer, client: Client):
+async def test_a_collection_can_be_deleted(server: ApiServer, client: Client) -> None:
     await server.put("a")
     await server.put("b", "other")
     await client.resource("v1", "configmaps", namespace="default").delete_collection(
@@ -85,7 +85,9 @@ async def test_a_collection_can_be_deleted(server: ApiServer, client: Client):
         (PatchType.APPLY, "application/apply-patch+yaml"),
     ],
 )
-async def test_each_kind_of_patch_is_sent_under_its_media_type(client: Client, type_: PatchType, media_type: str):
+async def test_each_kind_of_patch_is_sent_under_its_media_type(
+    client: Client, type_: PatchType, media_type: str
+) -> None:
     maps = client.resource("v1", "configmaps", namespace="default")
     options = WriteOptions(field_manager="me", dry_run=True, field_validation="Strict")
     echo = await maps.patch("a", [1], type_, options=options, subresource="status")
@@ -94,20 +96,20 @@ async def test_each_kind_of_patch_is_sent_under_its_media_type(client: Client, t
     assert echo["path"].endswith("/configmaps/a/status")
 
 
-async def test_apply_names_its_manager_and_may_force(client: Client):
+async def test_apply_names_its_manager_and_may_force(client: Client) -> None:
     maps = client.resource("v1", "configmaps", namespace="default")
     echo = await maps.apply(config_map("a"), field_manager="me", force=True)
     assert echo["query"] == {"fieldManager": "me", "force": "true"}
     assert echo["body"] == config_map("a")
 
 
-async def test_a_subresource_can_be_created_under_an_object(client: Client):
+async def test_a_subresource_can_be_created_under_an_object(client: Client) -> None:
     maps = client.resource("v1", "configmaps", namespace="default")
     echo = await maps.create({"kind": "Binding"}, name="a", subresource="binding")
     assert echo["path"].endswith("/configmaps/a/binding")
 
 
-def test_paths_name_groups_namespaces_and_quote_names():
+def test_paths_name_groups_namespaces_and_quote_names() -> None:
     client = Client(HttpTransport(ClientConfig(host="http://x")))
     assert client.resource("apps/v1", "deployments").path() == "/apis/apps/v1/deployments"
     assert (
@@ -117,7 +119,7 @@ def test_paths_name_groups_namespaces_and_quote_names():
     assert roles.path("system:node").endswith("/clusterroles/system:node")
 
 
-def test_delete_options_are_upstreams():
+def test_delete_options_are_upstreams() -> None:
     options = DeleteOptions(grace_period_seconds=0, uid="u", resource_version="7", dry_run=True)
     assert options.body() == {
         "kind": "DeleteOptions",
@@ -128,7 +130,7 @@ def test_delete_options_are_upstreams():
     }
 
 
-async def test_a_watch_shows_every_change_and_ends_when_it_is_closed(server: ApiServer, client: Client):
+async def test_a_watch_shows_every_change_and_ends_when_it_is_closed(server: ApiServer, client: Client) -> None:
     await server.put("a")
     options = ListOptions(resource_version=str(server.version), timeout_seconds=60)
     async with await client.resource("v1", "configmaps").watch(options) as events:
@@ -138,13 +140,13 @@ async def test_a_watch_shows_every_change_and_ends_when_it_is_closed(server: Api
         assert [(event.type, name_of(event.object)) for event in seen] == [("ADDED", "b"), ("DELETED", "a")]
 
 
-async def test_a_watch_that_is_refused_raises_at_once(server: ApiServer, client: Client):
+async def test_a_watch_that_is_refused_raises_at_once(server: ApiServer, client: Client) -> None:
     server.compact()
     with pytest.raises(Expired):
         await client.resource("v1", "configmaps").watch(ListOptions(resource_version="1"))
 
 
-async def test_a_watch_that_breaks_off_raises(server: ApiServer, client: Client):
+async def test_a_watch_that_breaks_off_raises(server: ApiServer, client: Client) -> None:
     events = await client.resource("v1", "configmaps").watch()
     await server.wait_for_watches()
     server.cut()
@@ -152,7 +154,7 @@ async def test_a_watch_that_breaks_off_raises(server: ApiServer, client: Client)
         await anext(events)
 
 
-async def test_something_that_is_no_event_is_refused(server: ApiServer, client: Client):
+async def test_something_that_is_no_event_is_refused(server: ApiServer, client: Client) -> None:
     events = await client.resource("v1", "configmaps").watch()
     await server.wait_for_watches()
     await server.send_raw(b"hello\n")
@@ -161,7 +163,7 @@ async def test_something_that_is_no_event_is_refused(server: ApiServer, client: 
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_request_is_sent_again_when_the_server_asks_for_it(server: ApiServer, status: int):
+async def test_a_request_is_sent_again_when_the_server_asks_for_it(server: ApiServer, status: int) -> None:
     clock = FakeClock()
     async with Client(HttpTransport(ClientConfig(host=server.url)), clock=clock) as client:
         for _ in range(2):
@@ -174,7 +176,7 @@ async def test_a_request_is_sent_again_when_the_server_asks_for_it(server: ApiSe
         assert name_of(await answer) == "a"
 
 
-async def test_a_server_that_asks_for_ever_is_given_up_after_ten_retries(server: ApiServer):
+async def test_a_server_that_asks_for_ever_is_given_up_after_ten_retries(server: ApiServer) -> None:
     clock = FakeClock()
     async with Client(HttpTransport(ClientConfig(host=server.url)), clock=clock) as client:
         for _ in range(20):
@@ -190,14 +192,14 @@ async def test_a_server_that_asks_for_ever_is_given_up_after_ten_retries(server:
 
 
 @pytest.mark.parametrize("status", [500, 503])
-async def test_a_failure_without_retry_after_is_raised_at_once(server: ApiServer, client: Client, status: int):
+async def test_a_failure_without_retry_after_is_raised_at_once(server: ApiServer, client: Client, status: int) -> None:
     server.faults.fail(status, reason="ServiceUnavailable")
     with pytest.raises(ServiceUnavailable):
         await client.resource("v1", "configmaps").list()
     assert len(server.requests) == 1
 
 
-async def test_an_answer_that_is_no_status_becomes_an_error_of_its_code(server: ApiServer, client: Client):
+async def test_an_answer_that_is_no_status_becomes_an_error_of_its_code(server: ApiServer, client: Client) -> None:
     with pytest.raises(NotFound, match="404"):
         await client.get_json("/nothing/here")
     server.faults.next.append((lambda _: True, 418, {"no": "status"}, {}))
@@ -206,7 +208,7 @@ async def test_an_answer_that_is_no_status_becomes_an_error_of_its_code(server: 
     assert error.value.code == 418
 
 
-async def test_a_get_is_repeated_when_its_connection_breaks_but_a_write_is_not():
+async def test_a_get_is_repeated_when_its_connection_breaks_but_a_write_is_not() -> None:
     connections = 0
 
     async def slam(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -231,7 +233,7 @@ async def test_a_get_is_repeated_when_its_connection_breaks_but_a_write_is_not()
         answer.cancel()
 
 
-async def test_nobody_listening_and_no_answer_in_time_are_told_apart(server: ApiServer):
+async def test_nobody_listening_and_no_answer_in_time_are_told_apart(server: ApiServer) -> None:
     async with connect(ClientConfig(host="http://127.0.0.1:1")) as client:
         with pytest.raises(ConnectionRefused):
             await client.get_json("/version")
@@ -241,7 +243,7 @@ async def test_nobody_listening_and_no_answer_in_time_are_told_apart(server: Api
             await anext(response.chunks())
 
 
-async def test_an_answer_that_is_no_json_is_refused(server: ApiServer, client: Client):
+async def test_an_answer_that_is_no_json_is_refused(server: ApiServer, client: Client) -> None:
     async def page(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\n<htm>")
@@ -257,7 +259,7 @@ async def test_an_answer_that_is_no_json_is_refused(server: ApiServer, client: C
         assert await other.request_text("/healthz") == "<htm>"
 
 
-async def test_requests_wait_for_the_rate_limit(server: ApiServer):
+async def test_requests_wait_for_the_rate_limit(server: ApiServer) -> None:
     clock = FakeClock()
     transport = HttpTransport(ClientConfig(host=server.url))
     async with Client(transport, rate_limiter=TokenBucket(2, 1, clock), clock=clock) as client:
@@ -271,7 +273,7 @@ async def test_requests_wait_for_the_rate_limit(server: ApiServer):
         await second
 
 
-async def test_warnings_are_handed_on(server: ApiServer):
+async def test_warnings_are_handed_on(server: ApiServer) -> None:
     heard: list[str] = []
     async with Client(HttpTransport(ClientConfig(host=server.url)), on_warning=heard.append) as client:
         server.faults.next.append((lambda _: True, 200, {}, {"warning": '299 - "v1 \\"x\\" is old", 299 - "second"'}))
@@ -279,7 +281,7 @@ async def test_warnings_are_handed_on(server: ApiServer):
     assert heard == ['v1 "x" is old', "second"]
 
 
-def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture):
+def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     handle = log_each_once()
     for _ in range(2):
         for text in warnings_in({"warning": '299 - "old", 199 - "misc"'}):
@@ -288,7 +290,7 @@ def test_a_warning_is_logged_once(caplog: pytest.LogCaptureFixture):
     assert "misc" not in caplog.text
 
 
-async def test_a_watch_is_retried_like_any_request(server: ApiServer):
+async def test_a_watch_is_retried_like_any_request(server: ApiServer) -> None:
     clock = FakeClock()
     async with Client(HttpTransport(ClientConfig(host=server.url)), clock=clock) as client:
         server.faults.fail(503, retry_after="2", when=is_watch)
@@ -298,7 +300,7 @@ async def test_a_watch_is_retried_like_any_request(server: ApiServer):
         await (await events).aclose()
 
 
-def test_importing_the_client_imports_no_http_library_and_no_server():
+def test_importing_the_client_imports_no_http_library_and_no_server() -> None:
     code = (
         "import sys, pilothouse.client.rest.connect, pilothouse.client.cache.informer_factory, "
         "pilothouse.client.workqueue.rate_limiting, pilothouse.client.controller.runner\n"

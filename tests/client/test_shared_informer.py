@@ -78,7 +78,7 @@ async def running(informer: SharedIndexInformer) -> AsyncIterator[asyncio.Task[N
         await asyncio.wait({task})
 
 
-async def test_a_handler_is_told_of_every_change_of_an_object_in_order(server: ApiServer, client: Client):
+async def test_a_handler_is_told_of_every_change_of_an_object_in_order(server: ApiServer, client: Client) -> None:
     await server.put("a")
     informer, history = new_informer(client), History()
     informer.add_event_handler(history)
@@ -94,7 +94,7 @@ async def test_a_handler_is_told_of_every_change_of_an_object_in_order(server: A
     assert gone["metadata"]["resourceVersion"] == str(server.version)
 
 
-async def test_the_cache_shows_a_change_before_handlers_are_told(server: ApiServer, client: Client):
+async def test_the_cache_shows_a_change_before_handlers_are_told(server: ApiServer, client: Client) -> None:
     informer = new_informer(client, indexers={"data": lambda obj: obj.get("data", {})})
     seen: list[tuple[bool, list[str]]] = []
     done = asyncio.Event()
@@ -111,7 +111,9 @@ async def test_the_cache_shows_a_change_before_handlers_are_told(server: ApiServ
     assert seen == [(True, ["default/a"])]
 
 
-async def test_a_late_handler_is_told_of_what_there_is_and_then_of_every_change(server: ApiServer, client: Client):
+async def test_a_late_handler_is_told_of_what_there_is_and_then_of_every_change(
+    server: ApiServer, client: Client
+) -> None:
     await server.put("a")
     await server.put("b")
     informer, late = new_informer(client), History()
@@ -127,7 +129,7 @@ async def test_a_late_handler_is_told_of_what_there_is_and_then_of_every_change(
     assert late.told[2] == ("add", "c", False)
 
 
-async def test_a_slow_handler_delays_nobody_and_loses_nothing(server: ApiServer, client: Client):
+async def test_a_slow_handler_delays_nobody_and_loses_nothing(server: ApiServer, client: Client) -> None:
     informer, quick = new_informer(client), History()
     gate = asyncio.Event()
     slow_history = History()
@@ -149,7 +151,7 @@ async def test_a_slow_handler_delays_nobody_and_loses_nothing(server: ApiServer,
     assert [told[1] for told in slow_history.told] == [told[1] for told in quick.told]
 
 
-async def test_a_handler_has_synced_only_when_it_has_handled_the_first_list(server: ApiServer, client: Client):
+async def test_a_handler_has_synced_only_when_it_has_handled_the_first_list(server: ApiServer, client: Client) -> None:
     await server.put("a")
     informer = new_informer(client)
     gate = asyncio.Event()
@@ -167,7 +169,9 @@ async def test_a_handler_has_synced_only_when_it_has_handled_the_first_list(serv
         assert registration.has_synced()
 
 
-async def test_a_handler_that_raises_loses_that_one_notification(server: ApiServer, client: Client, caplog):
+async def test_a_handler_that_raises_loses_that_one_notification(
+    server: ApiServer, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
     clock = FakeClock()
     informer, history = new_informer(client, clock=clock), History()
 
@@ -188,7 +192,7 @@ async def test_a_handler_that_raises_loses_that_one_notification(server: ApiServ
     assert "no" in caplog.text
 
 
-async def test_a_removed_handler_is_told_nothing_more(server: ApiServer, client: Client):
+async def test_a_removed_handler_is_told_nothing_more(server: ApiServer, client: Client) -> None:
     informer, stays, goes = new_informer(client), History(), History()
     informer.add_event_handler(stays)
     registration = informer.add_event_handler(goes)
@@ -202,7 +206,7 @@ async def test_a_removed_handler_is_told_nothing_more(server: ApiServer, client:
     assert len(goes.told) == 1
 
 
-async def test_what_was_deleted_unseen_is_told_as_a_tombstone(server: ApiServer, client: Client):
+async def test_what_was_deleted_unseen_is_told_as_a_tombstone(server: ApiServer, client: Client) -> None:
     clock = FakeClock()
     await server.put("a")
     await server.put("b")
@@ -221,7 +225,7 @@ async def test_what_was_deleted_unseen_is_told_as_a_tombstone(server: ApiServer,
     assert informer.indexer.list_keys() == ["default/b"]
 
 
-async def test_each_handler_is_resynced_in_its_own_period(server: ApiServer, client: Client):
+async def test_each_handler_is_resynced_in_its_own_period(server: ApiServer, client: Client) -> None:
     clock = FakeClock()
     await server.put("a")
     informer = new_informer(client, clock=clock, resync_period=20.0)
@@ -243,7 +247,7 @@ async def test_each_handler_is_resynced_in_its_own_period(server: ApiServer, cli
     assert never.told == [("add", "a", True)]
 
 
-async def test_an_informer_without_resyncs_does_none_for_anybody(server: ApiServer, client: Client):
+async def test_an_informer_without_resyncs_does_none_for_anybody(server: ApiServer, client: Client) -> None:
     clock = FakeClock()
     await server.put("a")
     informer, history = new_informer(client, clock=clock), History()
@@ -256,7 +260,7 @@ async def test_an_informer_without_resyncs_does_none_for_anybody(server: ApiServ
     assert history.told == [("add", "a", True), ("add", "b", False)]
 
 
-async def test_objects_are_transformed_before_anyone_sees_them(server: ApiServer, client: Client):
+async def test_objects_are_transformed_before_anyone_sees_them(server: ApiServer, client: Client) -> None:
     await server.put("a", data={"big": "x" * 100})
     informer, history = new_informer(client), History()
     informer.add_event_handler(history)
@@ -267,7 +271,7 @@ async def test_objects_are_transformed_before_anyone_sees_them(server: ApiServer
     assert "data" not in informer.indexer.list()[0]
 
 
-async def test_the_watch_error_handler_hears_of_failures(server: ApiServer, client: Client):
+async def test_the_watch_error_handler_hears_of_failures(server: ApiServer, client: Client) -> None:
     heard: asyncio.Queue[tuple[str, Exception]] = asyncio.Queue()
     for _ in range(2):
         server.faults.fail(500)
@@ -279,7 +283,7 @@ async def test_the_watch_error_handler_hears_of_failures(server: ApiServer, clie
     assert "injected 500" in str(error)
 
 
-async def test_a_watch_error_handler_that_fails_does_not_stop_the_informer(server: ApiServer, client: Client):
+async def test_a_watch_error_handler_that_fails_does_not_stop_the_informer(server: ApiServer, client: Client) -> None:
     clock = FakeClock()
     for _ in range(2):
         server.faults.fail(500)
@@ -296,15 +300,16 @@ async def test_a_watch_error_handler_that_fails_does_not_stop_the_informer(serve
             await informer.wait_synced()
 
 
-async def test_what_must_be_set_before_the_start_is_refused_after_it(server: ApiServer, client: Client):
+async def test_what_must_be_set_before_the_start_is_refused_after_it(server: ApiServer, client: Client) -> None:
     informer = new_informer(client)
     async with running(informer):
         await informer.wait_synced()
-        for late in (
+        late_settings: tuple[Callable[[], None], ...] = (
             lambda: informer.set_transform(dict),
             lambda: informer.set_watch_error_handler(lambda name, error: None),
             informer.detect_mutations,
-        ):
+        )
+        for late in late_settings:
             with pytest.raises(InformerState, match="already started"):
                 late()
     assert informer.is_stopped
@@ -314,7 +319,7 @@ async def test_what_must_be_set_before_the_start_is_refused_after_it(server: Api
         informer.add_indexers({})
 
 
-async def test_changing_an_object_of_the_cache_makes_the_informer_fail(server: ApiServer, client: Client):
+async def test_changing_an_object_of_the_cache_makes_the_informer_fail(server: ApiServer, client: Client) -> None:
     clock = FakeClock()
     await server.put("a")
     informer = new_informer(client, clock=clock)
@@ -330,7 +335,7 @@ async def test_changing_an_object_of_the_cache_makes_the_informer_fail(server: A
     assert caught.value.subgroup(CacheMutated) is not None
 
 
-def test_mutation_detection_can_be_switched_on_for_all(monkeypatch: pytest.MonkeyPatch):
+def test_mutation_detection_can_be_switched_on_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     from pilothouse.client.cache.mutation_detector import detector_from_environment
 
     monkeypatch.delenv("KUBE_CACHE_MUTATION_DETECTOR", raising=False)
@@ -346,7 +351,7 @@ def test_mutation_detection_can_be_switched_on_for_all(monkeypatch: pytest.Monke
         detector.compare_objects()
 
 
-async def test_a_filter_turns_updates_into_additions_and_deletions():
+async def test_a_filter_turns_updates_into_additions_and_deletions() -> None:
     history = History()
     handler: ResourceEventHandler = FilteringResourceEventHandler(lambda obj: bool(obj.get("mine")), history)
 
@@ -363,7 +368,7 @@ async def test_a_filter_turns_updates_into_additions_and_deletions():
     assert history.told == [("add", "a", False), ("update", "a"), ("delete", "a", False), ("delete", "a", True)]
 
 
-async def test_a_factory_shares_one_informer_and_lists_from_its_cache(server: ApiServer, client: Client):
+async def test_a_factory_shares_one_informer_and_lists_from_its_cache(server: ApiServer, client: Client) -> None:
     await server.put("a", metadata={"labels": {"app": "x"}})
     await server.put("b", "other")
     factory = SharedInformerFactory(client, namespace="default")
@@ -379,7 +384,7 @@ async def test_a_factory_shares_one_informer_and_lists_from_its_cache(server: Ap
     assert informer.is_stopped
 
 
-async def test_a_factory_hands_its_selectors_and_transform_to_every_informer(server: ApiServer, client: Client):
+async def test_a_factory_hands_its_selectors_and_transform_to_every_informer(server: ApiServer, client: Client) -> None:
     await server.put("a", data={"x": "1"})
     factory = SharedInformerFactory(
         client, label_selector="app=x", field_selector="metadata.name=a", transform=lambda obj: {**obj, "data": None}

@@ -32,21 +32,21 @@ async def run_for(clock: FakeClock, seconds: int, task: asyncio.Future[object]) 
     await cancelled(task)
 
 
-async def test_until_waits_a_period_after_each_end():
+async def test_until_waits_a_period_after_each_end() -> None:
     clock = FakeClock()
     action = Action(clock, takes=2)
     await run_for(clock, 10, asyncio.ensure_future(wait.until(action, 3, clock=clock)))
     assert action.starts == [0, 5, 10]
 
 
-async def test_non_sliding_until_waits_a_period_after_each_start():
+async def test_non_sliding_until_waits_a_period_after_each_start() -> None:
     clock = FakeClock()
     action = Action(clock, takes=2)
     await run_for(clock, 9, asyncio.ensure_future(wait.non_sliding_until(action, 3, clock=clock)))
     assert action.starts == [0, 3, 6, 9]
 
 
-async def test_an_action_that_raises_is_called_again(caplog: pytest.LogCaptureFixture):
+async def test_an_action_that_raises_is_called_again(caplog: pytest.LogCaptureFixture) -> None:
     clock, calls = FakeClock(), []
 
     def action() -> None:
@@ -58,7 +58,7 @@ async def test_an_action_that_raises_is_called_again(caplog: pytest.LogCaptureFi
     assert "once more" in caplog.text
 
 
-async def test_jitter_makes_periods_longer_by_up_to_its_factor():
+async def test_jitter_makes_periods_longer_by_up_to_its_factor() -> None:
     clock, action = FakeClock(), None
     action = Action(clock)
     task = asyncio.ensure_future(wait.jitter_until(action, 10, factor=0.5, clock=clock))
@@ -72,7 +72,7 @@ async def test_jitter_makes_periods_longer_by_up_to_its_factor():
 
 
 @pytest.mark.parametrize(("immediate", "expected"), [(True, [0, 2, 4]), (False, [2, 4, 6])])
-async def test_polling_ends_when_the_condition_holds(immediate: bool, expected: list[float]):
+async def test_polling_ends_when_the_condition_holds(immediate: bool, expected: list[float]) -> None:
     clock = FakeClock()
     tried: list[float] = []
 
@@ -88,7 +88,7 @@ async def test_polling_ends_when_the_condition_holds(immediate: bool, expected: 
     assert tried == expected
 
 
-async def test_polling_gives_up_at_its_timeout():
+async def test_polling_gives_up_at_its_timeout() -> None:
     clock = FakeClock()
     polling = asyncio.ensure_future(wait.poll(lambda: False, 2, timeout=5, clock=clock))
     for _ in range(3):
@@ -98,7 +98,7 @@ async def test_polling_gives_up_at_its_timeout():
         await polling
 
 
-async def test_what_a_condition_raises_goes_through():
+async def test_what_a_condition_raises_goes_through() -> None:
     def condition() -> bool:
         raise LookupError
 
@@ -106,11 +106,16 @@ async def test_what_a_condition_raises_goes_through():
         await wait.poll(condition, 1)
 
 
-async def test_exponential_backoff_tries_as_often_as_it_has_steps():
+async def test_exponential_backoff_tries_as_often_as_it_has_steps() -> None:
     clock = FakeClock()
     tried: list[float] = []
+
+    def never() -> bool:
+        tried.append(clock.now())
+        return False
+
     backoff = wait.Backoff(duration=1, factor=2, steps=4)
-    trying = asyncio.ensure_future(wait.exponential_backoff(backoff, lambda: tried.append(clock.now()), clock=clock))
+    trying = asyncio.ensure_future(wait.exponential_backoff(backoff, never, clock=clock))
     for _ in range(3):
         await clock.wait_for_timers()
         clock.advance(clock.next_timer() or 0)
@@ -119,14 +124,14 @@ async def test_exponential_backoff_tries_as_often_as_it_has_steps():
     assert tried == [0, 1, 3, 7]
 
 
-def test_waits_grow_to_their_cap_and_stay_there():
+def test_waits_grow_to_their_cap_and_stay_there() -> None:
     delays = wait.Backoff(duration=1, factor=3, steps=10, cap=20).delays()
     assert [delays() for _ in range(6)] == [1, 3, 9, 20, 20, 20]
     delays = wait.Backoff(duration=1, factor=2, steps=2).delays()
     assert [delays() for _ in range(4)] == [1, 2, 4, 4]
 
 
-def test_waits_start_again_after_a_quiet_time():
+def test_waits_start_again_after_a_quiet_time() -> None:
     clock = FakeClock()
     delays = wait.Backoff(duration=1, factor=2, steps=10).delays_with_reset(60, clock)
     assert [delays() for _ in range(3)] == [1, 2, 4]

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from pilothouse.client.workqueue.queue import ShutDown, WorkQueue
 
 
-async def test_an_item_added_twice_is_delivered_once():
+async def test_an_item_added_twice_is_delivered_once() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
     queue.add("a")
@@ -20,14 +20,14 @@ async def test_an_item_added_twice_is_delivered_once():
     assert len(queue) == 0
 
 
-async def test_items_are_delivered_oldest_first():
+async def test_items_are_delivered_oldest_first() -> None:
     queue: WorkQueue[str] = WorkQueue()
     for item in "cab":
         queue.add(item)
     assert [await queue.get() for _ in range(3)] == ["c", "a", "b"]
 
 
-async def test_an_add_during_processing_runs_exactly_once_more_and_only_after_done():
+async def test_an_add_during_processing_runs_exactly_once_more_and_only_after_done() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
     item = await queue.get()
@@ -40,7 +40,7 @@ async def test_an_add_during_processing_runs_exactly_once_more_and_only_after_do
     assert len(queue) == 0
 
 
-async def test_a_waiting_worker_is_woken_by_an_add():
+async def test_a_waiting_worker_is_woken_by_an_add() -> None:
     queue: WorkQueue[str] = WorkQueue()
     worker = asyncio.ensure_future(queue.get())
     await asyncio.sleep(0)
@@ -48,7 +48,7 @@ async def test_a_waiting_worker_is_woken_by_an_add():
     assert await worker == "a"
 
 
-async def test_a_worker_cancelled_after_its_wake_up_passes_it_on():
+async def test_a_worker_cancelled_after_its_wake_up_passes_it_on() -> None:
     queue: WorkQueue[str] = WorkQueue()
     first, second = asyncio.ensure_future(queue.get()), asyncio.ensure_future(queue.get())
     await asyncio.sleep(0)
@@ -57,7 +57,7 @@ async def test_a_worker_cancelled_after_its_wake_up_passes_it_on():
     assert await second == "a"
 
 
-async def test_a_worker_cancelled_while_it_waits_leaves_no_trace():
+async def test_a_worker_cancelled_while_it_waits_leaves_no_trace() -> None:
     queue: WorkQueue[str] = WorkQueue()
     first = asyncio.ensure_future(queue.get())
     await asyncio.sleep(0)
@@ -68,7 +68,7 @@ async def test_a_worker_cancelled_while_it_waits_leaves_no_trace():
     assert await queue.get() == "a"
 
 
-async def test_shutting_down_delivers_what_is_queued_and_then_ends_every_worker():
+async def test_shutting_down_delivers_what_is_queued_and_then_ends_every_worker() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
     queue.shut_down()
@@ -78,7 +78,7 @@ async def test_shutting_down_delivers_what_is_queued_and_then_ends_every_worker(
         await queue.get()
 
 
-async def test_shutting_down_wakes_workers_that_wait():
+async def test_shutting_down_wakes_workers_that_wait() -> None:
     queue: WorkQueue[str] = WorkQueue()
     workers = [asyncio.ensure_future(queue.get()) for _ in range(3)]
     await asyncio.sleep(0)
@@ -87,7 +87,7 @@ async def test_shutting_down_wakes_workers_that_wait():
     assert all(isinstance(result, ShutDown) for result in results)
 
 
-async def test_a_drain_ends_only_when_every_item_was_given_back():
+async def test_a_drain_ends_only_when_every_item_was_given_back() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
     queue.add("b")
@@ -103,7 +103,7 @@ async def test_a_drain_ends_only_when_every_item_was_given_back():
     await drain
 
 
-async def test_a_shutdown_ends_a_drain_that_waits_for_a_stuck_worker():
+async def test_a_shutdown_ends_a_drain_that_waits_for_a_stuck_worker() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
     await queue.get()
@@ -114,7 +114,7 @@ async def test_a_shutdown_ends_a_drain_that_waits_for_a_stuck_worker():
     await drain
 
 
-async def test_many_workers_never_hold_one_item_at_the_same_time():
+async def test_many_workers_never_hold_one_item_at_the_same_time() -> None:
     queue: WorkQueue[int] = WorkQueue()
     held: set[int] = set()
     runs = 0

@@ -19,7 +19,7 @@ from pilothouse.client.workqueue.rate_limiters import (
 from pilothouse.client.workqueue.rate_limiting import RateLimitingQueue
 
 
-async def test_a_delayed_item_arrives_when_its_time_has_come_and_not_before():
+async def test_a_delayed_item_arrives_when_its_time_has_come_and_not_before() -> None:
     clock = FakeClock()
     queue: DelayingQueue[str] = DelayingQueue(clock=clock)
     queue.add_after("a", 10)
@@ -30,13 +30,13 @@ async def test_a_delayed_item_arrives_when_its_time_has_come_and_not_before():
     assert queue.waiting == 0
 
 
-async def test_an_item_without_a_delay_is_added_at_once():
+async def test_an_item_without_a_delay_is_added_at_once() -> None:
     queue: DelayingQueue[str] = DelayingQueue(clock=FakeClock())
     queue.add_after("a", 0)
     assert await queue.get() == "a"
 
 
-async def test_delayed_items_arrive_in_order_of_their_times():
+async def test_delayed_items_arrive_in_order_of_their_times() -> None:
     clock = FakeClock()
     queue: DelayingQueue[str] = DelayingQueue(clock=clock)
     for item, delay in (("c", 3), ("a", 1), ("b", 2)):
@@ -46,7 +46,7 @@ async def test_delayed_items_arrive_in_order_of_their_times():
 
 
 @pytest.mark.parametrize(("first", "second", "due"), [(10, 5, 5), (5, 10, 5)])
-async def test_delaying_an_item_again_only_brings_it_forward(first: float, second: float, due: float):
+async def test_delaying_an_item_again_only_brings_it_forward(first: float, second: float, due: float) -> None:
     clock = FakeClock()
     queue: DelayingQueue[str] = DelayingQueue(clock=clock)
     queue.add_after("a", first)
@@ -57,7 +57,7 @@ async def test_delaying_an_item_again_only_brings_it_forward(first: float, secon
     assert len(queue) == 0
 
 
-async def test_shutting_down_drops_what_still_waits():
+async def test_shutting_down_drops_what_still_waits() -> None:
     clock = FakeClock()
     queue: DelayingQueue[str] = DelayingQueue(clock=clock)
     queue.add_after("a", 1)
@@ -68,7 +68,7 @@ async def test_shutting_down_drops_what_still_waits():
     assert clock.timers == 0
 
 
-async def test_a_failing_item_waits_twice_as_long_each_time_until_it_is_forgotten():
+async def test_a_failing_item_waits_twice_as_long_each_time_until_it_is_forgotten() -> None:
     clock = FakeClock()
     limiter = ItemExponentialFailureRateLimiter(1, 8)
     queue: RateLimitingQueue[str] = RateLimitingQueue(rate_limiter=limiter, clock=clock)
@@ -83,12 +83,12 @@ async def test_a_failing_item_waits_twice_as_long_each_time_until_it_is_forgotte
     assert limiter.when("a") == 1
 
 
-def test_an_exponential_delay_never_overflows():
+def test_an_exponential_delay_never_overflows() -> None:
     limiter = ItemExponentialFailureRateLimiter(0.005, 1000)
     assert [limiter.when("a") for _ in range(3000)][-1] == 1000
 
 
-def test_fast_then_slow():
+def test_fast_then_slow() -> None:
     limiter = ItemFastSlowRateLimiter(0.1, 10, 2)
     assert [limiter.when("a") for _ in range(4)] == [0.1, 0.1, 10, 10]
     assert limiter.when("b") == 0.1
@@ -96,7 +96,7 @@ def test_fast_then_slow():
     assert limiter.when("a") == 0.1
 
 
-def test_a_bucket_lets_a_burst_through_and_then_spaces_items():
+def test_a_bucket_lets_a_burst_through_and_then_spaces_items() -> None:
     clock = FakeClock()
     limiter = BucketRateLimiter(10, 2, clock)
     assert [round(limiter.when("a"), 6) for _ in range(4)] == [0, 0, 0.1, 0.2]
@@ -105,7 +105,7 @@ def test_a_bucket_lets_a_burst_through_and_then_spaces_items():
     assert limiter.num_requeues("a") == 0
 
 
-def test_the_longest_wait_of_several_limiters_counts_and_all_forget():
+def test_the_longest_wait_of_several_limiters_counts_and_all_forget() -> None:
     slow, fast = ItemExponentialFailureRateLimiter(5, 100), ItemFastSlowRateLimiter(1, 50, 1)
     limiter = MaxOfRateLimiter(slow, fast)
     assert [limiter.when("a") for _ in range(3)] == [5, 50, 50]
@@ -114,13 +114,13 @@ def test_the_longest_wait_of_several_limiters_counts_and_all_forget():
     assert slow.num_requeues("a") == fast.num_requeues("a") == 0
 
 
-def test_a_maximum_wait_cuts_off_another_limiter():
+def test_a_maximum_wait_cuts_off_another_limiter() -> None:
     limiter = WithMaxWaitRateLimiter(ItemExponentialFailureRateLimiter(1, 100), 3)
     assert [limiter.when("a") for _ in range(4)] == [1, 2, 3, 3]
     assert limiter.num_requeues("a") == 4
 
 
-def test_a_token_bucket_refuses_what_it_cannot_give_now():
+def test_a_token_bucket_refuses_what_it_cannot_give_now() -> None:
     clock = FakeClock()
     bucket = TokenBucket(1, 1, clock)
     assert bucket.try_accept()
@@ -131,7 +131,7 @@ def test_a_token_bucket_refuses_what_it_cannot_give_now():
         TokenBucket(0, 1)
 
 
-async def test_a_named_queue_reports_upstreams_metrics():
+async def test_a_named_queue_reports_upstreams_metrics() -> None:
     clock, registry = FakeClock(), CollectorRegistry()
     queue: RateLimitingQueue[str] = RateLimitingQueue("pods", registry=registry, clock=clock)
 
@@ -158,10 +158,10 @@ async def test_a_named_queue_reports_upstreams_metrics():
     assert value("retries_total") == 1
 
 
-async def test_queues_of_one_name_share_their_metrics_and_unnamed_ones_have_none():
+async def test_queues_of_one_name_share_their_metrics_and_unnamed_ones_have_none() -> None:
     registry = CollectorRegistry()
-    WorkQueue("x", registry=registry).add(1)
-    WorkQueue("x", registry=registry).add(2)
-    WorkQueue(registry=registry).add(3)
+    WorkQueue[int]("x", registry=registry).add(1)
+    WorkQueue[int]("x", registry=registry).add(2)
+    WorkQueue[int](registry=registry).add(3)
     assert registry.get_sample_value("workqueue_adds_total", {"name": "x"}) == 2
     assert registry.get_sample_value("workqueue_adds_total", {"name": ""}) is None

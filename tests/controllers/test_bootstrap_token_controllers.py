@@ -54,7 +54,7 @@ def signers(config_map: Json) -> set[str]:
     return {key.removeprefix("jws-kubeconfig-") for key in config_map["data"] if key != "kubeconfig"}
 
 
-async def test_cluster_info_has_the_signatures_of_the_tokens_that_there_are(server: ControlledServer):
+async def test_cluster_info_has_the_signatures_of_the_tokens_that_there_are(server: ControlledServer) -> None:
     await make(server, "aaaaaa")
     await make(server, "cccccc", **{"usage-bootstrap-signing": "false"})
     await make(server, "dddddd", expiration=format_time(datetime.now(UTC) - timedelta(hours=1)))
@@ -74,7 +74,7 @@ async def test_cluster_info_has_the_signatures_of_the_tokens_that_there_are(serv
     assert jwt.get_unverified_header(whole) == {"alg": "HS256", "kid": "aaaaaa"}
 
 
-async def test_a_new_content_is_signed_anew(server: ControlledServer):
+async def test_a_new_content_is_signed_anew(server: ControlledServer) -> None:
     await make(server, "aaaaaa")
     async with running(manager(server, "bootstrapsigner")):
         await cluster_info(server).create({"metadata": {"name": "cluster-info"}, "data": {"kubeconfig": "old"}})
@@ -86,7 +86,7 @@ async def test_a_new_content_is_signed_anew(server: ControlledServer):
     assert again["data"]["jws-kubeconfig-aaaaaa"] != first["data"]["jws-kubeconfig-aaaaaa"]
 
 
-async def test_expired_tokens_are_deleted_also_those_that_expire_later(server: ControlledServer):
+async def test_expired_tokens_are_deleted_also_those_that_expire_later(server: ControlledServer) -> None:
     soon = format_time(datetime.now(UTC) + timedelta(seconds=2))
     await make(server, "aaaaaa", expiration="2020-01-01T00:00:00Z")
     await make(server, "bbbbbb", expiration=soon)
@@ -108,6 +108,6 @@ async def test_expired_tokens_are_deleted_also_those_that_expire_later(server: C
         ("x", 0),
     ],
 )
-def test_a_token_lives_until_it_expires(expiration: str, seconds: float | None):
+def test_a_token_lives_until_it_expires(expiration: str, seconds: float | None) -> None:
     secret = {"data": {"expiration": base64.b64encode(expiration.encode()).decode()}}
     assert time_remaining(secret, NOW) == seconds

@@ -82,7 +82,9 @@ async def certificate(server: ControlledServer, name: str) -> x509.Certificate:
     return x509.load_pem_x509_certificate(base64.b64decode(signed["status"]["certificate"]))
 
 
-async def test_an_approved_request_is_signed_with_its_names_and_our_purposes(server: ControlledServer, tmp_path: Path):
+async def test_an_approved_request_is_signed_with_its_names_and_our_purposes(
+    server: ControlledServer, tmp_path: Path
+) -> None:
     async with running(manager(server, tmp_path)):
         request = await ask(server, "alice", asked("alice", "team"), API_CLIENT, CLIENT)
         await approve(server, request)
@@ -105,7 +107,7 @@ async def test_an_approved_request_is_signed_with_its_names_and_our_purposes(ser
 )
 async def test_a_certificate_lives_as_long_as_asked_for_but_not_too_long(
     server: ControlledServer, tmp_path: Path, seconds: int, life: timedelta
-):
+) -> None:
     async with running(manager(server, tmp_path)):
         request = await ask(server, "alice", asked("alice"), API_CLIENT, CLIENT, expirationSeconds=seconds)
         await approve(server, request)
@@ -113,7 +115,7 @@ async def test_a_certificate_lives_as_long_as_asked_for_but_not_too_long(
     assert issued.not_valid_after_utc - issued.not_valid_before_utc == life
 
 
-async def test_serving_certificates_of_kubelets_keep_their_addresses(server: ControlledServer, tmp_path: Path):
+async def test_serving_certificates_of_kubelets_keep_their_addresses(server: ControlledServer, tmp_path: Path) -> None:
     names = (x509.IPAddress(ip_address("192.0.2.7")), x509.DNSName("node.example"))
     async with running(manager(server, tmp_path)):
         request = await ask(server, "n", asked(*NODE_SUBJECT, *names), KUBELET_SERVING, SERVING)
@@ -148,7 +150,7 @@ async def test_serving_certificates_of_kubelets_keep_their_addresses(server: Con
 )
 async def test_what_a_signer_does_not_sign_is_said_in_a_condition(
     server: ControlledServer, tmp_path: Path, request_: str, signer: str, usages: list[str], why: str
-):
+) -> None:
     async with running(manager(server, tmp_path, "csrsigning")):
         await approve(server, await ask(server, "wrong", request_, signer, usages))
         failed = await until(requests(server), "wrong", lambda request: len(request["status"]["conditions"]) == 2)
@@ -157,7 +159,7 @@ async def test_what_a_signer_does_not_sign_is_said_in_a_condition(
     assert condition["message"] == why
 
 
-async def test_only_what_was_approved_for_a_known_signer_is_signed(server: ControlledServer, tmp_path: Path):
+async def test_only_what_was_approved_for_a_known_signer_is_signed(server: ControlledServer, tmp_path: Path) -> None:
     async with running(manager(server, tmp_path, "csrsigning")):
         await ask(server, "pending", asked("a"), API_CLIENT, CLIENT)
         await approve(server, await ask(server, "foreign", asked("a"), "example.com/other", CLIENT))
@@ -167,7 +169,7 @@ async def test_only_what_was_approved_for_a_known_signer_is_signed(server: Contr
         assert "certificate" not in (await requests(server).get(name))["status"]
 
 
-async def test_a_kubelet_that_may_is_approved_and_signed(server: ControlledServer, tmp_path: Path):
+async def test_a_kubelet_that_may_is_approved_and_signed(server: ControlledServer, tmp_path: Path) -> None:
     """Everybody may do everything on this server."""
     async with running(manager(server, tmp_path)):
         await ask(server, "kubelet", asked(*NODE_SUBJECT), KUBELET, CLIENT)
@@ -180,7 +182,7 @@ async def test_a_kubelet_that_may_is_approved_and_signed(server: ControlledServe
     assert not (await requests(server).get("person"))["status"].get("conditions")
 
 
-async def test_a_request_that_was_answered_long_ago_is_deleted(server: ControlledServer, tmp_path: Path):
+async def test_a_request_that_was_answered_long_ago_is_deleted(server: ControlledServer, tmp_path: Path) -> None:
     old = format_time(datetime.now(UTC) - timedelta(hours=2))
     denied = {"type": "Denied", "status": "True", "reason": "No", "message": "no", "lastUpdateTime": old}
     request = await ask(server, "denied", asked("a"), API_CLIENT, CLIENT)
@@ -191,7 +193,7 @@ async def test_a_request_that_was_answered_long_ago_is_deleted(server: Controlle
     assert await requests(server).get("new")
 
 
-def test_purposes_are_written_in_one_order_and_unknown_ones_refused(tmp_path: Path):
+def test_purposes_are_written_in_one_order_and_unknown_ones_refused(tmp_path: Path) -> None:
     keep_authority("kubernetes", tmp_path / "ca.crt", tmp_path / "ca.key")
     authority = CertificateAuthority.load(tmp_path / "ca.crt", tmp_path / "ca.key")
     request = x509.load_pem_x509_csr(base64.b64decode(asked("a")))
@@ -227,7 +229,7 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 )
 def test_how_long_a_request_stays_depends_on_what_became_of_it(
     condition: str | None, issued: bool, hours: int, goes: bool
-):
+) -> None:
     since = format_time(NOW - timedelta(hours=hours))
     status: Json = {"certificate": "c"} if issued else {}
     if condition:

@@ -52,7 +52,7 @@ def has_rules(*rules: Json) -> Any:
     return lambda role: (role["rules"] or []) == list(rules)
 
 
-async def test_the_roles_for_users_have_the_rules_of_their_parts(roles: ResourceClient):
+async def test_the_roles_for_users_have_the_rules_of_their_parts(roles: ResourceClient) -> None:
     named = {role["metadata"]["name"]: role for role in (await roles.list())["items"]}
     parts = {name: named[f"system:aggregate-to-{name}"]["rules"] for name in ("admin", "edit", "view")}
 
@@ -65,7 +65,7 @@ async def test_the_roles_for_users_have_the_rules_of_their_parts(roles: Resource
     assert all(admin["rules"].count(rule) == 1 for rule in admin["rules"])
 
 
-async def test_rules_come_once_in_the_order_of_selectors_and_names(roles: ResourceClient):
+async def test_rules_come_once_in_the_order_of_selectors_and_names(roles: ResourceClient) -> None:
     await roles.create(part("b-of-one", "one", READ, LOOK))
     await roles.create(part("a-of-one", "one", WRITE))
     await roles.create(part("a-of-two", "two", LOOK, READ))
@@ -76,7 +76,7 @@ async def test_rules_come_once_in_the_order_of_selectors_and_names(roles: Resour
     assert "f:rules" in managers["clusterrole-aggregation-controller"]["fieldsV1"]
 
 
-async def test_rules_follow_the_parts_as_they_come_change_and_go(roles: ResourceClient):
+async def test_rules_follow_the_parts_as_they_come_change_and_go(roles: ResourceClient) -> None:
     await roles.create(whole("followed", "follow"))
     await roles.create(part("follow-a", "follow", READ))
     await until(roles, "followed", has_rules(READ))
@@ -88,7 +88,7 @@ async def test_rules_follow_the_parts_as_they_come_change_and_go(roles: Resource
     await until(roles, "followed", has_rules())
 
 
-async def test_an_aggregated_role_can_be_a_part_of_another_but_never_of_itself(roles: ResourceClient):
+async def test_an_aggregated_role_can_be_a_part_of_another_but_never_of_itself(roles: ResourceClient) -> None:
     await roles.create(whole("outer", "outer"))
     await roles.create(whole("inner", "inner", labels={PART: "outer"}))
     await roles.create(whole("loop", "inner", labels={PART: "inner"}))
@@ -97,7 +97,7 @@ async def test_an_aggregated_role_can_be_a_part_of_another_but_never_of_itself(r
         await until(roles, name, has_rules(READ))
 
 
-async def test_a_role_that_aggregates_nothing_is_left_alone(roles: ResourceClient):
+async def test_a_role_that_aggregates_nothing_is_left_alone(roles: ResourceClient) -> None:
     await roles.create(part("alone", "nobody", READ))
     await roles.create(whole("witness", "nobody"))
     await until(roles, "witness", has_rules(READ))

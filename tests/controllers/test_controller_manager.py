@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 from controllers_on_a_server import ControlledServer, controlled_server, running
 from prometheus_client import CollectorRegistry
@@ -44,7 +45,9 @@ async def until_leader(server: ControlledServer, identity: str) -> None:
     raise AssertionError(f"{identity} never led")
 
 
-async def test_the_next_candidate_takes_over_when_the_leader_stops_and_finishes_its_work(server: ControlledServer):
+async def test_the_next_candidate_takes_over_when_the_leader_stops_and_finishes_its_work(
+    server: ControlledServer,
+) -> None:
     async with running(candidate(server, "second")) as second:
         await until_leader(server, "second")
         async with running(candidate(server, "first")):
@@ -55,7 +58,9 @@ async def test_the_next_candidate_takes_over_when_the_leader_stops_and_finishes_
             await server.until_namespace_gone("one")
 
 
-async def test_a_controller_that_fails_is_started_again(server: ControlledServer, monkeypatch):
+async def test_a_controller_that_fails_is_started_again(
+    server: ControlledServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started: asyncio.Queue[int] = asyncio.Queue()
 
     async def run(context: object) -> None:

@@ -19,33 +19,33 @@ def chosen(*choice: str) -> set[str]:
     return {each.name for each in enabled(choice)}
 
 
-def test_a_star_enables_all_and_a_minus_star_none():
+def test_a_star_enables_all_and_a_minus_star_none() -> None:
     assert chosen("*") == EVERYTHING
     assert chosen("-*") == set()
 
 
-def test_a_few_must_be_asked_for():
+def test_a_few_must_be_asked_for() -> None:
     assert {"bootstrap-signer-controller", "token-cleaner-controller"} == KNOWN - EVERYTHING
     assert chosen("*", "tokencleaner") == EVERYTHING | {"token-cleaner-controller"}
 
 
-def test_a_single_controller_is_taken_out_or_put_in_by_its_name_or_its_old_one():
+def test_a_single_controller_is_taken_out_or_put_in_by_its_name_or_its_old_one() -> None:
     assert chosen("*", "-namespace-controller") == EVERYTHING - {"namespace-controller"}
     assert chosen("*", "-namespace") == EVERYTHING - {"namespace-controller"}
     assert chosen("namespace") == {"namespace-controller"}
     assert chosen("-*", "namespace-controller") == {"namespace-controller"}
 
 
-def test_the_first_word_about_a_controller_counts():
+def test_the_first_word_about_a_controller_counts() -> None:
     assert chosen("namespace", "-namespace-controller") == {"namespace-controller"}
     assert chosen("-namespace-controller", "namespace") == set()
 
 
-def test_no_star_and_no_name_enables_nothing():
+def test_no_star_and_no_name_enables_nothing() -> None:
     assert chosen("-namespace") == set()
 
 
-def test_names_that_nobody_has_are_refused_without_their_minus():
+def test_names_that_nobody_has_are_refused_without_their_minus() -> None:
     assert list(unknown(["*", "-*", "namespace", "-foo", "bar-controller"])) == ["foo", "bar-controller"]
     with pytest.raises(InvalidOptions) as refused:
         complete(Options.parse(["--controllers=*,-foo"])).validate()
@@ -53,17 +53,17 @@ def test_names_that_nobody_has_are_refused_without_their_minus():
 
 
 @pytest.mark.parametrize("descriptor", CONTROLLERS, ids=lambda descriptor: descriptor.name)
-def test_every_controller_of_the_table_can_run(descriptor: ControllerDescriptor):
+def test_every_controller_of_the_table_can_run(descriptor: ControllerDescriptor) -> None:
     assert inspect.iscoroutinefunction(load(descriptor))
 
 
-def test_names_and_aliases_are_unique_and_in_order():
+def test_names_and_aliases_are_unique_and_in_order() -> None:
     names = [name for each in CONTROLLERS for name in each.names]
     assert len(names) == len(set(names))
     assert [each.name for each in CONTROLLERS] == sorted(KNOWN)
 
 
-def test_the_leader_is_elected_where_the_store_can_be_shared():
+def test_the_leader_is_elected_where_the_store_can_be_shared() -> None:
     assert not complete(Options.parse([])).controllers.leader_elect
     assert complete(Options.parse(["--etcd-servers=http://127.0.0.1:2379"])).controllers.leader_elect
     assert complete(Options.parse(["--leader-elect"])).controllers.leader_elect
@@ -71,13 +71,13 @@ def test_the_leader_is_elected_where_the_store_can_be_shared():
     assert not complete(Options.parse(given)).controllers.leader_elect
 
 
-def test_times_that_make_no_sense_are_refused():
+def test_times_that_make_no_sense_are_refused() -> None:
     line = ["--leader-elect", "--leader-elect-lease-duration=5s"]
     with pytest.raises(InvalidOptions, match="lease_duration must be greater than renew_deadline"):
         complete(Options.parse(line)).validate()
 
 
-def test_the_bounds_of_the_endpoint_controllers_are_kept():
+def test_the_bounds_of_the_endpoint_controllers_are_kept() -> None:
     line = (
         "--max-endpoints-per-slice=0 --concurrent-service-endpoint-syncs=51 --mirroring-max-endpoints-per-subset=1001"
     )

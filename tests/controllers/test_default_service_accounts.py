@@ -32,7 +32,7 @@ def accounts(server: ControlledServer, namespace: str) -> ResourceClient:
     return server.client.resource("v1", "serviceaccounts", namespace=namespace)
 
 
-async def test_namespaces_old_and_new_get_a_default_account(server: ControlledServer):
+async def test_namespaces_old_and_new_get_a_default_account(server: ControlledServer) -> None:
     async with running(manager(server)):
         for namespace in ("default", "kube-system"):
             await until(accounts(server, namespace), "default")
@@ -41,7 +41,7 @@ async def test_namespaces_old_and_new_get_a_default_account(server: ControlledSe
     assert made["metadata"]["namespace"] == "new"
 
 
-async def test_a_default_account_that_is_deleted_comes_back_and_others_do_not(server: ControlledServer):
+async def test_a_default_account_that_is_deleted_comes_back_and_others_do_not(server: ControlledServer) -> None:
     await accounts(server, "default").create({"metadata": {"name": "robot"}})
     async with running(manager(server)):
         first = await until(accounts(server, "default"), "default")
@@ -53,7 +53,7 @@ async def test_a_default_account_that_is_deleted_comes_back_and_others_do_not(se
         await accounts(server, "default").get("robot")
 
 
-async def test_an_account_deleted_while_no_controller_ran_comes_back(server: ControlledServer):
+async def test_an_account_deleted_while_no_controller_ran_comes_back(server: ControlledServer) -> None:
     async with running(manager(server)):
         await until(accounts(server, "default"), "default")
     await accounts(server, "default").delete("default")
@@ -61,7 +61,7 @@ async def test_an_account_deleted_while_no_controller_ran_comes_back(server: Con
         await until(accounts(server, "default"), "default")
 
 
-async def test_a_terminating_namespace_gets_no_account(server: ControlledServer):
+async def test_a_terminating_namespace_gets_no_account(server: ControlledServer) -> None:
     """Its finalizer keeps it, since no controller takes it away here."""
     await server.create_namespace("ending")
     await server.delete_namespace("ending")

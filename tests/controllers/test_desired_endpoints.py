@@ -33,18 +33,18 @@ def pod(name: str, *ips: str, ready_since: str = "") -> Json:
         ({"clusterIP": "None"}, ("IPv4", "IPv6")),
     ],
 )
-def test_the_types_of_addresses_of_a_service(spec: Json, families: tuple[str, ...]):
+def test_the_types_of_addresses_of_a_service(spec: Json, families: tuple[str, ...]) -> None:
     assert address_types(service(**spec)) == families
 
 
 @pytest.mark.parametrize(("family", "addresses"), [("IPv4", ["10.0.0.1"]), ("IPv6", ["fd00::1"])])
-async def test_each_family_has_its_own_addresses_in_canonical_form(family: str, addresses: list[str]):
+async def test_each_family_has_its_own_addresses_in_canonical_form(family: str, addresses: list[str]) -> None:
     pods = [pod("a", "10.0.0.01", "FD00:0::1")]
     desired = await desired_endpoints(service(), pods, Indexer(), family)
     assert [each["addresses"] for group in desired.groups.values() for each in group.values()] == [addresses]
 
 
-def test_a_named_port_is_found_by_name_and_protocol():
+def test_a_named_port_is_found_by_name_and_protocol() -> None:
     ports = [
         {"name": "dns", "containerPort": 53, "protocol": "TCP"},
         {"name": "dns", "containerPort": 54, "protocol": "UDP"},
@@ -55,7 +55,7 @@ def test_a_named_port_is_found_by_name_and_protocol():
     assert find_port(found, {"port": 1, "targetPort": 7}) == 7
 
 
-def test_trigger_times_are_those_of_the_first_change_since_the_last_look():
+def test_trigger_times_are_those_of_the_first_change_since_the_last_look() -> None:
     tracker = TriggerTimeTracker()
     assert (
         tracker.compute(service(), [pod("a", "10.0.0.1", ready_since="2026-01-01T00:01:00Z")]) == "2026-01-01T00:00:00Z"

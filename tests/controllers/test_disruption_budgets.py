@@ -82,7 +82,9 @@ async def until_numbers(server: ControlledServer, *wanted: int) -> Json:
     return await until(budgets(server), "web", lambda found: numbers(found) == wanted)
 
 
-async def test_a_number_that_must_be_available_is_compared_with_the_pods_that_are_ready(server: ControlledServer):
+async def test_a_number_that_must_be_available_is_compared_with_the_pods_that_are_ready(
+    server: ControlledServer,
+) -> None:
     await pod(server, "one")
     await pod(server, "two")
     await pod(server, "three", ready=False)
@@ -100,7 +102,7 @@ async def test_a_number_that_must_be_available_is_compared_with_the_pods_that_ar
     assert found["status"]["observedGeneration"] == 2
 
 
-async def test_an_eviction_is_allowed_once_and_then_refused(server: ControlledServer):
+async def test_an_eviction_is_allowed_once_and_then_refused(server: ControlledServer) -> None:
     for name in ("one", "two"):
         await pod(server, name)
     await budget(server, minAvailable=1)
@@ -114,7 +116,7 @@ async def test_an_eviction_is_allowed_once_and_then_refused(server: ControlledSe
 
 
 @pytest.mark.parametrize("kind", ["statefulsets", "replicasets"])
-async def test_a_share_is_of_what_the_controller_of_the_pods_wants(server: ControlledServer, kind: str):
+async def test_a_share_is_of_what_the_controller_of_the_pods_wants(server: ControlledServer, kind: str) -> None:
     owner = await workload(server, kind, 5)
     await pod(server, "one", owner=reference(owner))
     await pod(server, "two", owner=reference(owner))
@@ -123,7 +125,7 @@ async def test_a_share_is_of_what_the_controller_of_the_pods_wants(server: Contr
         await until_numbers(server, 2, 2, 5, 0)
 
 
-async def test_the_sets_of_a_deployment_count_as_the_deployment(server: ControlledServer):
+async def test_the_sets_of_a_deployment_count_as_the_deployment(server: ControlledServer) -> None:
     deployment = await workload(server, "deployments", 4)
     replica_set = await workload(server, "replicasets", 3, deployment)
     await pod(server, "one", owner=reference(replica_set))
@@ -132,7 +134,7 @@ async def test_the_sets_of_a_deployment_count_as_the_deployment(server: Controll
         await until_numbers(server, 1, 2, 4, 0)
 
 
-async def test_a_controller_that_is_not_there_allows_nothing_and_says_why(server: ControlledServer):
+async def test_a_controller_that_is_not_there_allows_nothing_and_says_why(server: ControlledServer) -> None:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "gone", "uid": "u", "controller": True}
     await pod(server, "one", owner=owner)
     await budget(server, maxUnavailable=1)
@@ -155,7 +157,7 @@ async def event_name(server: ControlledServer, reason: str) -> str:
     raise AssertionError(f"nobody said {reason}")
 
 
-async def test_pods_that_nobody_controls_are_told_of(server: ControlledServer):
+async def test_pods_that_nobody_controls_are_told_of(server: ControlledServer) -> None:
     await pod(server, "lonely")
     await budget(server, maxUnavailable="10%")
     async with running(manager(server)):
@@ -164,7 +166,7 @@ async def test_pods_that_nobody_controls_are_told_of(server: ControlledServer):
     assert "were found to be unmanaged" in (await of(server, "events").get(name))["message"]
 
 
-async def test_a_pod_that_was_to_be_disrupted_long_ago_no_longer_is(server: ControlledServer):
+async def test_a_pod_that_was_to_be_disrupted_long_ago_no_longer_is(server: ControlledServer) -> None:
     await pod(server, "one")
     long_ago = format_time(datetime.now(UTC) - timedelta(hours=1))
     target = {"type": "DisruptionTarget", "status": "True", "reason": "Eviction", "lastTransitionTime": long_ago}
@@ -184,11 +186,11 @@ async def test_a_pod_that_was_to_be_disrupted_long_ago_no_longer_is(server: Cont
 @pytest.mark.parametrize(
     ("value", "total", "result"), [(3, 10, 3), ("50%", 5, 3), ("0%", 5, 0), ("100%", 5, 5), ("1%", 5, 1), ("30%", 0, 0)]
 )
-def test_percentages_are_rounded_up(value: int | str, total: int, result: int):
+def test_percentages_are_rounded_up(value: int | str, total: int, result: int) -> None:
     assert scaled(value, total) == result
 
 
-def test_evicted_pods_are_remembered_for_two_minutes_at_most():
+def test_evicted_pods_are_remembered_for_two_minutes_at_most() -> None:
     fresh, old = format_time(NOW - timedelta(seconds=60)), format_time(NOW - timedelta(seconds=121))
     said = {"fresh": fresh, "old": old, "deleted": fresh, "unknown": fresh}
     pods: list[Json] = [{"metadata": {"name": name}} for name in ("fresh", "old", "quiet")]
@@ -199,7 +201,7 @@ def test_evicted_pods_are_remembered_for_two_minutes_at_most():
     assert found.recheck == NOW + timedelta(seconds=60)
 
 
-def test_the_time_of_the_condition_moves_only_with_its_status():
+def test_the_time_of_the_condition_moves_only_with_its_status() -> None:
     before = {"type": "DisruptionAllowed", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     obj: Json = {"metadata": {"generation": 3}, "status": {"conditions": [{"type": "Other"}, before]}}
     allowed = new_status(obj, Wanted(2, 1), healthy=2, evicted=Disrupted({}), now=NOW)["conditions"]
@@ -218,7 +220,9 @@ def test_the_time_of_the_condition_moves_only_with_its_status():
         ({"reason": "TerminationByKubelet"}, None),
     ],
 )
-def test_a_disruption_is_stale_after_two_minutes_unless_a_kubelet_does_it(condition: Json, seconds: float | None):
+def test_a_disruption_is_stale_after_two_minutes_unless_a_kubelet_does_it(
+    condition: Json, seconds: float | None
+) -> None:
     since = format_time(NOW - timedelta(seconds=30))
     target = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": since, **condition}
     found: Json = {"metadata": {}, "status": {"conditions": [target]}}

@@ -59,10 +59,11 @@ async def until_one(there: ServicesAndPods, holds: Callable[[Json], object]) -> 
 
 
 def conditions(endpoint_slice: Json) -> dict[str, Any]:
-    return (endpoint_slice["endpoints"] or [{}])[0].get("conditions", {})
+    found: dict[str, Any] = (endpoint_slice["endpoints"] or [{}])[0].get("conditions", {})
+    return found
 
 
-async def test_a_pod_of_a_service_becomes_an_endpoint(there: ServicesAndPods):
+async def test_a_pod_of_a_service_becomes_an_endpoint(there: ServicesAndPods) -> None:
     service = await there.service("web")
     pod = await there.pod("a", "10.0.0.1")
     [found] = await until_ready(there, "10.0.0.1")
@@ -87,7 +88,7 @@ async def test_a_pod_of_a_service_becomes_an_endpoint(there: ServicesAndPods):
     ]
 
 
-async def test_a_service_without_pods_has_one_empty_slice_that_is_used_again(there: ServicesAndPods):
+async def test_a_service_without_pods_has_one_empty_slice_that_is_used_again(there: ServicesAndPods) -> None:
     await there.service("web")
     empty = await until_one(there, lambda each: not each["endpoints"])
     assert annotations_of(empty)[TRIGGER_TIME]
@@ -99,7 +100,7 @@ async def test_a_service_without_pods_has_one_empty_slice_that_is_used_again(the
     assert emptied["metadata"]["uid"] == empty["metadata"]["uid"]
 
 
-async def test_endpoints_follow_the_state_of_their_pods(there: ServicesAndPods):
+async def test_endpoints_follow_the_state_of_their_pods(there: ServicesAndPods) -> None:
     await there.service("web")
     await there.pod("a", "10.0.0.1", terminationGracePeriodSeconds=30)
     await until_ready(there, "10.0.0.1")
@@ -113,7 +114,7 @@ async def test_endpoints_follow_the_state_of_their_pods(there: ServicesAndPods):
     await until_one(there, lambda each: not each["endpoints"])
 
 
-async def test_pods_join_and_leave_by_their_labels(there: ServicesAndPods):
+async def test_pods_join_and_leave_by_their_labels(there: ServicesAndPods) -> None:
     await there.service("web", selector={"app": "web", "tier": "front"})
     await there.pod("a", "10.0.0.1", labels={"app": "web"})
     await there.pod("b", "10.0.0.2", labels={"app": "web", "tier": "front"})
@@ -126,7 +127,7 @@ async def test_pods_join_and_leave_by_their_labels(there: ServicesAndPods):
     await until_ready(there, "10.0.0.2")
 
 
-async def test_many_pods_are_spread_over_slices_within_the_limit(there: ServicesAndPods):
+async def test_many_pods_are_spread_over_slices_within_the_limit(there: ServicesAndPods) -> None:
     await there.service("web")
     names = [f"p{number}" for number in range(LIMIT * 2 + 1)]
     for number, name in enumerate(names):
@@ -139,7 +140,7 @@ async def test_many_pods_are_spread_over_slices_within_the_limit(there: Services
     assert len(last["endpoints"]) == 1
 
 
-async def test_each_number_of_a_named_port_has_its_own_slice(there: ServicesAndPods):
+async def test_each_number_of_a_named_port_has_its_own_slice(there: ServicesAndPods) -> None:
     await there.service("web", ports=[{"name": "web", "port": 80, "targetPort": "http", "appProtocol": "h2c"}])
     await there.pod("a", "10.0.0.1")
     other = {"name": "c", "image": "i", "ports": [{"name": "http", "containerPort": 9000}]}
@@ -152,7 +153,7 @@ async def test_each_number_of_a_named_port_has_its_own_slice(there: ServicesAndP
     assert {each["ports"][0]["appProtocol"] for each in slices} == {"h2c"}
 
 
-async def test_a_headless_service_names_its_pods(there: ServicesAndPods):
+async def test_a_headless_service_names_its_pods(there: ServicesAndPods) -> None:
     await there.service("web", clusterIP="None", ports=None)
     await there.pod("a", "10.0.0.1", hostname="first", subdomain="web")
     [found] = await until_ready(there, "10.0.0.1")
@@ -161,7 +162,7 @@ async def test_a_headless_service_names_its_pods(there: ServicesAndPods):
     assert not found["ports"]
 
 
-async def test_a_service_may_publish_pods_that_are_not_ready_and_on_no_node(there: ServicesAndPods):
+async def test_a_service_may_publish_pods_that_are_not_ready_and_on_no_node(there: ServicesAndPods) -> None:
     await there.service("web", publishNotReadyAddresses=True)
     await there.pod("a", node="")
     await there.set_status("a", "10.0.0.1", ready=False)
@@ -169,7 +170,7 @@ async def test_a_service_may_publish_pods_that_are_not_ready_and_on_no_node(ther
     assert conditions(found) == {"ready": True, "serving": False, "terminating": False}
 
 
-async def test_a_pod_on_a_node_that_is_not_there_waits_for_it(there: ServicesAndPods, server: ControlledServer):
+async def test_a_pod_on_a_node_that_is_not_there_waits_for_it(there: ServicesAndPods, server: ControlledServer) -> None:
     await there.service("web")
     await there.pod("a", "10.0.0.1")
     await there.pod("b", "10.0.0.2", node="late")
@@ -186,7 +187,7 @@ async def test_a_pod_on_a_node_that_is_not_there_waits_for_it(there: ServicesAnd
     await until_ready(there, "10.0.0.1", "10.0.0.2")
 
 
-async def test_labels_of_the_service_are_handed_on_but_not_the_reserved_ones(there: ServicesAndPods):
+async def test_labels_of_the_service_are_handed_on_but_not_the_reserved_ones(there: ServicesAndPods) -> None:
     await there.service("web")
     await until_one(there, bool)
     labels = {"team": "x", "kubernetes.io/service-name": "forged"}
@@ -195,7 +196,7 @@ async def test_labels_of_the_service_are_handed_on_but_not_the_reserved_ones(the
     assert labels_of(found)["kubernetes.io/service-name"] == "web"
 
 
-async def test_what_others_do_to_slices_is_put_right(there: ServicesAndPods):
+async def test_what_others_do_to_slices_is_put_right(there: ServicesAndPods) -> None:
     await there.service("web")
     await there.pod("a", "10.0.0.1")
     [found] = await until_ready(there, "10.0.0.1")
@@ -220,7 +221,7 @@ def _hints(each: Json, kind: str) -> list[str]:
     return sorted(hint["name"] for found in hints for hint in found.get(kind, ()))
 
 
-async def test_traffic_that_shall_stay_close_has_hints(there: ServicesAndPods):
+async def test_traffic_that_shall_stay_close_has_hints(there: ServicesAndPods) -> None:
     await there.service("web", trafficDistribution="PreferSameZone")
     await there.pod("a", "10.0.0.1")
     await there.pod("b", "10.0.0.2", node="m")
@@ -233,7 +234,7 @@ async def test_traffic_that_shall_stay_close_has_hints(there: ServicesAndPods):
     await until_one(there, lambda each: not any("hints" in one for one in each["endpoints"] or ()))
 
 
-async def test_topology_aware_hints_divide_endpoints_by_the_cpu_of_zones(there: ServicesAndPods):
+async def test_topology_aware_hints_divide_endpoints_by_the_cpu_of_zones(there: ServicesAndPods) -> None:
     await there.service("web", annotations={"service.kubernetes.io/topology-mode": "Auto"})
     await there.pod("a", "10.0.0.1")
     await there.pod("b", "10.0.0.2")
@@ -243,7 +244,7 @@ async def test_topology_aware_hints_divide_endpoints_by_the_cpu_of_zones(there: 
     await until_one(there, lambda each: len(each["endpoints"] or ()) == 1 and not zones(each))
 
 
-async def test_services_without_selector_and_external_names_are_left_alone(there: ServicesAndPods):
+async def test_services_without_selector_and_external_names_are_left_alone(there: ServicesAndPods) -> None:
     await there.service("own", selector=None)
     await there.service("outside", type="ExternalName", externalName="example.com")
     await there.service("web")
@@ -251,7 +252,7 @@ async def test_services_without_selector_and_external_names_are_left_alone(there
     assert {labels_of(each)["kubernetes.io/service-name"] for each in slices} == {"web"}
 
 
-async def test_what_happened_while_no_controller_ran_is_made_up_for(server: ControlledServer):
+async def test_what_happened_while_no_controller_ran_is_made_up_for(server: ControlledServer) -> None:
     await server.create_namespace("restarted")
     there = ServicesAndPods(server.client, "restarted")
     async with managed(server, "endpointslice"):

@@ -57,7 +57,7 @@ async def until_one(there: ServicesAndPods, holds: Callable[[Json], object]) -> 
     return (await until_all(there.slices, lambda slices: len(slices) == 1 and holds(slices[0])))[0]
 
 
-async def test_endpoints_become_a_slice_for_each_type_of_addresses(there: ServicesAndPods):
+async def test_endpoints_become_a_slice_for_each_type_of_addresses(there: ServicesAndPods) -> None:
     target = {"kind": "Pod", "name": "a", "namespace": there.namespace}
     first = {"ip": "10.0.0.1", "hostname": "h", "nodeName": "n", "targetRef": target}
     subset = {
@@ -85,7 +85,7 @@ async def test_endpoints_become_a_slice_for_each_type_of_addresses(there: Servic
     ]
 
 
-async def test_changes_of_endpoints_are_mirrored_in_place(there: ServicesAndPods):
+async def test_changes_of_endpoints_are_mirrored_in_place(there: ServicesAndPods) -> None:
     await make(there, SUBSET)
     [before] = await until_mirrored(there, IPv4=["10.0.0.1"])
     changed = {**SUBSET, "addresses": [{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]}
@@ -99,7 +99,7 @@ async def test_changes_of_endpoints_are_mirrored_in_place(there: ServicesAndPods
     await until_mirrored(there)
 
 
-async def test_what_others_do_to_mirrors_is_put_right(there: ServicesAndPods):
+async def test_what_others_do_to_mirrors_is_put_right(there: ServicesAndPods) -> None:
     await make(there, SUBSET)
     [found] = await until_mirrored(there, IPv4=["10.0.0.1"])
     forged = [{"addresses": ["10.9.9.9"], "conditions": {"ready": True}}]
@@ -110,7 +110,7 @@ async def test_what_others_do_to_mirrors_is_put_right(there: ServicesAndPods):
     assert uid_of(again) != uid_of(found)
 
 
-async def test_mirrors_go_when_the_service_selects_pods_or_goes(there: ServicesAndPods):
+async def test_mirrors_go_when_the_service_selects_pods_or_goes(there: ServicesAndPods) -> None:
     await make(there, SUBSET)
     await until_mirrored(there, IPv4=["10.0.0.1"])
     await there.services.patch("own", {"spec": {"selector": {"app": "web"}}})
@@ -121,7 +121,7 @@ async def test_mirrors_go_when_the_service_selects_pods_or_goes(there: ServicesA
     await until_mirrored(there)
 
 
-async def test_endpoints_can_say_that_they_are_not_to_be_mirrored(there: ServicesAndPods):
+async def test_endpoints_can_say_that_they_are_not_to_be_mirrored(there: ServicesAndPods) -> None:
     await make(there, SUBSET)
     await until_mirrored(there, IPv4=["10.0.0.1"])
     skip = "endpointslice.kubernetes.io/skip-mirror"
@@ -135,7 +135,9 @@ async def test_endpoints_can_say_that_they_are_not_to_be_mirrored(there: Service
     assert labels_of(found)["kubernetes.io/service-name"] == "other"
 
 
-async def test_addresses_beyond_the_limit_are_left_out_and_told_of(there: ServicesAndPods, server: ControlledServer):
+async def test_addresses_beyond_the_limit_are_left_out_and_told_of(
+    there: ServicesAndPods, server: ControlledServer
+) -> None:
     addresses = [{"ip": f"10.0.0.{number}"} for number in range(LIMIT + 2)]
     await make(there, {**SUBSET, "addresses": addresses})
     found = await until_one(there, bool)
@@ -148,7 +150,7 @@ async def test_addresses_beyond_the_limit_are_left_out_and_told_of(there: Servic
     )
 
 
-async def test_endpoints_that_were_made_anew_own_their_mirrors(server: ControlledServer):
+async def test_endpoints_that_were_made_anew_own_their_mirrors(server: ControlledServer) -> None:
     await server.create_namespace("anew")
     there = ServicesAndPods(server.client, "anew")
     async with managed(server, "endpointslicemirroring"):

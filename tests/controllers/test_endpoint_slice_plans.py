@@ -52,7 +52,7 @@ def held(slices: dict[str, Json]) -> list[Json]:
 
 @settings(max_examples=150, deadline=None)
 @given(steps=st.lists(DESIRED, max_size=6))
-def test_slices_hold_just_the_desired_endpoints_and_never_too_many(steps: list[dict[int, bool]]):
+def test_slices_hold_just_the_desired_endpoints_and_never_too_many(steps: list[dict[int, bool]]) -> None:
     slices: dict[str, Json] = {}
     names = count()
     for desired in steps:
@@ -85,14 +85,14 @@ def _endpoints(endpoint_slice: Json) -> set[EndpointKey]:
     return {endpoint_key(each) for each in endpoint_slice["endpoints"]}
 
 
-def test_labels_that_changed_are_put_on_every_slice():
+def test_labels_that_changed_are_put_on_every_slice() -> None:
     slices = carried_out({}, planned({}, dict.fromkeys(range(5), True)), count())
     plan = planned(slices, dict.fromkeys(range(5), True), LABELS | {"app": "web"})
     assert len(plan.update) == 2
     assert {each["metadata"]["labels"]["app"] for each in plan.update} == {"web"}
 
 
-def test_one_endpoint_more_changes_one_slice_with_room_and_the_fullest_of_those():
+def test_one_endpoint_more_changes_one_slice_with_room_and_the_fullest_of_those() -> None:
     slices = carried_out({}, planned({}, dict.fromkeys(range(8), True)), count())
     gone = {number: True for number in range(8) if number not in (1, 2)}
     slices = carried_out(slices, planned(slices, gone), count(10))
@@ -101,7 +101,7 @@ def test_one_endpoint_more_changes_one_slice_with_room_and_the_fullest_of_those(
     assert ([name_of(each) for each in plan.update], plan.create, plan.delete) == (["s-2"], [], [])
 
 
-def test_only_a_change_that_clients_see_is_one():
+def test_only_a_change_that_clients_see_is_one() -> None:
     old = endpoint(1, True) | {"targetRef": {"name": "p", "resourceVersion": "1"}, "hints": {"forZones": []}}
     new = endpoint(1, True) | {"targetRef": {"name": "p", "resourceVersion": "2"}}
     existing = [{"metadata": {"name": "s-0", "labels": LABELS}, "endpoints": [old]}]

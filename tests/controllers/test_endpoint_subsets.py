@@ -30,7 +30,7 @@ def pairs(subsets: Iterable[Json]) -> dict[tuple[str, int], bool]:
 
 @settings(max_examples=150, deadline=None)
 @given(subsets=SUBSETS)
-def test_packing_keeps_every_pair_and_does_not_depend_on_the_order(subsets: list[Json]):
+def test_packing_keeps_every_pair_and_does_not_depend_on_the_order(subsets: list[Json]) -> None:
     packed = repack(subsets)
     wanted = pairs(subsets)
     without_ports = {ip for ip, port in wanted if port == 0}
@@ -48,26 +48,26 @@ def subset(ready: int, waiting: int, port: int) -> Json:
     }
 
 
-def test_what_is_not_ready_is_cut_off_first_and_evenly():
+def test_what_is_not_ready_is_cut_off_first_and_evenly() -> None:
     cut = truncated([subset(300, 600, 1), subset(300, 300, 2)])
     assert [len(each["addresses"]) for each in cut] == [300, 300]
     assert [len(each["notReadyAddresses"]) for each in cut] == [267, 133]
     assert number_of_addresses(cut) == MAX_CAPACITY
 
 
-def test_with_too_many_ready_ones_no_others_are_left():
+def test_with_too_many_ready_ones_no_others_are_left() -> None:
     cut = truncated([subset(1500, 5, 1), subset(500, 0, 2)])
     assert [len(each["addresses"]) for each in cut] == [750, 250]
     assert not any(each.get("notReadyAddresses") for each in cut)
 
 
-def test_a_subset_of_which_nothing_is_left_goes():
+def test_a_subset_of_which_nothing_is_left_goes() -> None:
     cut = truncated([subset(1000, 0, 1), subset(1, 0, 2), subset(0, 5, 3)])
     assert number_of_addresses(cut) == MAX_CAPACITY
     assert [each["ports"] for each in cut] == [[{"port": 1}]]
 
 
-def test_versions_of_pods_make_no_difference():
+def test_versions_of_pods_make_no_difference() -> None:
     def at(version: str) -> list[Json]:
         target = {"kind": "Pod", "name": "a", "resourceVersion": version}
         return [{"addresses": [{"ip": "10.0.0.1", "targetRef": target}]}]

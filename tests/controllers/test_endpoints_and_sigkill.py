@@ -19,7 +19,7 @@ NOW = DeleteOptions(grace_period_seconds=0)
 PODS, LEFT = 7, 3
 
 
-async def test_endpoints_and_quotas_are_right_after_a_kill(tmp_path: Path):
+async def test_endpoints_and_quotas_are_right_after_a_kill(tmp_path: Path) -> None:
     server = ServeProcess(tmp_path / "data")
     try:
         async with server_client(server) as own:

@@ -50,7 +50,7 @@ async def until_shown(there: ServicesAndPods, *subsets: tuple[list[int], list[st
     return await until(there.endpoints, "web", lambda found: shown(found) == wanted)
 
 
-async def test_a_pod_of_a_service_becomes_an_address(there: ServicesAndPods):
+async def test_a_pod_of_a_service_becomes_an_address(there: ServicesAndPods) -> None:
     await there.service("web", ports=[{"name": "http", "port": 80, "targetPort": 8080}])
     pod = await there.pod("a", "10.0.0.1")
     found = await until_shown(there, ([8080], ["10.0.0.1"], []))
@@ -60,7 +60,7 @@ async def test_a_pod_of_a_service_becomes_an_address(there: ServicesAndPods):
     assert labels_of(found) == {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}
 
 
-async def test_addresses_follow_the_state_of_their_pods(there: ServicesAndPods):
+async def test_addresses_follow_the_state_of_their_pods(there: ServicesAndPods) -> None:
     await there.service("web")
     await there.pod("a", "10.0.0.1", terminationGracePeriodSeconds=30)
     await there.pod("b", "10.0.0.2")
@@ -73,14 +73,14 @@ async def test_addresses_follow_the_state_of_their_pods(there: ServicesAndPods):
     await until_shown(there)
 
 
-async def test_pods_that_offer_other_ports_are_in_other_subsets(there: ServicesAndPods):
+async def test_pods_that_offer_other_ports_are_in_other_subsets(there: ServicesAndPods) -> None:
     await there.service("web", ports=[{"name": "a", "port": 80}, {"name": "b", "port": 81, "targetPort": "http"}])
     await there.pod("a", "10.0.0.1")
     await there.pod("b", "10.0.0.2", containers=[{"name": "c", "image": "i"}])
     await until_shown(there, ([80], ["10.0.0.1", "10.0.0.2"], []), ([8081], ["10.0.0.1"], []))
 
 
-async def test_a_headless_service_may_have_no_ports(there: ServicesAndPods):
+async def test_a_headless_service_may_have_no_ports(there: ServicesAndPods) -> None:
     await there.service("web", clusterIP="None", ports=None)
     await there.pod("a", "10.0.0.1", hostname="first", subdomain="web")
     found = await until_shown(there, ([], ["10.0.0.1"], []))
@@ -88,7 +88,7 @@ async def test_a_headless_service_may_have_no_ports(there: ServicesAndPods):
     assert labels_of(found)["service.kubernetes.io/headless"] == ""
 
 
-async def test_more_addresses_than_endpoints_may_have_are_cut_off(there: ServicesAndPods, monkeypatch: Any):
+async def test_more_addresses_than_endpoints_may_have_are_cut_off(there: ServicesAndPods, monkeypatch: Any) -> None:
     from pilothouse.controllers.endpoint import desired, subsets
 
     monkeypatch.setattr(subsets, "MAX_CAPACITY", 2)
@@ -105,7 +105,7 @@ async def test_more_addresses_than_endpoints_may_have_are_cut_off(there: Service
     assert "endpoints.kubernetes.io/over-capacity" not in annotations_of(found)
 
 
-async def test_endpoints_go_with_their_service_and_come_back_without_it_asking(there: ServicesAndPods):
+async def test_endpoints_go_with_their_service_and_come_back_without_it_asking(there: ServicesAndPods) -> None:
     await there.service("web")
     first = await until(there.endpoints, "web")
     await there.endpoints.delete("web")
@@ -114,7 +114,7 @@ async def test_endpoints_go_with_their_service_and_come_back_without_it_asking(t
     await until_gone(there.endpoints, "web")
 
 
-async def test_endpoints_of_services_without_selector_are_left_alone(there: ServicesAndPods):
+async def test_endpoints_of_services_without_selector_are_left_alone(there: ServicesAndPods) -> None:
     await there.service("own", selector=None)
     subsets = [{"addresses": [{"ip": "10.9.9.9"}], "ports": [{"port": 1}]}]
     await there.endpoints.create({"metadata": {"name": "own"}, "subsets": subsets})
@@ -124,7 +124,7 @@ async def test_endpoints_of_services_without_selector_are_left_alone(there: Serv
     assert (await there.endpoints.get("own"))["subsets"][0]["addresses"] == [{"ip": "10.9.9.9"}]
 
 
-async def test_endpoints_that_lost_their_service_while_nobody_looked_go_but_not_locks(server: ControlledServer):
+async def test_endpoints_that_lost_their_service_while_nobody_looked_go_but_not_locks(server: ControlledServer) -> None:
     await server.create_namespace("leftovers")
     there = ServicesAndPods(server.client, "leftovers")
     lock = {"control-plane.alpha.kubernetes.io/leader": "{}"}

@@ -46,7 +46,7 @@ async def job(server: ControlledServer, name: str, ttl: int | None, *, ended: ti
     await jobs(server).patch(name, {"status": {"startTime": when, "conditions": conditions}}, subresource="status")
 
 
-async def test_jobs_go_when_their_time_is_over(server: ControlledServer):
+async def test_jobs_go_when_their_time_is_over(server: ControlledServer) -> None:
     hour = timedelta(hours=1)
     await job(server, "over", 60, ended=hour)
     await job(server, "not-yet", 7200, ended=hour)
@@ -65,7 +65,7 @@ async def test_jobs_go_when_their_time_is_over(server: ControlledServer):
     await until_gone(jobs(server), "over")
 
 
-def test_a_job_that_does_not_say_when_it_finished_is_an_error():
+def test_a_job_that_does_not_say_when_it_finished_is_an_error() -> None:
     ended: Json = {"conditions": [{"type": "Complete", "status": "True"}]}
     with pytest.raises(JobFinishTimeUnknown, match="unable to find the time when the Job ns/j finished"):
         expires_at({"metadata": {"namespace": "ns", "name": "j"}, "spec": {}, "status": ended})

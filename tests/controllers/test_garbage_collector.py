@@ -39,7 +39,7 @@ def config_map(name: str, *owners: Json, **metadata: object) -> Json:
     return {"metadata": {"name": name, "ownerReferences": list(owners), **metadata}}
 
 
-async def test_a_foreground_deletion_waits_for_those_that_block_it_only(server: ControlledServer):
+async def test_a_foreground_deletion_waits_for_those_that_block_it_only(server: ControlledServer) -> None:
     objects = config_maps(server)
     owner = await objects.create(config_map("owner"))
     blocking = owned_by(owner, blockOwnerDeletion=True)
@@ -56,7 +56,7 @@ async def test_a_foreground_deletion_waits_for_those_that_block_it_only(server: 
     await objects.patch("held-but-not-blocking", {"metadata": {"finalizers": None}})
 
 
-async def test_an_owner_in_another_namespace_is_none_and_an_event_says_so(server: ControlledServer):
+async def test_an_owner_in_another_namespace_is_none_and_an_event_says_so(server: ControlledServer) -> None:
     elsewhere = await config_maps(server, "two").create(config_map("elsewhere"))
     events = server.client.resource("v1", "events", namespace="one")
     since = (await events.list())["metadata"]["resourceVersion"]
@@ -71,7 +71,7 @@ async def test_an_owner_in_another_namespace_is_none_and_an_event_says_so(server
     assert event["source"]["component"] == "garbage-collector-controller"
 
 
-async def test_a_cluster_scoped_object_with_a_namespaced_owner_is_left_alone(server: ControlledServer):
+async def test_a_cluster_scoped_object_with_a_namespaced_owner_is_left_alone(server: ControlledServer) -> None:
     roles = server.client.resource(CLUSTER_ROLE.api_version, CLUSTER_ROLE.plural)
     nobody = {"metadata": {"name": "nobody", "uid": "6d8ac9a4-4a5c-4b1d-8a3c-3f0c8a6f3d11"}}
     await roles.create(config_map("stray", owned_by(nobody)))
@@ -80,7 +80,7 @@ async def test_a_cluster_scoped_object_with_a_namespaced_owner_is_left_alone(ser
     assert await roles.get("stray")
 
 
-async def test_a_new_custom_resource_joins_at_once_as_owner_and_as_dependent(server: ControlledServer):
+async def test_a_new_custom_resource_joins_at_once_as_owner_and_as_dependent(server: ControlledServer) -> None:
     await server.install(definition())
     widgets = server.client.resource("example.com/v1", "widgets", namespace="one")
     owner = await widgets.create({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})
@@ -91,7 +91,7 @@ async def test_a_new_custom_resource_joins_at_once_as_owner_and_as_dependent(ser
     await until_gone(server.client, CONFIG_MAP, "one", "of-widget")
 
 
-async def test_an_object_whose_owner_was_replaced_by_another_of_its_name_goes(server: ControlledServer):
+async def test_an_object_whose_owner_was_replaced_by_another_of_its_name_goes(server: ControlledServer) -> None:
     objects = config_maps(server)
     first = await objects.create(config_map("same-name"))
     await objects.delete("same-name", DeleteOptions(propagation_policy="Background"))
@@ -101,7 +101,7 @@ async def test_an_object_whose_owner_was_replaced_by_another_of_its_name_goes(se
     assert await objects.get("same-name")
 
 
-async def test_an_object_of_an_unknown_kind_of_owner_is_kept(server: ControlledServer):
+async def test_an_object_of_an_unknown_kind_of_owner_is_kept(server: ControlledServer) -> None:
     objects = config_maps(server)
     unknown = {"apiVersion": "nobody.example.com/v1", "kind": "Unknown", "name": "x", "uid": "u"}
     await objects.create(config_map("waits", unknown))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any, TypeAlias
 
 import pytest
 import pytest_asyncio
@@ -38,6 +39,8 @@ OWN = st.tuples(st.just("own"), st.tuples(st.integers(0, 30), REFERENCES))
 DELETE = st.tuples(
     st.just("delete"), st.tuples(st.integers(0, 30), st.sampled_from(["Background", "Foreground", "Orphan"]))
 )
+Step: TypeAlias = tuple[str, Any]
+"""What is done, and the details of it that differ by what is done."""
 
 
 def usable(references: list[Reference], model: Model, child: Thing, created: int) -> list[Reference]:
@@ -51,7 +54,9 @@ def usable(references: list[Reference], model: Model, child: Thing, created: int
 
 @given(st.lists(CREATE, min_size=4, max_size=10), st.lists(st.one_of(CREATE, OWN, DELETE, DELETE), max_size=10))
 @settings(max_examples=12, deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
-async def test_the_collector_leaves_what_the_model_leaves(server: ControlledServer, first, then):
+async def test_the_collector_leaves_what_the_model_leaves(
+    server: ControlledServer, first: list[Step], then: list[Step]
+) -> None:
     model, graph, created = Model(), OwnerGraph(server.client, KINDS), 0
     for step, detail in [*first, *then]:
         if step == "create":

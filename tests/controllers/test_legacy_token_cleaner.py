@@ -27,7 +27,7 @@ class Later(RealClock):
     def __init__(self, by: timedelta) -> None:
         self._by = by.total_seconds()
 
-    def wall(self) -> float:  # type: ignore[override]
+    def wall(self) -> float:
         return datetime.now(UTC).timestamp() + self._by
 
 
@@ -61,7 +61,7 @@ async def robot(server: ControlledServer, *refers_to: str) -> None:
     await server.client.resource("v1", "serviceaccounts", namespace="default").create(account)
 
 
-async def test_an_unused_token_is_marked_first_and_deleted_a_period_later(server: ControlledServer):
+async def test_an_unused_token_is_marked_first_and_deleted_a_period_later(server: ControlledServer) -> None:
     await robot(server, "old", "used", "odd")
     await make(server, "old")
     await make(server, "used", **{LAST_USED: day(YEAR)})
@@ -79,7 +79,7 @@ async def test_an_unused_token_is_marked_first_and_deleted_a_period_later(server
     assert INVALID not in left["odd"] | left["manual"]
 
 
-async def test_a_token_that_a_pod_uses_stays(server: ControlledServer):
+async def test_a_token_that_a_pod_uses_stays(server: ControlledServer) -> None:
     await robot(server, "mounted", "projected", "free")
     for name in ("mounted", "projected", "free"):
         await make(server, name)
@@ -95,7 +95,7 @@ async def test_a_token_that_a_pod_uses_stays(server: ControlledServer):
         assert INVALID not in labels_of(await secrets(server).get(name))
 
 
-async def test_nothing_is_marked_before_uses_were_tracked_for_a_whole_period(server: ControlledServer):
+async def test_nothing_is_marked_before_uses_were_tracked_for_a_whole_period(server: ControlledServer) -> None:
     """A year and a day after the start of tracking the first round that may mark comes; one day earlier none does."""
     await robot(server, "old")
     await make(server, "old")

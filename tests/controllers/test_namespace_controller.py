@@ -49,7 +49,7 @@ async def conditions(server: ControlledServer, name: str) -> dict[str, tuple[str
     raise AssertionError(f"{name} has no conditions")
 
 
-async def test_everything_in_a_namespace_goes_with_it_also_custom_resources(server: ControlledServer):
+async def test_everything_in_a_namespace_goes_with_it_also_custom_resources(server: ControlledServer) -> None:
     await server.install(definition())
     await server.create_namespace("full")
     kinds: list[tuple[str, str, Json]] = [
@@ -69,7 +69,7 @@ async def test_everything_in_a_namespace_goes_with_it_also_custom_resources(serv
         assert not [item for item in listing["items"] if item["metadata"]["namespace"] == "full"], plural
 
 
-async def test_what_holds_a_namespace_is_in_its_conditions_and_it_goes_when_that_ends(server: ControlledServer):
+async def test_what_holds_a_namespace_is_in_its_conditions_and_it_goes_when_that_ends(server: ControlledServer) -> None:
     await server.create_namespace("held")
     objects = server.client.resource("v1", "configmaps", namespace="held")
     await objects.create({"metadata": {"name": "a", "finalizers": [HOLD]}})
@@ -92,7 +92,7 @@ async def test_what_holds_a_namespace_is_in_its_conditions_and_it_goes_when_that
     await server.until_namespace_gone("held")
 
 
-async def test_pods_go_before_everything_else(server: ControlledServer):
+async def test_pods_go_before_everything_else(server: ControlledServer) -> None:
     await server.create_namespace("ordered")
     pods = server.client.resource("v1", "pods", namespace="ordered")
     secrets = server.client.resource("v1", "secrets", namespace="ordered")
@@ -107,7 +107,7 @@ async def test_pods_go_before_everything_else(server: ControlledServer):
     await server.until_namespace_gone("ordered")
 
 
-async def test_a_finalizer_of_the_namespace_itself_is_left_to_its_owner(server: ControlledServer):
+async def test_a_finalizer_of_the_namespace_itself_is_left_to_its_owner(server: ControlledServer) -> None:
     await server.create_namespace("kept", spec={"finalizers": [HOLD]})
     await server.delete_namespace("kept")
     namespaces = server.client.resource("v1", "namespaces")

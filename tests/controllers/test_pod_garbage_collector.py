@@ -56,7 +56,7 @@ async def last_state(server: ControlledServer, name: str, since: str) -> Json:
     raise AssertionError(f"{name} is still there")
 
 
-async def test_a_pod_whose_node_is_gone_is_failed_and_deleted(server: ControlledServer):
+async def test_a_pod_whose_node_is_gone_is_failed_and_deleted(server: ControlledServer) -> None:
     await node(server, "here")
     await pod(server, "well", node="here")
     await pod(server, "orphan", node="gone", phase="Running")
@@ -73,7 +73,7 @@ async def test_a_pod_whose_node_is_gone_is_failed_and_deleted(server: Controlled
     assert (registry.get_sample_value("pod_gc_collector_force_delete_pods_total", labels) or 0) >= 1
 
 
-async def test_of_the_pods_that_ended_the_oldest_go_but_evicted_ones_first(server: ControlledServer):
+async def test_of_the_pods_that_ended_the_oldest_go_but_evicted_ones_first(server: ControlledServer) -> None:
     await node(server, "here")
     for name in ("a", "b", "c"):
         await pod(server, name, node="here", phase="Succeeded")
@@ -85,13 +85,14 @@ async def test_of_the_pods_that_ended_the_oldest_go_but_evicted_ones_first(serve
     assert [name_of(each) for each in (await pods(server).list())["items"]] == ["b", "c", "runs"]
 
 
-async def test_terminating_pods_go_when_their_node_is_out_of_service_or_they_have_none(server: ControlledServer):
+async def test_terminating_pods_go_when_their_node_is_out_of_service_or_they_have_none(
+    server: ControlledServer,
+) -> None:
     await node(server, "broken", taints=[{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}])
     await node(server, "slow")
-    finalizers = {"finalizers": ["example.com/hold"]}
     for name, where in (("stuck", "broken"), ("ending", "slow"), ("staying", "broken")):
         await pod(server, name, node=where, phase="Running")
-    await pod(server, "unscheduled", **finalizers)
+    await pod(server, "unscheduled", finalizers=["example.com/hold"])
     for name in ("stuck", "ending", "unscheduled"):
         await pods(server).delete(name)
     async with running(manager(server)):

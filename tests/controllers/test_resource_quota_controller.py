@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -69,7 +70,7 @@ async def namespace(idle: ControlledServer, request: pytest.FixtureRequest) -> N
     return Namespace(idle, name)
 
 
-async def test_a_new_quota_counts_what_is_there_already(server: ControlledServer, namespace: Namespace):
+async def test_a_new_quota_counts_what_is_there_already(server: ControlledServer, namespace: Namespace) -> None:
     await namespace.pod("a", "1500m")
     await namespace.pod("b", "0.5")
     await namespace.resource("configmaps").create({"metadata": {"name": "a"}})
@@ -78,7 +79,7 @@ async def test_a_new_quota_counts_what_is_there_already(server: ControlledServer
     assert status["hard"] == {"pods": "5", "requests.cpu": "4", "configmaps": "9", "count/secrets": "1"}
 
 
-async def test_what_is_deleted_can_be_used_again(server: ControlledServer, namespace: Namespace):
+async def test_what_is_deleted_can_be_used_again(server: ControlledServer, namespace: Namespace) -> None:
     await namespace.quota({"pods": "1", "count/configmaps": "1"})
     await namespace.uses(pods="0", count__configmaps="0")
     await namespace.pod("a")
@@ -92,7 +93,9 @@ async def test_what_is_deleted_can_be_used_again(server: ControlledServer, names
     await namespace.pod("b")
 
 
-async def test_a_pod_that_has_ended_is_only_counted_as_an_object(server: ControlledServer, namespace: Namespace):
+async def test_a_pod_that_has_ended_is_only_counted_as_an_object(
+    server: ControlledServer, namespace: Namespace
+) -> None:
     await namespace.quota({"pods": "5", "count/pods": "5", "requests.cpu": "1"})
     await namespace.uses(pods="0", count__pods="0", requests_cpu="0")
     await namespace.pod("a")
@@ -100,7 +103,9 @@ async def test_a_pod_that_has_ended_is_only_counted_as_an_object(server: Control
     await namespace.uses(pods="0", count__pods="1", requests_cpu="0")
 
 
-async def test_a_service_gives_back_what_its_new_type_does_not_take(server: ControlledServer, namespace: Namespace):
+async def test_a_service_gives_back_what_its_new_type_does_not_take(
+    server: ControlledServer, namespace: Namespace
+) -> None:
     await namespace.quota({"services": "5", "services.nodeports": "5", "services.loadbalancers": "5"})
     await namespace.uses(services="0", services_nodeports="0", services_loadbalancers="0")
     service = {"metadata": {"name": "a"}, "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}}
@@ -110,7 +115,7 @@ async def test_a_service_gives_back_what_its_new_type_does_not_take(server: Cont
     await namespace.uses(services="1", services_nodeports="0", services_loadbalancers="0")
 
 
-async def test_only_what_is_in_scope_is_used(server: ControlledServer, namespace: Namespace):
+async def test_only_what_is_in_scope_is_used(server: ControlledServer, namespace: Namespace) -> None:
     await namespace.pod("short", activeDeadlineSeconds=60)
     await namespace.pod("long")
     await namespace.quota({"pods": "5", "requests.cpu": "1"}, scopes=["Terminating"])
@@ -119,7 +124,7 @@ async def test_only_what_is_in_scope_is_used(server: ControlledServer, namespace
     await namespace.uses(pods="2", requests_cpu="200m")
 
 
-async def test_new_limits_are_taken_over_and_old_ones_forgotten(server: ControlledServer, namespace: Namespace):
+async def test_new_limits_are_taken_over_and_old_ones_forgotten(server: ControlledServer, namespace: Namespace) -> None:
     await namespace.quota({"pods": "5", "secrets": "5"})
     await namespace.uses(pods="0", secrets="0")
     spec = {"hard": {"pods": None, "secrets": "7", "count/services": "1"}}
@@ -130,7 +135,7 @@ async def test_new_limits_are_taken_over_and_old_ones_forgotten(server: Controll
 
 async def test_a_quota_that_says_what_is_used_is_not_written_again(
     server: ControlledServer, namespace: Namespace, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     written: list[Json] = []
     update_status = ResourceClient.update_status
 
@@ -141,16 +146,20 @@ async def test_a_quota_that_says_what_is_used_is_not_written_again(
 
     monkeypatch.setattr(ResourceClient, "update_status", counted)
     quotas = namespace.resource("resourcequotas")
+
+    def limits(cpu: str, status: Json) -> bool:
+        return bool(status.get("hard") == {"requests.cpu": cpu})
+
     await namespace.quota({"requests.cpu": "4000m"})
-    await namespace.until(lambda status: status.get("hard") == {"requests.cpu": "4"})
+    await namespace.until(partial(limits, "4"))
     for cpu in ("5", "6", "7"):
         await quotas.patch("q", {"metadata": {"labels": {"cpu": cpu}}})
         await quotas.patch("q", {"spec": {"hard": {"requests.cpu": f"{cpu}000m"}}})
-        await namespace.until(lambda status, cpu=cpu: status.get("hard") == {"requests.cpu": cpu})
+        await namespace.until(partial(limits, cpu))
     assert written == [{"requests.cpu": cpu} for cpu in ("4", "5", "6", "7")]
 
 
-async def test_custom_resources_are_counted(server: ControlledServer, namespace: Namespace):
+async def test_custom_resources_are_counted(server: ControlledServer, namespace: Namespace) -> None:
     await server.install(definition())
     widgets = namespace.resource("widgets", "example.com/v1")
     widget = {"apiVersion": "example.com/v1", "kind": "Widget"}
@@ -163,7 +172,9 @@ async def test_custom_resources_are_counted(server: ControlledServer, namespace:
     await namespace.until(lambda status: status.get("used") == {"count/widgets.example.com": "0"})
 
 
-async def test_what_nobody_serves_has_no_usage_and_spoils_nothing(server: ControlledServer, namespace: Namespace):
+async def test_what_nobody_serves_has_no_usage_and_spoils_nothing(
+    server: ControlledServer, namespace: Namespace
+) -> None:
     await namespace.quota({"count/gadgets.example.com": "1", "pods": "1"})
     status = await namespace.uses(pods="0")
     assert status["hard"] == {"count/gadgets.example.com": "1", "pods": "1"}
@@ -171,7 +182,7 @@ async def test_what_nobody_serves_has_no_usage_and_spoils_nothing(server: Contro
 
 async def test_what_changed_while_no_controller_ran_is_counted_at_the_start(
     idle: ControlledServer, namespace: Namespace
-):
+) -> None:
     async with managed(idle, "resourcequota"):
         await namespace.quota({"pods": "9", "configmaps": "9"})
         await namespace.uses(pods="0", configmaps="0")
@@ -185,7 +196,7 @@ async def test_what_changed_while_no_controller_ran_is_counted_at_the_start(
 
 async def test_a_resource_that_is_served_later_is_counted_then(
     idle: ControlledServer, namespace: Namespace, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     monkeypatch.setattr(controller, "_DISCOVERY_PERIOD", 0.05)
     async with managed(idle, "resourcequota"):
         await namespace.quota({"count/gizmos.example.com": "5", "pods": "5"})
@@ -194,7 +205,7 @@ async def test_a_resource_that_is_served_later_is_counted_then(
         await namespace.until(lambda status: status.get("used") == {"count/gizmos.example.com": "0", "pods": "0"})
 
 
-async def test_all_quotas_are_added_up_anew_from_time_to_time(idle: ControlledServer, namespace: Namespace):
+async def test_all_quotas_are_added_up_anew_from_time_to_time(idle: ControlledServer, namespace: Namespace) -> None:
     config = replace(idle.config, resource_quota_sync_period=0.1)
     async with managed(ControlledServer(idle.client, config), "resourcequota"):
         await namespace.quota({"pods": "5"})

@@ -36,7 +36,7 @@ def config_maps(server: ControlledServer, namespace: str = "default") -> Resourc
     return server.client.resource("v1", "configmaps", namespace=namespace)
 
 
-async def test_namespaces_old_and_new_get_the_ca(server: ControlledServer):
+async def test_namespaces_old_and_new_get_the_ca(server: ControlledServer) -> None:
     registry = CollectorRegistry()
     async with running(manager(server, "PEM", registry)):
         await until(config_maps(server), NAME)
@@ -50,7 +50,7 @@ async def test_namespaces_old_and_new_get_the_ca(server: ControlledServer):
     assert registry.get_sample_value("root_ca_cert_publisher_sync_duration_seconds_count", {"code": "200"}) in (5, 6)
 
 
-async def test_what_others_change_or_delete_is_put_right(server: ControlledServer):
+async def test_what_others_change_or_delete_is_put_right(server: ControlledServer) -> None:
     async with running(manager(server, "PEM")):
         await until(config_maps(server), NAME)
         await config_maps(server).patch(NAME, {"data": {"ca.crt": "forged", "more": "x"}})
@@ -61,14 +61,14 @@ async def test_what_others_change_or_delete_is_put_right(server: ControlledServe
         await until(config_maps(server), NAME)
 
 
-async def test_another_ca_replaces_the_old_one_after_a_restart(server: ControlledServer):
+async def test_another_ca_replaces_the_old_one_after_a_restart(server: ControlledServer) -> None:
     async with running(manager(server, "OLD")):
         await until(config_maps(server), NAME)
     async with running(manager(server, "NEW")):
         await until(config_maps(server), NAME, lambda found: found["data"] == {"ca.crt": "NEW"})
 
 
-async def test_with_no_ca_nothing_is_published(server: ControlledServer):
+async def test_with_no_ca_nothing_is_published(server: ControlledServer) -> None:
     registry = CollectorRegistry()
     managers = ControllerManager(
         server.client, enabled(["root-ca-cert-publisher", "serviceaccount"]), registry=registry

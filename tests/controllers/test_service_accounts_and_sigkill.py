@@ -45,7 +45,7 @@ async def until_filled(own: Client, namespace: str) -> None:
     await until_gone(secrets, "of-ghost")
 
 
-async def test_namespaces_and_tokens_are_completed_after_a_kill(tmp_path: Path):
+async def test_namespaces_and_tokens_are_completed_after_a_kill(tmp_path: Path) -> None:
     server = ServeProcess(tmp_path / "data")
     try:
         async with client(server) as own:

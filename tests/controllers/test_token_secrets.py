@@ -65,7 +65,7 @@ def data(secret: Json) -> dict[str, str]:
 
 async def test_a_secret_that_names_an_account_gets_its_token_the_ca_and_the_namespace(
     server: ControlledServer, tmp_path: Path
-):
+) -> None:
     robot = await accounts(server).create({"metadata": {"name": "robot"}})
     async with running(manager(server, tmp_path)):
         await secrets(server).create(asking("token"))
@@ -83,7 +83,9 @@ async def test_a_secret_that_names_an_account_gets_its_token_the_ca_and_the_name
     assert annotations_of(secret)[UID] == uid_of(robot)
 
 
-async def test_a_token_stays_and_only_what_is_missing_or_wrong_is_written(server: ControlledServer, tmp_path: Path):
+async def test_a_token_stays_and_only_what_is_missing_or_wrong_is_written(
+    server: ControlledServer, tmp_path: Path
+) -> None:
     await accounts(server).create({"metadata": {"name": "robot"}})
     async with running(manager(server, tmp_path)):
         await secrets(server).create(asking("token"))
@@ -98,7 +100,7 @@ async def test_a_token_stays_and_only_what_is_missing_or_wrong_is_written(server
 
 async def test_secrets_of_accounts_that_are_not_there_are_deleted_and_others_left_alone(
     server: ControlledServer, tmp_path: Path
-):
+) -> None:
     """Also while no controller runs to see it."""
     robot = await accounts(server).create({"metadata": {"name": "robot"}})
     await secrets(server).create(asking("orphan", "nobody"))
@@ -113,7 +115,7 @@ async def test_secrets_of_accounts_that_are_not_there_are_deleted_and_others_lef
     assert "plain" in {item["metadata"]["name"] for item in (await secrets(server).list())["items"]}
 
 
-async def test_an_account_no_longer_refers_to_a_token_that_is_deleted(server: ControlledServer, tmp_path: Path):
+async def test_an_account_no_longer_refers_to_a_token_that_is_deleted(server: ControlledServer, tmp_path: Path) -> None:
     await accounts(server).create({"metadata": {"name": "robot"}, "secrets": [{"name": "token"}, {"name": "other"}]})
     async with running(manager(server, tmp_path)):
         await secrets(server).create(asking("token"))

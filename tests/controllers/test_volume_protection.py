@@ -52,7 +52,7 @@ async def pod(server: ControlledServer, name: str, *names: str, node: str = "n")
     await pods(server).create({"metadata": {"name": name}, "spec": spec | ({"nodeName": node} if node else {})})
 
 
-async def test_a_claim_that_nobody_uses_goes_at_once(server: ControlledServer):
+async def test_a_claim_that_nobody_uses_goes_at_once(server: ControlledServer) -> None:
     await claim(server, "free")
     await claim(server, "planned")
     await pod(server, "waiting", "planned", node="")
@@ -62,7 +62,7 @@ async def test_a_claim_that_nobody_uses_goes_at_once(server: ControlledServer):
             await until_gone(claims(server), name)
 
 
-async def test_a_claim_stays_until_the_last_pod_on_a_node_is_gone(server: ControlledServer):
+async def test_a_claim_stays_until_the_last_pod_on_a_node_is_gone(server: ControlledServer) -> None:
     await claim(server, "data")
     await claim(server, "other")
     for name in ("first", "second"):
@@ -77,7 +77,7 @@ async def test_a_claim_stays_until_the_last_pod_on_a_node_is_gone(server: Contro
         await until_gone(claims(server), "data")
 
 
-async def test_a_claim_whose_pods_went_while_no_controller_ran_goes_with_the_next(server: ControlledServer):
+async def test_a_claim_whose_pods_went_while_no_controller_ran_goes_with_the_next(server: ControlledServer) -> None:
     await claim(server, "data")
     await pod(server, "only", "data")
     await claims(server).delete("data")
@@ -86,14 +86,14 @@ async def test_a_claim_whose_pods_went_while_no_controller_ran_goes_with_the_nex
         await until_gone(claims(server), "data")
 
 
-async def test_what_lacks_the_finalizer_gets_it_again(server: ControlledServer):
+async def test_what_lacks_the_finalizer_gets_it_again(server: ControlledServer) -> None:
     await claim(server, "data")
     async with running(manager(server)):
         await claims(server).patch("data", {"metadata": {"finalizers": None}})
         await until(claims(server), "data", lambda found: metadata(found).get("finalizers") == [PVC_FINALIZER])
 
 
-async def test_a_volume_stays_while_it_is_bound(server: ControlledServer):
+async def test_a_volume_stays_while_it_is_bound(server: ControlledServer) -> None:
     volumes = server.client.resource("v1", "persistentvolumes")
     spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/data"}}
     for name in ("bound", "free"):
@@ -119,7 +119,7 @@ async def test_a_volume_stays_while_it_is_bound(server: ControlledServer):
 )
 def test_a_claim_of_an_ephemeral_volume_is_used_by_its_own_pod_until_that_is_shut_down(
     meta: Json, owner: str, used: bool
-):
+) -> None:
     spec: Json = {"nodeName": "n", "volumes": [{"name": "v", "ephemeral": {}}]}
     made: Json = {"metadata": {"name": "p-v", "ownerReferences": [{"uid": owner, "controller": True}]}}
     assert uses({"metadata": {"name": "p", "uid": "u", **meta}, "spec": spec}, made) is used

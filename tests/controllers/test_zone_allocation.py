@@ -19,10 +19,10 @@ from pilothouse.machinery.objects import Json
 CPU = st.dictionaries(st.sampled_from("abcd"), st.integers(1, 64), min_size=2)
 
 
-def node(zone: str, cpu: str = "4", *, ready: bool = True, **labels: str) -> Json:
+def node(zone: str, cpu: str = "4", *, ready: bool = True, labels: dict[str, str] | None = None) -> Json:
     status = {"allocatable": {"cpu": cpu}, "conditions": [{"type": "Ready", "status": str(ready)}]}
     zoned = {"topology.kubernetes.io/zone": zone} if zone else {}
-    return {"metadata": {"labels": zoned | labels}, "status": status}
+    return {"metadata": {"labels": zoned | (labels or {})}, "status": status}
 
 
 def endpoint(number: int, zone: str, *, ready: bool = True) -> Json:
@@ -40,7 +40,7 @@ def put(cache: TopologyCache, plan: Plan, unchanged: list[Json] | None = None) -
 
 @settings(max_examples=100, deadline=None)
 @given(cpu=CPU, held=st.dictionaries(st.sampled_from("abcd"), st.integers(0, 20), min_size=1))
-def test_what_zones_give_others_take_until_all_are_near_their_share(cpu: dict[str, int], held: dict[str, int]):
+def test_what_zones_give_others_take_until_all_are_near_their_share(cpu: dict[str, int], held: dict[str, int]) -> None:
     ratios = {zone: amount / sum(cpu.values()) for zone, amount in cpu.items()}
     held = {zone: number for zone, number in held.items() if zone in ratios}
     try:
@@ -69,13 +69,13 @@ def test_what_zones_give_others_take_until_all_are_near_their_share(cpu: dict[st
         ),
     ],
 )
-def test_what_can_not_be_divided_is_told(ratios: dict[str, float], endpoints: int, why: str):
+def test_what_can_not_be_divided_is_told(ratios: dict[str, float], endpoints: int, why: str) -> None:
     with pytest.raises(NoAllocation) as refused:
         allocations(ratios, endpoints)
     assert str(refused.value) == why
 
 
-def test_hints_that_no_longer_fit_are_noticed():
+def test_hints_that_no_longer_fit_are_noticed() -> None:
     assert not is_overloaded({"a": 5, "b": 5}, {"a": 0.55, "b": 0.45})
     assert is_overloaded({"a": 5, "b": 5}, {"a": 0.9, "b": 0.1})
     assert is_overloaded({"a": 5}, {"a": 0.5, "b": 0.5})
@@ -83,9 +83,11 @@ def test_hints_that_no_longer_fit_are_noticed():
     assert not is_overloaded({}, {})
 
 
-def test_a_cache_hints_remembers_and_forgets():
+def test_a_cache_hints_remembers_and_forgets() -> None:
     cache = TopologyCache()
-    cache.set_nodes([node("a"), node("b"), node("c", ready=False), node("", **{"node-role.kubernetes.io/master": ""})])
+    cache.set_nodes(
+        [node("a"), node("b"), node("c", ready=False), node("", labels={"node-role.kubernetes.io/master": ""})]
+    )
     plan = Plan(create=[{"endpoints": [endpoint(1, "a"), endpoint(2, "a"), endpoint(3, "a", ready=False)]}])
     assert put(cache, plan) == ["Topology Aware Hints has been enabled, addressType: IPv4"]
     assert sorted(map(str, hints(plan))) == ["None", "a", "b"]
@@ -101,7 +103,7 @@ def test_a_cache_hints_remembers_and_forgets():
     assert not cache.has_hints("ns/web")
 
 
-def test_slices_whose_hints_fit_are_not_touched():
+def test_slices_whose_hints_fit_are_not_touched() -> None:
     cache = TopologyCache()
     cache.set_nodes([node("a"), node("b")])
     kept = {"endpoints": [endpoint(1, "a") | {"hints": {"forZones": [{"name": "a"}]}}]}
@@ -110,7 +112,7 @@ def test_slices_whose_hints_fit_are_not_touched():
     assert (hints(plan), plan.update) == (["b"], [])
 
 
-def test_an_endpoint_without_a_zone_ends_all_hints():
+def test_an_endpoint_without_a_zone_ends_all_hints() -> None:
     cache = TopologyCache()
     cache.set_nodes([node("a"), node("b")])
     plan = Plan(create=[{"endpoints": [endpoint(1, "a"), endpoint(2, "")]}])

@@ -51,7 +51,7 @@ def logged(folder: Path, audit_id: str) -> list[dict[str, Any]]:
     return [event for event in events if event["auditID"] == audit_id]
 
 
-def test_a_create_is_logged_with_what_was_sent_and_answered(server: ServeProcess, folder: Path):
+def test_a_create_is_logged_with_what_was_sent_and_answered(server: ServeProcess, folder: Path) -> None:
     body = {"metadata": {"name": "a"}, "data": {"k": "v"}}
     assert call(server, "POST", f"{MAPS}?fieldManager=me", body, Audit_ID="create-1", User_Agent="tester/1") == 201
     (event,) = logged(folder, "create-1")
@@ -72,7 +72,7 @@ def test_a_create_is_logged_with_what_was_sent_and_answered(server: ServeProcess
     assert event["annotations"]["authorization.k8s.io/decision"] == "allow"
 
 
-def test_a_refusal_is_logged_with_its_status(server: ServeProcess, folder: Path):
+def test_a_refusal_is_logged_with_its_status(server: ServeProcess, folder: Path) -> None:
     assert call(server, "DELETE", f"{MAPS}/missing", Audit_ID="missing-1") == 404
     (event,) = logged(folder, "missing-1")
     status = event["responseStatus"]
@@ -80,19 +80,19 @@ def test_a_refusal_is_logged_with_its_status(server: ServeProcess, folder: Path)
     assert status["message"] == 'configmaps "missing" not found'
 
 
-def test_reads_are_logged_without_what_they_read(server: ServeProcess, folder: Path):
+def test_reads_are_logged_without_what_they_read(server: ServeProcess, folder: Path) -> None:
     assert call(server, "GET", "/api/v1/namespaces", Audit_ID="list-1") == 200
     (event,) = logged(folder, "list-1")
     assert event["verb"] == "list"
     assert not {"requestObject", "responseObject"} & set(event)
 
 
-def test_a_watch_is_logged_when_it_begins_and_when_it_ends(server: ServeProcess, folder: Path):
+def test_a_watch_is_logged_when_it_begins_and_when_it_ends(server: ServeProcess, folder: Path) -> None:
     assert call(server, "GET", f"{MAPS}?watch=1&timeoutSeconds=1", Audit_ID="watch-1") == 200
     assert [event["stage"] for event in logged(folder, "watch-1")] == ["ResponseStarted", "ResponseComplete"]
 
 
-def test_who_acts_as_another_is_logged_as_both(server: ServeProcess, folder: Path):
+def test_who_acts_as_another_is_logged_as_both(server: ServeProcess, folder: Path) -> None:
     headers = {"Impersonate_User": "bob", "Audit_ID": "as-1"}
     assert call(server, "GET", MAPS, **headers) == 403
     (event,) = logged(folder, "as-1")
@@ -101,7 +101,7 @@ def test_who_acts_as_another_is_logged_as_both(server: ServeProcess, folder: Pat
     assert event["annotations"]["authorization.k8s.io/decision"] == "forbid"
 
 
-def test_a_wrong_token_is_logged_without_the_token(server: ServeProcess, folder: Path):
+def test_a_wrong_token_is_logged_without_the_token(server: ServeProcess, folder: Path) -> None:
     headers = {"Authorization": "Bearer s3cr3t", "Audit_ID": "token-1", "anonymous": "yes"}
     assert call(server, "GET", MAPS, **headers) == 401
     (event,) = logged(folder, "token-1")

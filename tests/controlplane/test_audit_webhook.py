@@ -63,7 +63,7 @@ def options(tmp_path: Path, pki: Pki, port: int) -> AuditOptions:
 
 
 @pytest.mark.parametrize("failures", [0, 2])
-async def test_events_arrive_in_batches_also_when_the_webhook_failed_at_first(tmp_path: Path, failures: int):
+async def test_events_arrive_in_batches_also_when_the_webhook_failed_at_first(tmp_path: Path, failures: int) -> None:
     pki, receiver = Pki.make(tmp_path / "pki"), Receiver(failures=failures)
     async with backend(receiver, pki, names=(NAME,)) as server:
         audit = build_audit(options(tmp_path, pki, server.port))
@@ -81,7 +81,7 @@ async def test_events_arrive_in_batches_also_when_the_webhook_failed_at_first(tm
     assert [event["auditID"] for event in sent["items"]] == ["0", "1", "2"]
 
 
-async def test_what_is_still_waiting_is_sent_when_the_server_ends(tmp_path: Path):
+async def test_what_is_still_waiting_is_sent_when_the_server_ends(tmp_path: Path) -> None:
     pki, receiver = Pki.make(tmp_path / "pki"), Receiver()
     async with backend(receiver, pki, names=(NAME,)) as server:
         audit = build_audit(options(tmp_path, pki, server.port))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
+from authentication_configuration import HEAD, jwt
 from oidc_issuer import oidc_issuer
 
 from pilothouse.apiserver.authn.interface import InvalidToken
@@ -16,17 +16,7 @@ from pilothouse.controlplane.authentication.settings import AnonymousSettings
 from pilothouse.controlplane.authentication.setup import issuer_of_flags
 from pilothouse.controlplane.options.oidc import OIDCOptions
 
-HEAD = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
 OWN = "https://kubernetes.default.svc"
-
-
-def jwt(url: str = "https://a", *, ca: str = "", audiences: str = "[me]", issuer: str = "", **changed: str) -> str:
-    fields = {"claimMappings": "{username: {claim: sub, prefix: ''}}"} | changed
-    authority = f"certificateAuthority: |\n{textwrap.indent(ca, '      ')}" if ca else ""
-    lines = "\n".join(f"  {name}: {value}" for name, value in fields.items())
-    return (
-        f"{HEAD}jwt:\n- issuer:\n    url: {url}\n    audiences: {audiences}\n    {issuer}\n    {authority}\n{lines}\n"
-    )
 
 
 def mapped(username: str, rest: str = "") -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from authentication_configuration import jwt
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -23,7 +24,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from oidc_issuer import Issuer, oidc_issuer
 from review_webhooks import ReviewServer, review_server
 from serving_process import ServeProcess
-from test_authentication_configuration import jwt
 
 from pilothouse.machinery.objects import Json
 

@@ -22,7 +22,7 @@ def refusal(folder: Path, *flags: str) -> str:
     return str(refused.value)
 
 
-async def test_the_servers_own_ca_is_published_and_signs_and_its_key_signs_tokens(tmp_path: Path):
+async def test_the_servers_own_ca_is_published_and_signs_and_its_key_signs_tokens(tmp_path: Path) -> None:
     paths = ensure_certificates(tmp_path, bind_address="127.0.0.1")
     config = controller_config(options(tmp_path))
     assert config.root_ca == paths.ca_cert.read_bytes()
@@ -31,7 +31,7 @@ async def test_the_servers_own_ca_is_published_and_signs_and_its_key_signs_token
     assert (await config.sign_token({"sub": "x"})).count(".") == 2
 
 
-def test_files_that_are_given_go_before_the_servers_own(tmp_path: Path):
+def test_files_that_are_given_go_before_the_servers_own(tmp_path: Path) -> None:
     for name in ("root.crt", "ca.crt", "ca.key"):
         (tmp_path / name).write_text(name)
     signing = (f"--cluster-signing-cert-file={tmp_path}/ca.crt", f"--cluster-signing-key-file={tmp_path}/ca.key")
@@ -41,7 +41,7 @@ def test_files_that_are_given_go_before_the_servers_own(tmp_path: Path):
     assert config.cluster_signing_key_file == tmp_path / "ca.key"
 
 
-def test_what_makes_no_sense_is_refused(tmp_path: Path):
+def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ca.crt").touch()
     assert refusal(tmp_path, "--root-ca-file=/missing") == "--root-ca-file: no such file: /missing"
     assert refusal(tmp_path, f"--cluster-signing-cert-file={tmp_path}/ca.crt") == (

@@ -55,7 +55,8 @@ def test_what_others_could_change_or_read_is_tightened(tmp_path: Path) -> None:
         tmp_path / "store.db-wal": (0o604, 0o600),
     }
     for path, (before, _) in modes.items():
-        path.is_dir() or path.touch()
+        if not path.is_dir():
+            path.touch()
         path.chmod(before)
     DataDir.open(tmp_path).close()
     assert {path: mode_of(path) for path in modes} == {path: after for path, (_, after) in modes.items()}

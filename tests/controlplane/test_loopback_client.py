@@ -19,13 +19,13 @@ def new_loopback() -> Loopback:
     return Loopback(ChainConfig(UnionAuthenticator([]), AlwaysDeny()))
 
 
-async def test_calls_are_made_by_the_server_itself_and_need_no_permission():
+async def test_calls_are_made_by_the_server_itself_and_need_no_permission() -> None:
     loopback = new_loopback()
     loopback.bind(who)
     assert await loopback.client.get_json("/apis") == {"name": "system:apiserver"}
 
 
-async def test_a_call_made_before_the_chain_is_built_waits_for_it():
+async def test_a_call_made_before_the_chain_is_built_waits_for_it() -> None:
     loopback = new_loopback()
     early = asyncio.ensure_future(loopback.client.get_json("/apis"))
     await asyncio.sleep(0)

@@ -43,7 +43,7 @@ def other(server: ServeProcess, victim: Victim) -> Iterator[LivezClient]:
 @pytest.mark.parametrize("attack", [*attacks_by_body()], ids=lambda attack: attack.name)
 def test_others_are_served_while_a_client_attacks(victim: Victim, other: LivezClient, attack: Attack) -> None:
     """Floods and large heads are played in test_floods.py. A wait that is the server's own comes back each time."""
-    waits = []
+    waits: list[float] = []
     while not waits or (waits[-1] > LONGEST_WAIT and len(waits) < TRIES):
         other.longest_wait()
         attack.play(victim)

@@ -45,7 +45,7 @@ def serve(tmp_path: Path, config: Path) -> ServeProcess:
     return ServeProcess(tmp_path / "data", f"--encryption-provider-config={config}")
 
 
-def test_a_secret_is_not_readable_on_disk_and_survives_a_change_of_keys(tmp_path: Path, config: Path):
+def test_a_secret_is_not_readable_on_disk_and_survives_a_change_of_keys(tmp_path: Path, config: Path) -> None:
     write_config(config, {"secretbox": {"keys": [key("a")]}}, {"identity": {}})
     server = serve(tmp_path, config)
     secret = {"metadata": {"name": "s"}, "data": {"password": VALUE}}

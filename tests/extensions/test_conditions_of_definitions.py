@@ -80,7 +80,7 @@ async def test_a_definition_whose_webhook_cannot_be_trusted_is_not_established(t
         condition = {each["type"]: each for each in found["status"]["conditions"]}["Established"]
         assert (condition["status"], condition["reason"]) == ("False", "InvalidCABundle")
         assert condition["message"] == "The conversion webhook CABundle is invalid"
-        change = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": None}}}}}
+        change: Json = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": None}}}}}
         assert (await server.request("PATCH", path, change, media=MERGE)).status == 200
         await until_condition(server, NAME, "Established")
         change = {"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": RUBBISH}}}}}

@@ -8,48 +8,12 @@ import pytest
 from fuzz_budget import budget
 from hypothesis import given
 from hypothesis import strategies as st
+from transport_double import Pipe
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.http1 import Http1Connection
 from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.apiserver.serving.state import ServingState
-
-
-class Pipe:
-    """A transport that keeps what is written to it."""
-
-    def __init__(self) -> None:
-        self.written = bytearray()
-        self.closing = False
-
-    def get_extra_info(self, name: str, default: object = None) -> object:
-        return default
-
-    def set_write_buffer_limits(self, high: int, low: int) -> None: ...
-
-    def pause_reading(self) -> None: ...
-
-    def resume_reading(self) -> None: ...
-
-    def get_write_buffer_size(self) -> int:
-        return 0
-
-    def can_write_eof(self) -> bool:
-        return False
-
-    def write(self, data: bytes) -> None:
-        self.written += data
-
-    def writelines(self, parts: list[bytes]) -> None:
-        self.written += b"".join(parts)
-
-    def is_closing(self) -> bool:
-        return self.closing
-
-    def close(self) -> None:
-        self.closing = True
-
-    abort = close
 
 
 class Conversation:
@@ -63,7 +27,7 @@ class Conversation:
         before = asyncio.all_tasks()
         pipe = Pipe()
         connection = Http1Connection(ServingState(self._answer, Limits()), asyncio.get_running_loop())
-        connection.connection_made(pipe)  # type: ignore[arg-type]
+        connection.connection_made(pipe)
         for at in range(0, len(sent), piece):
             if not pipe.closing:
                 connection.data_received(sent[at : at + piece])
@@ -72,7 +36,7 @@ class Conversation:
         connection.connection_lost(None)
         for _ in range(10):
             await asyncio.sleep(0)
-        self.written = bytes(pipe.written)
+        self.written = pipe.written
         assert asyncio.all_tasks() == before, "a task was left behind"
 
     async def _answer(self, request: Request) -> Response:

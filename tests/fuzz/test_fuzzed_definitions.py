@@ -67,7 +67,7 @@ PATTERNS = ["^(a|aa)*c$", "^(a+)+$", "^(a*)*$", "(x+x+)+y", "^(a|a)(a|a)(a|a)(a|
 
 
 async def test_no_pattern_of_a_definition_loses_its_way(api: API) -> None:
-    properties = {f"p{n}": {"type": "string", "pattern": pattern} for n, pattern in enumerate(PATTERNS)}
+    properties: dict[str, Any] = {f"p{n}": {"type": "string", "pattern": pattern} for n, pattern in enumerate(PATTERNS)}
     properties |= {"s": {"type": "string", "maxLength": 100}, "q": {"type": "string", "maxLength": 50}}
     schema = ruled("!self.s.matches(self.q)", **properties)
     assert (await api.request("POST", DEFINITIONS, definition(schema, "patterns"))).status == 201

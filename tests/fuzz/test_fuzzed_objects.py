@@ -89,7 +89,7 @@ class Session:
 
     def _operations(self) -> list[Any]:
         choose = self.make.random.choice
-        values = [None, 1, "x", [], {}, {"a": "b"}]
+        values: list[Any] = [None, 1, "x", [], {}, {"a": "b"}]
         return [
             {"op": choose(OPERATIONS), "path": choose(POINTERS), "from": choose(POINTERS), "value": choose(values)}
             for _ in range(choose([1, 2, 3]))

@@ -42,7 +42,7 @@ async def api(tmp_path: Path) -> AsyncIterator[API]:
 
 
 async def _endpoints(api: API) -> list[Endpoint]:
-    found = []
+    found: list[Endpoint] = []
     for root in ("/api", "/apis"):
         document = (await api.request("GET", root, accept=AGGREGATED)).json
         for group in document["items"]:

@@ -71,7 +71,7 @@ spec:
 """
 
 
-def test_a_namespace_takes_all_of_a_chart_with_it(kubectl: Kubectl):
+def test_a_namespace_takes_all_of_a_chart_with_it(kubectl: Kubectl) -> None:
     kubectl("create", "namespace", "release")
     kubectl("apply", "-n", "release", "-f", "-", stdin=CHART)
     assert "deployment.apps/web" in kubectl("get", "all", "-n", "release", "-o", "name")
@@ -83,7 +83,7 @@ def test_a_namespace_takes_all_of_a_chart_with_it(kubectl: Kubectl):
     kubectl("delete", "namespace", "release", "--wait=false")
 
 
-def test_a_dead_api_is_told_of_and_only_what_it_might_have_keeps_the_namespace(kubectl: Kubectl):
+def test_a_dead_api_is_told_of_and_only_what_it_might_have_keeps_the_namespace(kubectl: Kubectl) -> None:
     kubectl("create", "namespace", "doomed")
     kubectl("apply", "-n", "doomed", "-f", "-", stdin=CHART)
     kubectl("apply", "-f", "-", stdin=DEAD_API)
@@ -103,7 +103,7 @@ def test_a_dead_api_is_told_of_and_only_what_it_might_have_keeps_the_namespace(k
     kubectl("wait", "--for=delete", "namespace/doomed", "--timeout=60s")
 
 
-def test_a_deployment_takes_what_it_owns_with_it_unless_that_is_orphaned(kubectl: Kubectl, namespace: str):
+def test_a_deployment_takes_what_it_owns_with_it_unless_that_is_orphaned(kubectl: Kubectl, namespace: str) -> None:
     for name in ("one", "two"):
         kubectl("create", "deployment", name, "--image=i", "-n", namespace)
         uid = kubectl("get", "deployment", name, "-n", namespace, "-o", "jsonpath={.metadata.uid}")

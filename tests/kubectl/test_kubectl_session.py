@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kubectl import Kubectl
@@ -34,8 +35,8 @@ class In:
     def __call__(self, command: str, *more: str, stdin: str = "", env: dict[str, str] | None = None) -> str:
         return self.kubectl(*command.split(), *more, "-n", self.namespace, stdin=stdin, env=env)
 
-    def spec(self, what: str) -> dict[str, object]:
-        found: dict[str, object] = self.kubectl.json("get", what, "-n", self.namespace)["spec"]
+    def spec(self, what: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.kubectl.json("get", what, "-n", self.namespace)["spec"]
         return found
 
     def container(self) -> dict[str, object]:
@@ -146,7 +147,7 @@ def test_expose_makes_a_service_for_the_pods_of_a_deployment(k: In) -> None:
     k("apply -f -", stdin=WEB)
     assert k("expose deploy web --port=8080 --target-port=80 --type=NodePort") == "service/web exposed\n"
     spec = k.spec("svc/web")
-    port = spec["ports"][0]  # type: ignore[index]
+    port = spec["ports"][0]
     assert spec["selector"] == {"app": "web"}
     assert table(k("get svc web"))[1][4] == f"8080:{port['nodePort']}/TCP"
 

@@ -105,7 +105,8 @@ _steps = st.lists(st.tuples(st.sampled_from(["put", "get", "wait"]), st.integers
 @settings(max_examples=60)
 @given(_steps)
 def test_a_cache_forgets_what_is_old_and_what_is_least_used(steps: list[tuple[str, int, int]]) -> None:
-    now, kept = 0.0, {}
+    now = 0.0
+    kept: dict[int, tuple[float, float]] = {}
     cache: BoundedCache[int, float] = BoundedCache(entries=2, total_bytes=1000, now=lambda: now)
     for what, key, number in steps:
         if what == "put":

@@ -23,12 +23,12 @@ _SOURCES = [
 
 
 @pytest.mark.parametrize("source", _SOURCES, ids=lambda source: next(iter(source)))
-def test_every_kind_of_volume_that_needs_a_secret_names_it(source: Json):
+def test_every_kind_of_volume_that_needs_a_secret_names_it(source: Json) -> None:
     assert secret_names({"volumes": [{"name": "v"} | source]}) == {"s"}
 
 
 @pytest.mark.parametrize("containers", ["initContainers", "containers", "ephemeralContainers"])
-def test_containers_take_variables_from_secrets_and_config_maps(containers: str):
+def test_containers_take_variables_from_secrets_and_config_maps(containers: str) -> None:
     env = [
         {"name": "A", "value": "secretName"},
         {"name": "B", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
@@ -40,7 +40,7 @@ def test_containers_take_variables_from_secrets_and_config_maps(containers: str)
     assert config_map_names(spec) == {"c", "d"}
 
 
-def test_names_that_users_choose_refer_to_nothing():
+def test_names_that_users_choose_refer_to_nothing() -> None:
     spec = {
         "nodeSelector": {"secretName": "n", "secret": "n", "configMap": "n"},
         "volumes": [
@@ -52,7 +52,7 @@ def test_names_that_users_choose_refer_to_nothing():
     assert secret_names(spec) == config_map_names(spec) == set()
 
 
-def test_the_claim_of_an_ephemeral_volume_is_named_after_the_pod():
+def test_the_claim_of_an_ephemeral_volume_is_named_after_the_pod() -> None:
     volumes = [
         {"name": "a", "persistentVolumeClaim": {"claimName": "data"}},
         {"name": "b", "ephemeral": {}},
@@ -61,7 +61,7 @@ def test_the_claim_of_an_ephemeral_volume_is_named_after_the_pod():
     assert claim_names({"metadata": {"name": "p"}, "spec": {"volumes": volumes}}) == {"data", "p-b"}
 
 
-def test_resource_claims_are_named_or_made_from_templates():
+def test_resource_claims_are_named_or_made_from_templates() -> None:
     pod = {
         "spec": {
             "resourceClaims": [

@@ -43,7 +43,7 @@ from scenario import METHODS, Call, Reply, run_scenario
 from pilothouse.testing import Server
 
 TOKEN = "admintoken"
-FLAGS = {
+FLAGS: dict[str, Any] = {
     "authorization_mode": "RBAC",
     "service_cluster_ip_range": "10.0.0.0/16",
     "disable_admission_plugins": "ServiceAccount",

@@ -88,12 +88,16 @@ def attacks_by_body() -> Iterator[Attack]:
 def attacks_by_connection() -> Iterator[Attack]:
     """Floods of frames, large heads, and long paths, selectors and headers."""
     for name, flood in hostile_http2.FLOODS.items():
-        yield Attack(f"HTTP/2: {name}", partial(_flood, flood=flood), lambda flood=flood: len(flood.flood()))
+        yield Attack(f"HTTP/2: {name}", partial(_flood, flood=flood), partial(_size, flood.flood))
     for name, large in hostile_http1.REQUESTS.items():
-        yield Attack(f"HTTP/1.1: {name}", partial(_ask, large=large), lambda large=large: len(large.request()))
+        yield Attack(f"HTTP/1.1: {name}", partial(_ask, large=large), partial(_size, large.request))
     for make in (long_paths, paths_of_many_segments, long_selectors, long_headers):
         name = make.__name__.replace("_", " ")
         yield Attack(f"50 {name}", partial(_request, make=make), lambda: 50 * LONG)
+
+
+def _size(make: Callable[[], bytes]) -> int:
+    return len(make())
 
 
 def _flood(victim: Victim, *, flood: hostile_http2.Flood) -> None:

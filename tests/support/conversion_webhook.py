@@ -53,6 +53,7 @@ def widgets(config: Json, *, stored: str = "v1", reviews: tuple[str, ...] = ("v1
 
 def convert(obj: Json, desired: str) -> Json:
     spec = obj.get("spec") or {}
+    made: Json
     if desired.endswith("/v2"):
         made = {"address": f"{spec['host']}:{spec['port']}"} if "host" in spec else {}
         made |= {"count": spec["replicas"]} if "replicas" in spec else {}

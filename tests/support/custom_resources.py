@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import orjson
@@ -48,7 +48,7 @@ def widget(name: str = "a", *, api_version: str = "v1", **fields: Any) -> Json:
     return {"apiVersion": f"example.com/{api_version}", "kind": "Widget", "metadata": {"name": name}, **fields}
 
 
-async def events(server: API, target: str) -> AsyncIterator[Json]:
+async def events(server: API, target: str) -> AsyncGenerator[Json, None]:
     """Of a watch, as they come."""
     response = await server.open("GET", target)
     assert response.status == 200

@@ -300,7 +300,7 @@ class _Client:
         elif kind == frames.PING and payload == _STILL_THERE:
             self.said.survived = True
         elif kind == frames.HEADERS:
-            self.said.statuses.append(int(dict(self._decoder.decode(payload))[":status"]))
+            self.said.statuses.append(int(dict(self._decoder.decode(payload, raw=True))[b":status"]))
 
 
 async def slowest_answer(host: str, port: int, context: ssl.SSLContext, attack: asyncio.Task[Outcome]) -> float:

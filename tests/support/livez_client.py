@@ -94,4 +94,4 @@ def _delay(schedstat: Path) -> int:
 
 
 if __name__ == "__main__":
-    _main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:5], int(sys.argv[5]))
+    _main(sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4], int(sys.argv[5]))

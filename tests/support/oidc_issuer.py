@@ -30,7 +30,8 @@ def ec_key(name: str = "first") -> ec.EllipticCurvePrivateKey:
 
 def jwk(key: Any, kid: str) -> Json:
     algorithm = jwt.algorithms.RSAAlgorithm if isinstance(key, rsa.RSAPrivateKey) else jwt.algorithms.ECAlgorithm
-    return orjson.loads(algorithm.to_jwk(key.public_key())) | {"kid": kid, "use": "sig"}
+    public: Json = orjson.loads(algorithm.to_jwk(key.public_key()))
+    return public | {"kid": kid, "use": "sig"}
 
 
 @dataclass

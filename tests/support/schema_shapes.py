@@ -59,7 +59,7 @@ def embedded(example: Json) -> Shape:
     return Shape({"type": "object", "x-kubernetes-embedded-resource": True, _PRESERVE: True}, example)
 
 
-def struct(required: Sequence[str] = (), rules: Sequence[Json] = (), **fields: Shape) -> Shape:
+def struct(required: Sequence[str] = (), rules: Sequence[Json] = (), /, **fields: Shape) -> Shape:
     properties = {name: field.schema | {"description": _DESCRIPTION.format(name)} for name, field in fields.items()}
     schema: Json = {"type": "object", "properties": properties}
     schema |= {"required": list(required)} if required else {}

@@ -74,7 +74,7 @@ class Shelf(ReadOnlyShelf):
     def _keep(self, obj: Json) -> None:
         meta = obj["metadata"]
         kept = {key: meta[key] for key in ("name", "namespace", *self.keeps) if key in meta}
-        content = {key: obj[key] for key in ("spec", "status") if key in obj}
+        content: Json = {key: obj[key] for key in ("spec", "status") if key in obj}
         self.rows[namespace_of(obj), name_of(obj)] = deepcopy({"metadata": kept, **content})
 
 

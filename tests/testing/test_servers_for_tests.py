@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from kubectl import BINARY, MISSING
 
+from pilothouse.machinery.objects import Json
 from pilothouse.testing import Server, StartError, server
 
 NAMESPACES = "/api/v1/namespaces"
@@ -101,7 +102,7 @@ async def test_tokens_of_the_test_are_known_beside_the_servers_own(tmp_path: Pat
     tokens = tmp_path / "tokens.csv"
     tokens.write_text("secret,bob,bob\n")
     async with server(token_auth_file=tokens) as api:
-        review = ("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
+        review: tuple[str, str, Json] = ("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {})
         assert (await api.request(*review, authorization="Bearer secret")).json["status"]["userInfo"][
             "username"
         ] == "bob"

@@ -49,7 +49,7 @@ def get(api: BlockingAPI, name: str) -> Any:
 
 
 def test_it_survives_json(api: BlockingAPI) -> None:
-    notes = [{"key": "colour", "text": "no", "weight": 0}, {"key": "size"}]
+    notes: list[dict[str, Any]] = [{"key": "colour", "text": "no", "weight": 0}, {"key": "size"}]
     assert create(api, "json", *notes)["notes"] == notes
     assert get(api, "json")["notes"] == notes
 

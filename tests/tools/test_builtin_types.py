@@ -31,7 +31,7 @@ def overlay(tmp_path: Path, text: str) -> Overlay:
 
 
 def adding(name: str, **more: Any) -> Overlay:
-    row = {"of": CONFIG_MAP, "name": name, "number": 5, "type": "string", "description": ""} | more
+    row: dict[str, Any] = {"of": CONFIG_MAP, "name": name, "number": 5, "type": "string", "description": ""} | more
     return Overlay([], [AddedField(**row)], {})
 
 

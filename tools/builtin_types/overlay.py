@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 SHIPPED = Path(__file__).parent / "overlay.toml"
 
-T = TypeVar("T")
+T = TypeVar("T", "AddedField", "AddedStruct")
 
 
 class OverlayError(ValueError):
@@ -68,7 +68,7 @@ def read_overlay(path: Path) -> Overlay:
 
 
 def _read(kind: type[T], word: str, table: dict[str, Any]) -> T:
-    known = {each.name for each in fields(kind)}  # type: ignore[arg-type]
+    known = {each.name for each in fields(kind)}
     if unknown := table.keys() - known:
         raise OverlayError(f"[[{word}]] {table.get('name')}: unknown: {', '.join(sorted(unknown))}")
     try:

@@ -95,8 +95,8 @@ class _Finder:
                 yield self._fault("not dropped", node, f"({self._text(node.operand)})")
             case ast.Constant(value=bool()):
                 yield self._fault("constant", node, str(not node.value))
-            case ast.Constant(value=int()):
-                yield self._fault("constant", node, str(node.value + 1))
+            case ast.Constant(value=int() as number):
+                yield self._fault("constant", node, str(number + 1))
             case ast.Return(value=ast.expr() as value) if not _is_none(value):
                 yield self._fault("returned", value, "None")
             case ast.AugAssign() | ast.Raise() | ast.Continue() | ast.Break():

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import coverage
 
@@ -74,7 +75,7 @@ class Reach:
         by_line = self._lines.contexts_by_lineno(str(self._root / fault.path))
         if self._known["sources"].get(str(fault.path)) == _digest(self._root / fault.path):
             # Not every line of a statement over many lines is seen to be reached.
-            contexts = set(by_line.get(fault.line) or by_line.get(fault.statement, ()))
+            contexts = set(by_line.get(fault.line) or by_line.get(fault.statement) or ())
         else:
             contexts = set().union(*by_line.values())
         tests = {context.strip("|") for context in contexts} & self.seconds.keys()
@@ -101,7 +102,7 @@ class Reach:
         found: dict[str, float] = json.loads((self._cache / "passed.json").read_text())
         return found
 
-    def _read(self) -> dict[str, dict]:
+    def _read(self) -> dict[str, dict[str, Any]]:
         file = self._cache / "known.json"
         return json.loads(file.read_text()) if file.exists() else {"seconds": {}, "tests": {}, "sources": {}}
 

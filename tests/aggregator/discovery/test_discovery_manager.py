@@ -27,7 +27,7 @@ class Aggregation:
         self.manager = manager
         self.clock = clock
 
-    def items(self) -> dict[str, Json]:
+    def items(self) -> dict[str, list[Json]]:
         found = orjson.loads(self.manager.document().body(JSON))["items"]
         return {each["metadata"]["name"]: each["versions"] for each in found}
 

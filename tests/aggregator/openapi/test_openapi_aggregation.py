@@ -274,7 +274,8 @@ async def test_a_document_that_changes_is_seen_within_a_minute(aggregator: SpecA
     await _pass(clock, FIRST_DELAY)
     for digest in ("A2", "A3"):
         await clock.wait_for_timer(SUCCESSFUL_UPDATE_DELAY)
-        serve(server, digest=digest, **{f"Thing{digest}": TEXT})
+        definitions: dict[str, Any] = {f"Thing{digest}": TEXT}
+        serve(server, digest=digest, **definitions)
         clock.advance(SUCCESSFUL_UPDATE_DELAY)
     await clock.wait_for_timer(SUCCESSFUL_UPDATE_DELAY)
     assert [server.asked.count(f"/openapi/{version}") for version in ("v2", "v3")] in ([3, 0], [0, 3])

@@ -32,7 +32,7 @@ MATCHER = Matcher(get_namespace)
 
 
 def request(resource: GroupVersionResource = PODS, **rest: Any) -> Attributes:
-    given = {
+    given: dict[str, Any] = {
         "operation": Operation.CREATE,
         "kind": GroupVersionKind(resource.group, resource.version, "Any"),
         "resource": resource,
@@ -210,10 +210,11 @@ async def test_objects_are_shown_and_changed_in_the_version_that_the_rule_names(
 
 async def test_a_change_into_something_else_is_refused_and_changes_nothing(two_versions: EquivalentResources) -> None:
     obj: Json = {"size": 1}
+    no_object: Any = []
     attributes = request(NEW, obj=obj, equivalents=two_versions)
     seen = await versioned(attributes, Match(NEW, attributes.kind))
     with pytest.raises(InternalError, match="json: cannot unmarshal"):
-        await admit_change(seen, [])  # type: ignore[arg-type]
+        await admit_change(seen, no_object)
     assert obj == {"size": 1}
 
 

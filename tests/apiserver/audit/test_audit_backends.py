@@ -18,7 +18,7 @@ from pilothouse.apiserver.audit.rotation import RotatedFile
 from pilothouse.apiserver.audit.truncation import Truncation
 
 
-def test_a_file_that_has_grown_is_set_aside_and_old_ones_go(tmp_path: Path):
+def test_a_file_that_has_grown_is_set_aside_and_old_ones_go(tmp_path: Path) -> None:
     moments = iter(range(1_700_000_000, 1_800_000_000))
     file = RotatedFile(tmp_path / "audit.log", max_bytes=20, max_backups=2, now=lambda: float(next(moments)))
     for number in range(8):
@@ -30,7 +30,7 @@ def test_a_file_that_has_grown_is_set_aside_and_old_ones_go(tmp_path: Path):
     assert b"".join(path.read_bytes() for path in kept).endswith(b"line 5....\nline 6....\nline 7....\n")
 
 
-def test_what_was_set_aside_can_be_compressed(tmp_path: Path):
+def test_what_was_set_aside_can_be_compressed(tmp_path: Path) -> None:
     file = RotatedFile(tmp_path / "audit.log", max_bytes=5, compress=True)
     file.write(b"first\n")
     file.write(b"second\n")
@@ -39,7 +39,7 @@ def test_what_was_set_aside_can_be_compressed(tmp_path: Path):
     assert gzip.decompress(packed.read_bytes()) == b"first\n"
 
 
-def test_a_log_goes_on_where_it_ended_and_only_its_owner_may_read_it(tmp_path: Path):
+def test_a_log_goes_on_where_it_ended_and_only_its_owner_may_read_it(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "audit.log"
     for number in range(2):
         backend = LogBackend(RotatedFile(path))
@@ -49,7 +49,7 @@ def test_a_log_goes_on_where_it_ended_and_only_its_owner_may_read_it(tmp_path: P
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-async def test_events_are_sent_in_batches_and_none_is_lost_at_the_end():
+async def test_events_are_sent_in_batches_and_none_is_lost_at_the_end() -> None:
     sent: list[list[Any]] = []
     twice = asyncio.Event()
 
@@ -68,7 +68,7 @@ async def test_events_are_sent_in_batches_and_none_is_lost_at_the_end():
     assert [[event["n"] for event in batch] for batch in sent] == [[0, 1, 2], [3, 4, 5], [6]]
 
 
-async def test_events_wait_in_a_buffer_that_is_bounded_in_bytes():
+async def test_events_wait_in_a_buffer_that_is_bounded_in_bytes() -> None:
     sent: list[Any] = []
     once = asyncio.Event()
 
@@ -89,7 +89,7 @@ async def test_events_wait_in_a_buffer_that_is_bounded_in_bytes():
     assert [event["n"] for event in sent] == [0, 1, 5]
 
 
-async def test_when_the_buffer_is_full_requests_go_on_and_events_are_lost():
+async def test_when_the_buffer_is_full_requests_go_on_and_events_are_lost() -> None:
     async def never(events: list[Any]) -> None:
         raise AssertionError
 
@@ -101,7 +101,9 @@ async def test_when_the_buffer_is_full_requests_go_on_and_events_are_lost():
 @pytest.mark.parametrize(
     ("strict", "stage", "kept"), [(False, "RequestReceived", True), (True, "RequestReceived", False)]
 )
-def test_only_a_strict_log_keeps_a_request_from_going_on_when_it_can_not_write(strict: bool, stage: str, kept: bool):
+def test_only_a_strict_log_keeps_a_request_from_going_on_when_it_can_not_write(
+    strict: bool, stage: str, kept: bool
+) -> None:
     def full(events: list[Any]) -> None:
         raise OSError(28, "No space left on device")
 
@@ -113,7 +115,7 @@ def test_only_a_strict_log_keeps_a_request_from_going_on_when_it_can_not_write(s
     st.integers(min_value=100, max_value=400),
     st.integers(min_value=400, max_value=800),
 )
-def test_no_event_and_no_batch_is_larger_than_allowed(sizes: list[int], max_event: int, max_batch: int):
+def test_no_event_and_no_batch_is_larger_than_allowed(sizes: list[int], max_event: int, max_batch: int) -> None:
     events = [{"auditID": str(i), "requestObject": "x" * size} for i, size in enumerate(sizes)]
     batches = list(Truncation(max_event, max_batch).batches(events))
     for batch in batches:
@@ -125,7 +127,7 @@ def test_no_event_and_no_batch_is_larger_than_allowed(sizes: list[int], max_even
     assert set(small) <= set(kept)
 
 
-def test_the_old_form_of_a_line():
+def test_the_old_form_of_a_line() -> None:
     event = {
         "auditID": "1",
         "stage": "ResponseComplete",

@@ -49,11 +49,13 @@ def level(rule: dict[str, Any], attributes: Attributes) -> Level:
         ({"resources": [{"group": ""}]}, {"path": "/healthz"}, False),
     ],
 )
-def test_a_rule_speaks_of_requests_that_match_all_it_says(rule: dict[str, Any], asked: dict[str, Any], matches: bool):
+def test_a_rule_speaks_of_requests_that_match_all_it_says(
+    rule: dict[str, Any], asked: dict[str, Any], matches: bool
+) -> None:
     assert level(rule, asking(**asked)) is (Level.METADATA if matches else Level.NONE)
 
 
-def test_the_first_rule_that_matches_decides():
+def test_the_first_rule_that_matches_decides() -> None:
     policy = AuditPolicy(
         {
             "omitStages": ["RequestReceived"],
@@ -82,7 +84,7 @@ def test_the_first_rule_that_matches_decides():
         ({"level": "None", "resources": [{"group": "a/v1"}]}, "rules[0].resources.group"),
     ],
 )
-def test_a_policy_that_makes_no_sense_is_refused(tmp_path: Path, rule: dict[str, Any], why: str):
+def test_a_policy_that_makes_no_sense_is_refused(tmp_path: Path, rule: dict[str, Any], why: str) -> None:
     path = tmp_path / "policy.yaml"
     path.write_bytes(orjson.dumps({"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [rule]}))
     with pytest.raises(ValueError) as refused:
@@ -91,7 +93,7 @@ def test_a_policy_that_makes_no_sense_is_refused(tmp_path: Path, rule: dict[str,
 
 
 @pytest.mark.parametrize("text", ["", "kind: Policy\napiVersion: audit.k8s.io/v1\n", "kind: Other\n", "a: ["])
-def test_a_file_without_a_policy_is_refused(tmp_path: Path, text: str):
+def test_a_file_without_a_policy_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(text)
     with pytest.raises(ValueError):

@@ -74,7 +74,7 @@ async def test_keys_of_both_kinds_are_believed_with_their_algorithms(issuer: Iss
 
 
 def _none(issuer: Issuer) -> str:
-    return jwt.encode(issuer.claims(), None, algorithm="none", headers={"kid": "rsa"})
+    return jwt.encode(issuer.claims(), "", algorithm="none", headers={"kid": "rsa"})
 
 
 def _with_public_key_as_secret(issuer: Issuer) -> str:
@@ -165,8 +165,10 @@ async def test_claims_of_any_shape_make_a_user_or_are_refused(changed: dict[str,
     async with AsyncExitStack() as stack:
         if "shapes" not in _SHARED:
             issuer = await stack.enter_async_context(oidc_issuer())
-            mapped = {"groups": ClaimOrExpression(claim="groups"), "uid": ClaimOrExpression(claim="oid")}
-            _SHARED["shapes"] = issuer, await authenticator(issuer, **mapped)
+            known = await authenticator(
+                issuer, groups=ClaimOrExpression(claim="groups"), uid=ClaimOrExpression(claim="oid")
+            )
+            _SHARED["shapes"] = issuer, known
         issuer, known = _SHARED["shapes"]
         payload = orjson.dumps(issuer.claims(oid="7") | changed, default=str, option=orjson.OPT_NON_STR_KEYS)
         token = jwt.PyJWS().encode(payload, ec_key(), algorithm="ES256", headers={"kid": "ec"})

@@ -20,7 +20,7 @@ def token(text: str = "good") -> str:
     return PREFIX + base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-async def _no_body() -> bytes:
+async def _no_body(limit: int) -> bytes:
     return b""
 
 

@@ -70,7 +70,7 @@ async def test_managed_fields_can_be_given_away_and_reset(api: API) -> None:
     made["metadata"]["managedFields"][0]["manager"] = "other"
     given = (await api.request("PUT", f"{CONFIG_MAPS}/a?fieldManager=two", made)).json
     assert [entry[0] for entry in entries(given)] == ["other"]
-    reset = {"metadata": {"managedFields": [{}]}}
+    reset: Json = {"metadata": {"managedFields": [{}]}}
     assert entries((await api.request("PATCH", f"{CONFIG_MAPS}/a", reset, media=MERGE)).json) == []
     later = (await api.request("PUT", f"{CONFIG_MAPS}/a?fieldManager=two", config_map(data={"k": "2"}))).json
     assert entries(later) == []

@@ -128,7 +128,7 @@ async def test_a_closed_wait_group_turns_requests_away_and_lets_those_under_way_
         return Response(200)
 
     handler = with_wait_group(group)(hold)
-    under_way = asyncio.create_task(handler(make_request()))  # type: ignore[arg-type]
+    under_way = asyncio.ensure_future(handler(make_request()))
     await entered.wait()
     group.close()
     assert not await group.wait(timeout=0.01)
@@ -149,7 +149,7 @@ async def test_requests_beyond_the_limit_get_429_but_never_the_masters(make_requ
         return Response(200)
 
     handler = with_max_in_flight(1, 1)(hold)
-    first = asyncio.create_task(handler(make_request()))  # type: ignore[arg-type]
+    first = asyncio.ensure_future(handler(make_request()))
     await entered.wait()
     with pytest.raises(TooManyRequests) as refused:
         await handler(make_request())
@@ -170,7 +170,7 @@ async def test_writes_and_reads_have_limits_of_their_own(make_request: MakeReque
         return Response(200)
 
     handler = with_max_in_flight(1, 1)(hold)
-    write = asyncio.create_task(handler(make_request("/api/v1/namespaces/ns/configmaps", method="POST")))  # type: ignore[arg-type]
+    write = asyncio.ensure_future(handler(make_request("/api/v1/namespaces/ns/configmaps", method="POST")))
     await entered.wait()
     assert (await handler(make_request())).status == 200
     leave.set()

@@ -7,7 +7,7 @@ from filter_requests import make_request
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.always import AlwaysAllow
-from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
+from pilothouse.apiserver.authz.interface import Answer, Attributes, Authorizer, Decision
 from pilothouse.apiserver.filters.impersonation import with_impersonation
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.machinery.errors import BadRequest, Forbidden
@@ -25,7 +25,7 @@ class Verbs:
         return Answer(Decision.ALLOW if attributes.verb in self.verbs else Decision.NO_OPINION)
 
 
-async def impersonate(authorizer: object, **headers: str) -> User:
+async def impersonate(authorizer: Authorizer, **headers: str) -> User:
     seen: list[User] = []
 
     async def handler(request: Request) -> Response:
@@ -34,7 +34,7 @@ async def impersonate(authorizer: object, **headers: str) -> User:
         return Response(200)
 
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    await with_impersonation(authorizer)(handler)(make_request()(headers=named))  # type: ignore[arg-type]
+    await with_impersonation(authorizer)(handler)(make_request()(headers=named))
     return seen[0]
 
 

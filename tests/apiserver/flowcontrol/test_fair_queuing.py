@@ -38,19 +38,19 @@ async def begin(queues: QueueSet, ticket: Ticket, flow: str, *, timeout: float =
 
 
 @given(st.integers(min_value=0, max_value=2**64 - 1), st.integers(min_value=1, max_value=128), st.data())
-def test_a_hand_has_different_cards_of_the_deck(entropy: int, deck: int, data: st.DataObject):
+def test_a_hand_has_different_cards_of_the_deck(entropy: int, deck: int, data: st.DataObject) -> None:
     hand = data.draw(st.integers(min_value=1, max_value=min(deck, 8)))
     cards = deal(entropy, deck=deck, hand=hand)
     assert len(set(cards)) == hand
     assert all(0 <= card < deck for card in cards)
 
 
-def test_hands_are_dealt_evenly():
+def test_hands_are_dealt_evenly() -> None:
     counted = Counter(card for number in range(4000) for card in deal(flow_hash("s", str(number)), deck=16, hand=4))
     assert max(counted.values()) < 1.15 * min(counted.values())
 
 
-async def test_as_many_run_as_there_are_seats_and_the_next_runs_when_one_is_free():
+async def test_as_many_run_as_there_are_seats_and_the_next_runs_when_one_is_free() -> None:
     queues = queue_set(limit=2)
     tickets = [Ticket(1) for _ in range(3)]
     for ticket in tickets[:2]:
@@ -63,7 +63,7 @@ async def test_as_many_run_as_there_are_seats_and_the_next_runs_when_one_is_free
     assert queues.seats_in_use == 2
 
 
-async def test_what_is_wider_than_the_level_runs_alone():
+async def test_what_is_wider_than_the_level_runs_alone() -> None:
     queues = queue_set(limit=2)
     narrow, wide = Ticket(1), Ticket(5)
     assert queues.start(narrow)
@@ -75,19 +75,19 @@ async def test_what_is_wider_than_the_level_runs_alone():
     assert queues.seats_in_use == 5
 
 
-async def test_a_level_without_queues_refuses_what_does_not_fit():
+async def test_a_level_without_queues_refuses_what_does_not_fit() -> None:
     queues = queue_set(limit=1, queuing=Queuing(0))
     assert queues.start(Ticket(1))
     with pytest.raises(Rejected, match="concurrency-limit"):
         queues.start(Ticket(1))
 
 
-async def test_an_exempt_level_refuses_nothing():
+async def test_an_exempt_level_refuses_nothing() -> None:
     queues = queue_set(limit=0, queuing=Queuing(-1))
     assert all(queues.start(Ticket(1)) for _ in range(100))
 
 
-async def test_a_full_queue_refuses():
+async def test_a_full_queue_refuses() -> None:
     queues = queue_set(limit=1, queuing=Queuing(queues=1, hand=1, length=2))
     assert queues.start(Ticket(1))
     waiting = [asyncio.ensure_future(begin(queues, Ticket(1), "a")) for _ in range(2)]
@@ -100,7 +100,7 @@ async def test_a_full_queue_refuses():
     assert queues.waiting == 0
 
 
-async def test_who_waits_too_long_is_refused_and_leaves_nothing_behind():
+async def test_who_waits_too_long_is_refused_and_leaves_nothing_behind() -> None:
     queues = queue_set(limit=1)
     assert queues.start(Ticket(1))
     with pytest.raises(Rejected, match="time-out"):
@@ -108,7 +108,7 @@ async def test_who_waits_too_long_is_refused_and_leaves_nothing_behind():
     assert (queues.waiting, queues.seats_waiting, queues.timed_out) == (0, 0, 1)
 
 
-async def test_a_client_that_goes_away_as_its_turn_comes_gives_its_seat_to_the_next():
+async def test_a_client_that_goes_away_as_its_turn_comes_gives_its_seat_to_the_next() -> None:
     queues = queue_set(limit=1)
     first, second, third = Ticket(1), Ticket(1), Ticket(1)
     assert queues.start(first)
@@ -121,7 +121,7 @@ async def test_a_client_that_goes_away_as_its_turn_comes_gives_its_seat_to_the_n
     assert list(queues.executing) == [third]
 
 
-async def test_one_request_of_a_quiet_flow_goes_before_the_rest_of_a_flood():
+async def test_one_request_of_a_quiet_flow_goes_before_the_rest_of_a_flood() -> None:
     clock = Clock()
     queues = queue_set(limit=1, queuing=Queuing(queues=64, hand=6, length=50), clock=clock)
     running = Ticket(1)
@@ -190,7 +190,7 @@ class TwoFlows:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-async def test_flows_whose_requests_take_alike_take_turns():
+async def test_flows_whose_requests_take_alike_take_turns() -> None:
     flows = TwoFlows({"a": 0.003, "b": 0.003})
     await flows.ask("a", 1)
     await flows.ask("a", 50)
@@ -199,7 +199,7 @@ async def test_flows_whose_requests_take_alike_take_turns():
     await flows.stop()
 
 
-async def test_a_flow_with_long_requests_has_fewer_turns():
+async def test_a_flow_with_long_requests_has_fewer_turns() -> None:
     flows = TwoFlows({"a": 0.1, "b": 0.01})
     await flows.ask("a", 1)
     for _ in range(12):  # they go on asking while others of theirs run
@@ -211,7 +211,7 @@ async def test_a_flow_with_long_requests_has_fewer_turns():
     await flows.stop()
 
 
-async def test_a_flow_saves_up_nothing_while_it_asks_for_nothing():
+async def test_a_flow_saves_up_nothing_while_it_asks_for_nothing() -> None:
     flows = TwoFlows({"a": 0.003, "b": 0.003})
     await flows.ask("a", 2)
     await flows.ask("b", 1)
@@ -223,7 +223,7 @@ async def test_a_flow_saves_up_nothing_while_it_asks_for_nothing():
     await flows.stop()
 
 
-async def test_a_queue_that_is_too_many_goes_only_when_nobody_waits_or_runs_in_it():
+async def test_a_queue_that_is_too_many_goes_only_when_nobody_waits_or_runs_in_it() -> None:
     flows = TwoFlows({"a": 0.003, "b": 0.003})
     await flows.ask("a", 2)
     await flows.ask("b", 2)
@@ -239,7 +239,7 @@ async def test_a_queue_that_is_too_many_goes_only_when_nobody_waits_or_runs_in_i
     assert queues.is_idle
 
 
-async def test_a_level_is_idle_when_nobody_waits_and_nobody_runs():
+async def test_a_level_is_idle_when_nobody_waits_and_nobody_runs() -> None:
     flows = TwoFlows({"a": 0.003, "b": 0.003})
     assert flows.queues.is_idle
     await flows.ask("a", 1)
@@ -254,7 +254,7 @@ async def test_a_level_is_idle_when_nobody_waits_and_nobody_runs():
 
 @settings(max_examples=30)
 @given(st.integers(min_value=0, max_value=10**6), st.integers(min_value=1, max_value=6))
-async def test_seats_are_never_given_twice_and_nobody_is_forgotten(seed: int, limit: int):
+async def test_seats_are_never_given_twice_and_nobody_is_forgotten(seed: int, limit: int) -> None:
     rnd, clock = random.Random(seed), Clock()
     queues = queue_set(limit=limit, queuing=Queuing(queues=4, hand=2, length=1000), clock=clock)
     running: list[Ticket] = []
@@ -291,7 +291,7 @@ async def test_seats_are_never_given_twice_and_nobody_is_forgotten(seed: int, li
     ),
     st.integers(min_value=0, max_value=300),
 )
-def test_seats_are_divided_within_bounds_and_alike(claims: list[SeatClaim], total: int):
+def test_seats_are_divided_within_bounds_and_alike(claims: list[SeatClaim], total: int) -> None:
     given_out = allocate(total, claims)
     least, most = sum(claim.lower for claim in claims), sum(claim.upper for claim in claims)
     assert sum(given_out.seats) == pytest.approx(min(max(total, least), most), abs=0.01)
@@ -299,7 +299,7 @@ def test_seats_are_divided_within_bounds_and_alike(claims: list[SeatClaim], tota
         assert claim.lower - 1e-6 <= seats <= claim.upper + 1e-6
 
 
-def test_demand_rises_at_once_and_falls_slowly():
+def test_demand_rises_at_once_and_falls_slowly() -> None:
     clock = Clock()
     demand, stats = SeatDemand(clock), DemandStats()
     demand.set(10)

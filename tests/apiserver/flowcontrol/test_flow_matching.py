@@ -60,11 +60,11 @@ def asking(verb: str = "get", **fields: Any) -> RequestInfo:
 )
 def test_a_request_belongs_to_the_first_schema_that_has_a_rule_for_it(
     controller: FlowController, user: User, info: RequestInfo, schema: str
-):
+) -> None:
     assert controller.flow_of(user, info).schema.name == schema
 
 
-def test_every_answer_can_say_to_which_schema_and_level_it_belonged(controller: FlowController):
+def test_every_answer_can_say_to_which_schema_and_level_it_belonged(controller: FlowController) -> None:
     flow = controller.flow_of(User("alice", groups=("system:authenticated",)), asking())
     assert dict(flow.headers) == {
         b"x-kubernetes-pf-flowschema-uid": b"uid-global-default",
@@ -72,12 +72,12 @@ def test_every_answer_can_say_to_which_schema_and_level_it_belonged(controller: 
     }
 
 
-def test_users_of_one_schema_are_told_apart(controller: FlowController):
+def test_users_of_one_schema_are_told_apart(controller: FlowController) -> None:
     flows = [controller.flow_of(User(name, groups=("system:authenticated",)), asking()) for name in ("a", "b")]
     assert flows[0].entropy != flows[1].entropy
 
 
-def test_each_level_has_its_share_of_the_seats(controller: FlowController):
+def test_each_level_has_its_share_of_the_seats(controller: FlowController) -> None:
     nominal = {name: level.nominal for name, level in controller.levels.items()}
     assert nominal == {
         "catch-all": 13,
@@ -91,7 +91,7 @@ def test_each_level_has_its_share_of_the_seats(controller: FlowController):
     }
 
 
-def test_a_busy_level_borrows_what_the_others_do_not_need(controller: FlowController):
+def test_a_busy_level_borrows_what_the_others_do_not_need(controller: FlowController) -> None:
     busy = controller.levels["global-default"]
     busy.queues.demand.set(300)
     controller.adjust()
@@ -101,12 +101,12 @@ def test_a_busy_level_borrows_what_the_others_do_not_need(controller: FlowContro
     assert sum(level.queues.limit for level in controller.levels.values()) <= 600 + len(controller.levels)
 
 
-def test_without_any_configuration_there_are_still_an_exempt_and_a_last_level():
+def test_without_any_configuration_there_are_still_an_exempt_and_a_last_level() -> None:
     controller = FlowController(600, begin_at_once=4)
     assert controller.flow_of(User("admin", groups=("system:masters",)), asking()).level.is_exempt
     assert controller.flow_of(User("a", groups=("system:authenticated",)), asking()).level.name == "catch-all"
 
 
-def test_a_level_that_nobody_wants_any_more_goes(controller: FlowController):
+def test_a_level_that_nobody_wants_any_more_goes(controller: FlowController) -> None:
     controller.configure([], [])
     assert set(controller.levels) == {"exempt", "catch-all"}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import pytest
+from transport_double import Pipe
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.http2 import frames
@@ -18,37 +19,6 @@ from pilothouse.apiserver.outbound.http2_connection import Http2BackendConnectio
 from pilothouse.apiserver.serving.http2_connection import Http2Connection
 from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.apiserver.serving.state import ServingState
-
-
-class Pipe:
-    """A transport that remembers what was written and whether it may be read from."""
-
-    def __init__(self) -> None:
-        self.written = b""
-        self.closing = self.paused = False
-
-    def get_extra_info(self, name: str, default: object = None) -> object:
-        return default
-
-    def set_write_buffer_limits(self, high: int, low: int) -> None: ...
-
-    def write(self, data: bytes) -> None:
-        self.written += data
-
-    def pause_reading(self) -> None:
-        self.paused = True
-
-    def resume_reading(self) -> None:
-        self.paused = False
-
-    def is_closing(self) -> bool:
-        return self.closing
-
-    def close(self) -> None:
-        self.closing = True
-
-    abort = close
-
 
 Say: TypeAlias = Callable[[bytes], None]
 
@@ -65,7 +35,7 @@ def of_a_client(pipe: Pipe) -> Say:
         raise AssertionError
 
     connection = Http2Connection(ServingState(never, Limits()), asyncio.get_running_loop())
-    connection.connection_made(pipe)  # type: ignore[arg-type]
+    connection.connection_made(pipe)
     connection.data_received(frames.PREFACE)
     return connection.data_received
 
@@ -82,7 +52,7 @@ def of_a_server(pipe: Pipe) -> Say:
 
 def backend(pipe: Pipe) -> Http2BackendConnection:
     connection = Http2BackendConnection(asyncio.get_running_loop())
-    connection.connection_made(pipe)  # type: ignore[arg-type]
+    connection.connection_made(pipe)
     stream = connection.stream()
     stream.send_head("POST", "/", [(b"host", b"a")])
     stream.flush()
@@ -96,7 +66,7 @@ def deliver(connection: Http2BackendConnection, data: bytes) -> None:
         connection.buffer_updated(len(piece))
 
 
-HEADS = {of_a_client: b"\x82\x84\x87", of_a_server: b"\x88"}  # GET https / · 200
+HEADS: dict[Callable[[Pipe], Say], bytes] = {of_a_client: b"\x82\x84\x87", of_a_server: b"\x88"}  # GET https / · 200
 GREETING = frames.settings({})
 PING = frame(frames.PING, 0, 0, b"12345678")
 PRIORITY = frame(frames.PRIORITY, 0, 1, bytes(5))

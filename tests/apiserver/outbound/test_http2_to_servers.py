@@ -12,6 +12,7 @@ import pytest
 from http2_peer import Conversation, Peers
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from serving_harness import transport_of
 
 from pilothouse.aggregator.proxy.forwarding import Forwarding
 from pilothouse.apiserver.authn.user import User
@@ -252,7 +253,7 @@ async def test_a_server_that_gives_no_sign_of_life_is_given_up(peers: Peers, mon
         exchange = await asked(pool, target)
         await peer.until(h2.events.StreamEnded)
         await peer.until(h2.events.PingReceived)  # which h2 answers
-        peer.conversations[0].writer.transport.pause_reading()  # type: ignore[attr-defined]
+        transport_of(peer.conversations[0].writer).pause_reading()
         with pytest.raises(BackendFailed, match="http2: client connection lost"):
             async with asyncio.timeout(10):
                 await exchange.head()

@@ -196,11 +196,11 @@ async def test_the_server_is_ready_only_when_every_check_passes(stage: Stage) ->
     await running
 
 
-async def test_a_port_that_can_not_be_had_ends_the_run(stage: Stage) -> None:
+async def test_a_port_that_can_not_be_had_ends_the_run(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     async def taken() -> None:
         raise OSError("address already in use")
 
-    stage.start = taken  # type: ignore[method-assign]
+    monkeypatch.setattr(stage, "start", taken)
     with pytest.raises(OSError, match="address already in use"):
         await stage.run()
     assert stage.steps == ["closed within 0s", "watches ended", "released"]

@@ -73,6 +73,7 @@ class Clients:
         purpose: x509.ObjectIdentifier = ExtendedKeyUsageOID.CLIENT_AUTH,
     ) -> ssl.SSLContext:
         """For a client with a certificate that begins and ends so long from now."""
+        assert authority.key is not None
         key, now = new_key(), datetime.now(UTC)
         issued = (
             x509.CertificateBuilder()
@@ -83,7 +84,7 @@ class Clients:
             .not_valid_before(now + begins)
             .not_valid_after(now + ends)
             .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
-            .sign(authority.key, hashes.SHA256())  # type: ignore[arg-type]
+            .sign(authority.key, hashes.SHA256())
         )
         self.made += 1
         file = self.folder / f"client-{self.made}.pem"
@@ -185,6 +186,7 @@ async def test_a_bad_certificate_names_nobody_but_a_token_beside_it_still_counts
 
 async def test_all_of_a_chain_must_be_in_time(clients: Clients) -> None:
     key, root, now = new_key(), clients.users, datetime.now(UTC)
+    assert root.key is not None
     between = (
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "between")]))
@@ -194,7 +196,7 @@ async def test_all_of_a_chain_must_be_in_time(clients: Clients) -> None:
         .not_valid_before(now - 2 * HOUR)
         .not_valid_after(now + HOUR / 2)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(root.key, hashes.SHA256())  # type: ignore[arg-type]
+        .sign(root.key, hashes.SHA256())
     )
     context = clients.context(Authority(between, key))
     file = clients.folder / f"client-{clients.made}.pem"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from serving_harness import Http1Client, client_context, eventually, secure_options, serving
+from transport_double import Pipe
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.http1 import Http1Connection
@@ -59,9 +60,9 @@ def test_requests_are_the_same_however_they_are_cut_into_segments(framings: list
 
 async def answers(data: bytes, piece: int) -> list[bytes]:
     """The bodies that a connection answers with when the data comes in pieces."""
-    transport = _Transport()
+    transport = Pipe()
     connection = Http1Connection(ServingState(echo, Limits()), asyncio.get_running_loop())
-    connection.connection_made(transport)  # type: ignore[arg-type]
+    connection.connection_made(transport)
     for at in range(0, 1000, piece):
         connection.data_received(data[at : min(at + piece, 1000)])
         await asyncio.sleep(0)
@@ -69,28 +70,6 @@ async def answers(data: bytes, piece: int) -> list[bytes]:
     await eventually(lambda: transport.written.endswith(b"x "))
     connection.connection_lost(None)
     return [answer.partition(b"\r\n\r\n")[2] for answer in transport.written.split(b"HTTP/1.1 200 OK\r\n")[1:]]
-
-
-class _Transport:
-    """A transport that keeps what is written."""
-
-    def __init__(self) -> None:
-        self.written = b""
-
-    def get_extra_info(self, name: str, default: object = None) -> object:
-        return default
-
-    def set_write_buffer_limits(self, high: int, low: int) -> None: ...
-
-    def pause_reading(self) -> None: ...
-
-    def resume_reading(self) -> None: ...
-
-    def write(self, data: bytes) -> None:
-        self.written += data
-
-    def is_closing(self) -> bool:
-        return False
 
 
 @pytest.mark.parametrize("long", ["", f"X: {'x' * 20_000}\r\n"], ids=["short", "long"])

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from serving_harness import PATIENCE, Http1Client, Http2Client, answering, client_context, secure_options, serving
+from transport_double import Pipe
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.http2 import frames
@@ -259,28 +260,6 @@ async def test_a_field_block_without_end_is_cut_off(pki: CertificatePaths) -> No
         assert Outcome(await client.end()).goaway == ErrorCode.ENHANCE_YOUR_CALM
 
 
-class _Pipe:
-    """A transport that goes nowhere."""
-
-    def __init__(self) -> None:
-        self.closing = False
-
-    def get_extra_info(self, name: str, default: object = None) -> object:
-        return default
-
-    def set_write_buffer_limits(self, high: int, low: int) -> None: ...
-
-    def write(self, data: bytes) -> None: ...
-
-    def is_closing(self) -> bool:
-        return self.closing
-
-    def close(self) -> None:
-        self.closing = True
-
-    abort = close
-
-
 FRAMES = st.builds(
     frame, st.integers(0, 10), st.integers(0, 255), st.sampled_from([0, 1, 2, 3, 5]), st.binary(max_size=40)
 )
@@ -292,7 +271,7 @@ VALID = st.sampled_from([headers(1), headers(3, flags=0), frames.window_update(3
 def test_no_sequence_of_frames_makes_the_server_fail(sent: list[bytes], piece: int) -> None:
     async def scenario() -> None:
         connection = Http2Connection(ServingState(answering(b"fine"), Limits()), asyncio.get_running_loop())
-        connection.connection_made(_Pipe())  # type: ignore[arg-type]
+        connection.connection_made(Pipe())
         data = GREETING + b"".join(sent)
         for at in range(0, len(data), piece):
             connection.data_received(data[at : at + piece])

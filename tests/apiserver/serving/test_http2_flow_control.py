@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 
-from serving_harness import Http2Client, answering, client_context, eventually, secure_options, serving
+from serving_harness import Http2Client, answering, client_context, eventually, secure_options, serving, transport_of
 
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.serving.limits import Limits
@@ -48,8 +49,12 @@ async def test_a_whole_body_waits_for_the_window_and_arrives_whole(pki: Certific
         client = await Http2Client.connect(server.port, client_context(pki, alpn="h2"), window=100)
         stream = client.ask("/")
         log, granted = client.streams[stream], 100
+
+        def has_come(size: int) -> bool:
+            return len(log.body) == size
+
         while granted < len(body):
-            await client.until(lambda granted=granted: len(log.body) == granted)
+            await client.until(partial(has_come, granted))
             step = min(199_999, len(body) - granted)
             client.grant(stream, step)
             granted += step
@@ -109,7 +114,7 @@ async def test_a_client_that_does_not_read_at_all_is_cut_off_and_little_is_queue
     fountain = Fountain()
     async with serving(answering(fountain), secure_options(pki), limits=Limits(write_timeout=0.2)) as server:
         client = await Http2Client.connect(server.port, client_context(pki, alpn="h2"), window=(1 << 31) - 1)
-        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        transport_of(client.writer).pause_reading()
         client.h2.increment_flow_control_window((1 << 31) - 65_536)
         client.ask("/")
         await eventually(lambda: fountain.closed)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 
 import pytest
 from serving_harness import Http2Client, answering, client_context, eventually, secure_options, serving
@@ -153,10 +154,14 @@ async def test_a_stream_s_head_and_each_chunk_are_sent_at_once(connected: Connec
     async with connected(answering(body)) as client:
         stream = client.ask("/")
         log = client.streams[stream]
+
+        def has_come(size: int) -> bool:
+            return len(log.body) == size
+
         await client.until(lambda: log.headers)
         for number, step in enumerate(steps):
             step.set()
-            await client.until(lambda number=number: len(log.body) == number + 1)
+            await client.until(partial(has_come, number + 1))
         assert (await client.answer(stream)).body == b"012"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 
 from serving_harness import (
     PATIENCE,
@@ -14,6 +15,7 @@ from serving_harness import (
     eventually,
     secure_options,
     serving,
+    transport_of,
 )
 
 from pilothouse.apiserver.http import Request, Response
@@ -26,7 +28,8 @@ from pilothouse.controlplane.certificates.paths import CertificatePaths
 
 
 def handshake_errors() -> float:
-    return TLS_HANDSHAKE_ERRORS._value.get()
+    errors: float = TLS_HANDSHAKE_ERRORS._value.get()
+    return errors
 
 
 async def read_body(request: Request) -> Response:
@@ -131,7 +134,7 @@ async def test_a_client_that_does_not_read_is_cut_off_and_little_is_queued_for_i
 
     async with serving(answering(body), secure_options(pki), limits=Limits(write_timeout=0.2)) as server:
         client = await Http1Client.connect(server.port, client_context(pki, alpn="http/1.1"))
-        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        transport_of(client.writer).pause_reading()
         client.ask("/")
         await eventually(lambda: ends)
         await eventually(lambda: server.connections == 0)
@@ -142,7 +145,7 @@ async def test_a_whole_body_that_is_not_read_is_given_up(pki: CertificatePaths) 
     body = bytes(64 << 20)
     async with serving(answering(body), secure_options(pki), limits=Limits(write_timeout=0.2)) as server:
         client = await Http1Client.connect(server.port, client_context(pki, alpn="http/1.1"))
-        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        transport_of(client.writer).pause_reading()
         client.ask("/")
         await eventually(lambda: server.connections == 1)
         await eventually(lambda: server.connections == 0)
@@ -199,13 +202,13 @@ def unread_bytes(server: Server) -> int:
 async def test_pipelined_requests_wait_while_their_answers_are_not_read(pki: CertificatePaths) -> None:
     async with serving(answering(bytes(60_000)), secure_options(pki)) as server:
         client = await Http1Client.connect(server.port, client_context(pki, alpn="http/1.1"))
-        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        transport_of(client.writer).pause_reading()
         client.send(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n" * 2000)
         await eventually(lambda: any(each.write_paused for each in clients_of(server)))
         for _ in range(2000):
             await asyncio.sleep(0)
         assert unread_bytes(server) < 1 << 20
-        client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        transport_of(client.writer).resume_reading()
         for _ in range(2000):
             assert len((await client.answer()).body) == 60_000
         client.close()
@@ -218,18 +221,21 @@ async def test_streams_wait_while_the_answers_of_others_are_not_read(pki: Certif
         answered[0] += 1
         return Response(200, bytes(16_000))
 
+    def has_answered(count: int) -> bool:
+        return answered[0] == count
+
     async with serving(handler, secure_options(pki)) as server:
         client = await Http2Client.connect(server.port, client_context(pki, alpn="h2"))
-        client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        transport_of(client.writer).pause_reading()
         client.h2.increment_flow_control_window(1 << 30)
         asked = 0
         while not any(each.write_paused for each in clients_of(server)):
             client.ask("/")
             asked += 1
-            await eventually(lambda expected=asked: answered[0] == expected)  # type: ignore[misc]
+            await eventually(partial(has_answered, asked))
         for _ in range(90):
             client.ask("/")
-        await eventually(lambda: answered[0] == asked + 90)
+        await eventually(partial(has_answered, asked + 90))
         for _ in range(100):
             await asyncio.sleep(0)
         assert unread_bytes(server) < 1 << 20

@@ -17,7 +17,7 @@ from store_reading import events_until
 
 from pilothouse.apiserver.storage.interface import Event, Store
 
-_WRITER = Path(__file__).with_name("crash_writer.py")
+_WRITER = Path(__file__).parents[2] / "support" / "crash_writer.py"
 
 
 @dataclass

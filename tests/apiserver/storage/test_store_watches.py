@@ -9,7 +9,7 @@ from storage_backends import Backend
 from store_reading import events_until, next_batch, next_events
 
 from pilothouse.apiserver.storage.errors import Compacted, Unavailable
-from pilothouse.apiserver.storage.interface import Event, Store
+from pilothouse.apiserver.storage.interface import Event, Store, Watch
 
 
 async def _live_one_life(store: Store, key: str) -> list[Event]:
@@ -182,8 +182,8 @@ async def test_closing_a_watch_ends_the_read_that_waits_on_it(store: Store) -> N
         assert await reading == 0
 
 
-async def _read_all(watch: object) -> int:
-    return len([batch async for batch in watch])  # type: ignore[attr-defined]
+async def _read_all(watch: Watch) -> int:
+    return len([batch async for batch in watch])
 
 
 async def test_closing_the_store_ends_its_watches(backend: Backend) -> None:

@@ -10,6 +10,7 @@ import pytest
 from cacher_harness import PREFIX, key, labelled, put, remove, running
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
+from pilothouse.apiserver.storage.cacher.events import Predicate
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Compacted
 from pilothouse.apiserver.storage.interface import Revision
@@ -64,7 +65,7 @@ async def test_watches_begun_at_any_time_end_in_the_state_that_a_list_shows(sqli
     even = labelled("even", "True")
     async with running(sqlite) as cacher:
         writing = [asyncio.create_task(churn(writer)) for writer in range(4)]
-        watchers = []
+        watchers: list[tuple[Predicate | None, CacheWatcher]] = []
         while not all(task.done() for task in writing):
             watchers.append((None, await cacher.watch(PREFIX, send_initial_events=True, bookmarks=True)))
             watchers.append((even, await cacher.watch(PREFIX, predicate=even)))

@@ -9,7 +9,7 @@ from cacher_memory_store import MemoryStore
 
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.errors import TooLargeRevision, TooOld
-from pilothouse.apiserver.storage.cacher.events import WatchEvent
+from pilothouse.apiserver.storage.cacher.events import Predicate, WatchEvent
 from pilothouse.apiserver.storage.cacher.window import WindowLimits
 from pilothouse.apiserver.storage.object import StoredObject
 
@@ -200,7 +200,7 @@ async def test_a_watch_outside_the_prefix_is_refused(cacher: Cacher) -> None:
 async def test_watchers_of_a_trigger_value_are_asked_only_about_it(store: MemoryStore, clock: ManualClock) -> None:
     asked: list[tuple[str, str]] = []
 
-    def on(node: str) -> object:
+    def on(node: str) -> Predicate:
         def matches(obj: StoredObject) -> bool:
             asked.append((node, obj.fields["data.node"]))
             return obj.fields["data.node"] == node

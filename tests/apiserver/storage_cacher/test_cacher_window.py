@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pilothouse.apiserver.metrics import REGISTRY
@@ -12,8 +14,8 @@ from pilothouse.machinery.names import GroupResource
 LABELS = {"group": "g", "resource": "windows"}
 
 
-def window(**limits: float) -> ChangeWindow:
-    return ChangeWindow(WindowLimits(**limits), CacheMetrics(GroupResource("g", "windows")))  # type: ignore[arg-type]
+def window(**limits: Any) -> ChangeWindow:
+    return ChangeWindow(WindowLimits(**limits), CacheMetrics(GroupResource("g", "windows")))
 
 
 def fill(window: ChangeWindow, revisions: range, *, every: float) -> None:

@@ -12,7 +12,7 @@ from pilothouse.apiserver.storage.encryption.local import AesGcm, Identity
 from pilothouse.apiserver.storage.encryption.store import EncryptedStore
 from pilothouse.apiserver.storage.encryption.transformer import Prefixed, PrefixTransformers
 from pilothouse.apiserver.storage.errors import TransformFailed
-from pilothouse.apiserver.storage.interface import Store
+from pilothouse.apiserver.storage.interface import Entry, Store
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.server_errors import InternalError
@@ -32,7 +32,11 @@ def encrypted(bare: Store, secret: bytes = bytes(32)) -> EncryptedStore:
     return EncryptedStore(bare, PrefixTransformers(chain))
 
 
-async def test_every_way_to_read_shows_what_was_written(bare: Store):
+def value_of(entry: Entry | None) -> bytes | None:
+    return None if entry is None else entry.value
+
+
+async def test_every_way_to_read_shows_what_was_written(bare: Store) -> None:
     store = encrypted(bare)
     watch = store.watch("/registry/", after=await store.current_revision())
     created = await store.create(A, b"one")
@@ -45,14 +49,14 @@ async def test_every_way_to_read_shows_what_was_written(bare: Store):
     assert (await store.delete(A, expected=updated.modified)).value == b"two"
     seen: list[tuple[bytes | None, bytes | None]] = []
     async for batch in watch:
-        seen += [(event.entry and event.entry.value, event.previous and event.previous.value) for event in batch.events]
+        seen += [(value_of(event.entry), value_of(event.previous)) for event in batch.events]
         if len(seen) == 3:
             break
     await watch.aclose()
     assert seen == [(b"one", None), (b"two", b"one"), (None, b"two")]
 
 
-async def test_the_bare_store_has_nothing_readable(bare: Store):
+async def test_the_bare_store_has_nothing_readable(bare: Store) -> None:
     await encrypted(bare).create(A, b"a long enough value")
     found = await bare.get(A)
     assert found is not None
@@ -60,14 +64,14 @@ async def test_the_bare_store_has_nothing_readable(bare: Store):
     assert b"long enough" not in found.value
 
 
-async def test_what_was_written_before_is_read_and_stale(bare: Store):
+async def test_what_was_written_before_is_read_and_stale(bare: Store) -> None:
     await bare.create(A, b"{}")
     found = await encrypted(bare).get(A)
     assert found is not None
     assert (found.value, found.stale) == (b"{}", True)
 
 
-async def test_with_the_wrong_key_reads_fail_and_name_what_can_not_be_read(bare: Store):
+async def test_with_the_wrong_key_reads_fail_and_name_what_can_not_be_read(bare: Store) -> None:
     await encrypted(bare).create(A, b"{}")
     other = encrypted(bare, secret=bytes([1]) * 32)
     with pytest.raises(TransformFailed, match=f'unable to transform key "{A}": '):
@@ -81,7 +85,7 @@ async def test_with_the_wrong_key_reads_fail_and_name_what_can_not_be_read(bare:
         await other.get(A)
 
 
-async def test_a_value_copied_to_another_key_is_not_read_there(bare: Store):
+async def test_a_value_copied_to_another_key_is_not_read_there(bare: Store) -> None:
     store = encrypted(bare)
     await store.create(A, b"{}")
     copied = await bare.get(A)

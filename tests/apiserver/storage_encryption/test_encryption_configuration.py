@@ -38,7 +38,7 @@ def config(*parts: tuple[list[str], list[dict[str, Any]]]) -> dict[str, Any]:
         ([], "at least one resources[0].resources is required"),
     ],
 )
-def test_resources_that_make_no_sense_are_refused(resources: list[str], why: str):
+def test_resources_that_make_no_sense_are_refused(resources: list[str], why: str) -> None:
     found = [str(error) for error in validate_configuration(config((resources, [{"identity": {}}])))]
     assert any(why in error for error in found)
 
@@ -58,24 +58,24 @@ def test_resources_that_make_no_sense_are_refused(resources: list[str], why: str
         ({"kms": {"name": "a", "endpoint": "unix:///x", "apiVersion": "v2", "timeout": "-1s"}}, "positive value"),
     ],
 )
-def test_providers_that_make_no_sense_are_refused(provider: dict[str, Any], why: str):
+def test_providers_that_make_no_sense_are_refused(provider: dict[str, Any], why: str) -> None:
     found = [str(error) for error in validate_configuration(config((["secrets"], [provider])))]
     assert any(why in error for error in found)
 
 
-def test_what_is_wrong_with_a_secret_is_said_without_the_secret():
+def test_what_is_wrong_with_a_secret_is_said_without_the_secret() -> None:
     wrong = config((["secrets"], [{"aesgcm": {"keys": [{"name": "k", "secret": "dG9vIHNob3J0"}]}}]))
     (error,) = validate_configuration(wrong)
     assert "dG9vIHNob3J0" not in str(error)
     assert "REDACTED" in str(error)
 
 
-def test_an_entry_that_an_earlier_one_covers_is_refused():
+def test_an_entry_that_an_earlier_one_covers_is_refused() -> None:
     with pytest.raises(ValueError, match=r'resource "secrets\." is masked by earlier rule'):
         build_encryption(config((["*."], [{"identity": {}}]), (["secrets"], [{"identity": {}}])))
 
 
-def test_what_is_said_about_a_resource_goes_before_its_group_and_that_before_everything():
+def test_what_is_said_about_a_resource_goes_before_its_group_and_that_before_everything() -> None:
     parts = [(["secrets"], "a"), (["*."], "b"), (["*.*"], "c")]
     keyed = [(names, [{"aesgcm": {"keys": [KEY | {"name": key}]}}]) for names, key in parts]
     encryption = build_encryption(config(*keyed))
@@ -84,14 +84,14 @@ def test_what_is_said_about_a_resource_goes_before_its_group_and_that_before_eve
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"kind: Other\napiVersion: v1\n", b"a: [\n"])
-def test_a_file_that_is_something_else_is_refused(tmp_path: Path, content: bytes):
+def test_a_file_that_is_something_else_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "config.yaml"
     path.write_bytes(content)
     with pytest.raises(ValueError):
         read_configuration(path)
 
 
-def test_a_file_is_read(tmp_path: Path):
+def test_a_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     wanted = config((["secrets"], [{"aesgcm": {"keys": [KEY]}}, {"identity": {}}]))
     path.write_bytes(orjson.dumps(wanted))

@@ -37,13 +37,13 @@ async def restarted(plugin: KmsPlugin) -> KmsProvider:
 
 async def test_values_are_written_and_read_without_asking_the_plugin_each_time(
     provider: KmsProvider, plugin: KmsPlugin
-):
+) -> None:
     stored = [await provider.transformer.to_storage(b"x", KEY) for _ in range(3)]
     assert [await provider.transformer.from_storage(each, KEY) for each in stored] == [Plain(b"x")] * 3
     assert plugin.decrypted == 0
 
 
-async def test_after_a_restart_the_plugin_decrypts_a_key_once(provider: KmsProvider, plugin: KmsPlugin):
+async def test_after_a_restart_the_plugin_decrypts_a_key_once(provider: KmsProvider, plugin: KmsPlugin) -> None:
     stored = await provider.transformer.to_storage(b"x", KEY)
     again = await restarted(plugin)
     for _ in range(3):
@@ -54,7 +54,7 @@ async def test_after_a_restart_the_plugin_decrypts_a_key_once(provider: KmsProvi
 
 async def test_when_the_plugins_key_changes_new_values_use_it_and_old_ones_are_stale(
     provider: KmsProvider, plugin: KmsPlugin
-):
+) -> None:
     stored = await provider.transformer.to_storage(b"x", KEY)
     plugin.key_id = "key-2"
     await provider.check()
@@ -64,7 +64,7 @@ async def test_when_the_plugins_key_changes_new_values_use_it_and_old_ones_are_s
     assert await provider.transformer.from_storage(again, KEY) == Plain(b"x")
 
 
-async def test_a_plugin_that_is_not_well_says_why_and_is_asked_again(provider: KmsProvider, plugin: KmsPlugin):
+async def test_a_plugin_that_is_not_well_says_why_and_is_asked_again(provider: KmsProvider, plugin: KmsPlugin) -> None:
     plugin.healthz = "disk full"
     await provider.check()
     assert provider.problem == "got unexpected healthz status: disk full"
@@ -73,7 +73,7 @@ async def test_a_plugin_that_is_not_well_says_why_and_is_asked_again(provider: K
     assert provider.problem == ""
 
 
-async def test_without_a_plugin_nothing_is_written(tmp_path: Path):
+async def test_without_a_plugin_nothing_is_written(tmp_path: Path) -> None:
     provider = KmsProvider.of({"name": "p", "endpoint": f"unix://{tmp_path / 'nobody'}", "timeout": "200ms"})
     await provider.check()
     assert "rpc error" in provider.problem
@@ -84,7 +84,7 @@ async def test_without_a_plugin_nothing_is_written(tmp_path: Path):
 
 async def test_a_key_that_nobody_confirmed_for_three_minutes_is_not_written_with_but_still_read(
     provider: KmsProvider, monkeypatch: pytest.MonkeyPatch
-):
+) -> None:
     stored = await provider.transformer.to_storage(b"x", KEY)
     monkeypatch.setattr(provider, "_expires", 0.0)
     with pytest.raises(TransformFailed, match="expired"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TypeAlias
 
 import pytest
 from hypothesis import given
@@ -14,13 +15,14 @@ from pilothouse.apiserver.storage.encryption.transformer import Plain, Prefixed,
 from pilothouse.apiserver.storage.errors import TransformFailed
 
 KEY = b"/registry/secrets/default/a"
-CIPHERS = [AesGcm, AesCbc, Secretbox, ExtendedNonceGcm]
+Cipher: TypeAlias = type[AesGcm] | type[AesCbc] | type[Secretbox] | type[ExtendedNonceGcm]
+CIPHERS: list[Cipher] = [AesGcm, AesCbc, Secretbox, ExtendedNonceGcm]
 AUTHENTICATED = [AesGcm, Secretbox, ExtendedNonceGcm]
 
 
 @pytest.mark.parametrize("cipher", CIPHERS)
 @given(value=st.binary(max_size=200))
-async def test_what_was_encrypted_can_be_read_again(cipher: type[AesGcm], value: bytes):
+async def test_what_was_encrypted_can_be_read_again(cipher: Cipher, value: bytes) -> None:
     transformer = cipher(bytes(32))
     stored = await transformer.to_storage(value, KEY)
     assert (await transformer.from_storage(stored, KEY)) == Plain(value)
@@ -28,13 +30,13 @@ async def test_what_was_encrypted_can_be_read_again(cipher: type[AesGcm], value:
 
 
 @pytest.mark.parametrize("cipher", CIPHERS)
-async def test_the_same_value_is_never_stored_in_the_same_form_twice(cipher: type[AesGcm]):
+async def test_the_same_value_is_never_stored_in_the_same_form_twice(cipher: Cipher) -> None:
     transformer = cipher(bytes(32))
     assert await transformer.to_storage(b"x", KEY) != await transformer.to_storage(b"x", KEY)
 
 
 @pytest.mark.parametrize("cipher", AUTHENTICATED)
-async def test_a_value_with_one_bit_changed_is_refused(cipher: type[AesGcm]):
+async def test_a_value_with_one_bit_changed_is_refused(cipher: Cipher) -> None:
     transformer = cipher(bytes(32))
     stored = bytearray(await transformer.to_storage(b"x" * 40, KEY))
     stored[-20] ^= 1
@@ -43,7 +45,7 @@ async def test_a_value_with_one_bit_changed_is_refused(cipher: type[AesGcm]):
 
 
 @pytest.mark.parametrize("cipher", [AesGcm, ExtendedNonceGcm])
-async def test_a_value_that_was_moved_to_another_key_is_refused(cipher: type[AesGcm]):
+async def test_a_value_that_was_moved_to_another_key_is_refused(cipher: Cipher) -> None:
     transformer = cipher(bytes(32))
     stored = await transformer.to_storage(b"x", KEY)
     with pytest.raises(TransformFailed):
@@ -51,7 +53,7 @@ async def test_a_value_that_was_moved_to_another_key_is_refused(cipher: type[Aes
 
 
 @pytest.mark.parametrize("cipher", CIPHERS)
-async def test_another_secret_does_not_open_it(cipher: type[AesGcm]):
+async def test_another_secret_does_not_open_it(cipher: Cipher) -> None:
     stored = await cipher(os.urandom(32)).to_storage(b"x" * 100, KEY)
     try:
         read = await cipher(os.urandom(32)).from_storage(stored, KEY)
@@ -63,12 +65,12 @@ async def test_another_secret_does_not_open_it(cipher: type[AesGcm]):
 
 @pytest.mark.parametrize("cipher", CIPHERS)
 @pytest.mark.parametrize("stored", [b"", b"short"])
-async def test_what_is_too_short_to_be_a_value_is_refused(cipher: type[AesGcm], stored: bytes):
+async def test_what_is_too_short_to_be_a_value_is_refused(cipher: Cipher, stored: bytes) -> None:
     with pytest.raises(TransformFailed, match="shorter than the required size"):
         await cipher(bytes(32)).from_storage(stored, KEY)
 
 
-async def test_what_is_encrypted_is_never_taken_for_plain():
+async def test_what_is_encrypted_is_never_taken_for_plain() -> None:
     with pytest.raises(TransformFailed, match="identity transformer tried to read encrypted data"):
         await Identity().from_storage(b"k8s:enc:aesgcm:v1:k:x", KEY)
 
@@ -78,16 +80,16 @@ def chain(*names: str) -> PrefixTransformers:
     return PrefixTransformers([Prefixed(f"{name}:".encode() if name else b"", ciphers[name]) for name in names])
 
 
-async def test_the_first_of_several_writes_and_what_the_others_wrote_is_stale():
+async def test_the_first_of_several_writes_and_what_the_others_wrote_is_stale() -> None:
     stored = await chain("old").to_storage(b"x", KEY)
     assert await chain("old").from_storage(stored, KEY) == Plain(b"x")
     assert await chain("new", "old").from_storage(stored, KEY) == Plain(b"x", stale=True)
 
 
-async def test_what_was_stored_before_anything_was_encrypted_is_read_and_stale():
+async def test_what_was_stored_before_anything_was_encrypted_is_read_and_stale() -> None:
     assert await chain("new", "").from_storage(b'{"kind":"Secret"}', KEY) == Plain(b'{"kind":"Secret"}', stale=True)
 
 
-async def test_a_value_that_nobody_can_read_says_so():
+async def test_a_value_that_nobody_can_read_says_so() -> None:
     with pytest.raises(TransformFailed, match="no matching prefix found"):
         await chain("new").from_storage(b"other:x", KEY)

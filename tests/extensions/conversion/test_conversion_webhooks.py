@@ -141,7 +141,7 @@ async def test_a_list_is_converted_in_one_review_and_kept_for_all_who_read_or_wa
     await server.request("POST", WIDGETS, v1("new", host="n"))
     for watch in watches:
         assert (await anext(watch))["object"]["spec"] == {"address": "n:80"}
-        await watch.aclose()  # type: ignore[attr-defined]
+        await watch.aclose()
     assert converter.sizes == [5, 1]
 
 

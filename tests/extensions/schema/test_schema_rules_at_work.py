@@ -76,7 +76,7 @@ def test_a_transition_rule_runs_only_where_there_was_a_value() -> None:
 
 
 def test_an_optional_old_value_can_be_asked_for() -> None:
-    rule = {"rule": "oldSelf.hasValue() || self.startsWith('new')", "optionalOldSelf": True}
+    rule: dict[str, Any] = {"rule": "oldSelf.hasValue() || self.startsWith('new')", "optionalOldSelf": True}
     assert errors(ruled(TEXT, rule), "old") == ['v: Invalid value: "old": failed rule: ' + rule["rule"]]
     assert errors(ruled(TEXT, rule), "old", old="x") == []
 

@@ -203,7 +203,7 @@ async def test_a_slow_webhook_is_not_waited_for_longer_than_it_may_take(hooks: A
 
 
 async def test_who_asks_for_it_is_called_again_after_a_later_change_and_only_then(hooks: AdmissionWebhooks) -> None:
-    again = {"reinvocationPolicy": "IfNeeded"}
+    again: dict[str, Any] = {"reinvocationPolicy": "IfNeeded"}
     label = {"op": "add", "path": "/data/b", "value": "c"}
     eager = hooks.webhook("eager", **again)
     never = hooks.webhook("never")

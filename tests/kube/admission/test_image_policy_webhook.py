@@ -37,7 +37,7 @@ def plugin(policy: Policy, clock: FakeClock | None = None, **config: Any) -> Ima
     return ImagePolicyWebhook(ImagePolicyConfig(Path("/nowhere"), **config), policy, clock or FakeClock())
 
 
-async def test_it_is_asked_about_every_image_and_the_annotations_that_are_meant_for_it():
+async def test_it_is_asked_about_every_image_and_the_annotations_that_are_meant_for_it() -> None:
     policy = Policy("i", "j")
     written = pod(initContainers=[{"name": "n", "image": "j"}])
     written["metadata"]["annotations"] = {"break.image-policy.k8s.io/x": "1", "other": "2"}
@@ -52,12 +52,12 @@ async def test_it_is_asked_about_every_image_and_the_annotations_that_are_meant_
     assert told == {"imagepolicywebhook.image-policy.k8s.io/seen": "yes"}
 
 
-async def test_what_it_denies_is_refused_with_its_reason():
+async def test_what_it_denies_is_refused_with_its_reason() -> None:
     with pytest.raises(Forbidden, match="image policy webhook backend denied one or more images: not on the list"):
         await plugin(Policy()).validate(writing(pod()))
 
 
-async def test_its_answers_hold_for_a_while():
+async def test_its_answers_hold_for_a_while() -> None:
     policy, clock = Policy("i"), FakeClock()
     checking = plugin(policy, clock, allow_ttl=10.0)
     for _ in range(3):
@@ -68,7 +68,7 @@ async def test_its_answers_hold_for_a_while():
     assert len(policy.asked) == 2
 
 
-async def test_when_it_can_not_be_asked_the_configuration_decides():
+async def test_when_it_can_not_be_asked_the_configuration_decides() -> None:
     policy = Policy()
     policy.gone = True
     with pytest.raises(Forbidden, match="connection refused"):
@@ -79,12 +79,12 @@ async def test_when_it_can_not_be_asked_the_configuration_decides():
 
 
 @pytest.mark.parametrize("config", [{}, {"imagePolicy": {"kubeConfigFile": "/x", "allowTTL": 3600}}])
-def test_a_configuration_that_makes_no_sense_is_refused(config: Json):
+def test_a_configuration_that_makes_no_sense_is_refused(config: Json) -> None:
     with pytest.raises(ValueError, match="ImagePolicyWebhook"):
         ImagePolicyConfig.parse(config)
 
 
-def test_times_are_seconds_and_minus_one_turns_them_off():
+def test_times_are_seconds_and_minus_one_turns_them_off() -> None:
     given = {"kubeConfigFile": "/x", "allowTTL": 60, "denyTTL": -1, "retryBackoff": 250}
     parsed = ImagePolicyConfig.parse({"imagePolicy": given})
     assert (parsed.allow_ttl, parsed.deny_ttl, parsed.retry_backoff) == (60.0, 0.0, 0.25)

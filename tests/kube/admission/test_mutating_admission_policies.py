@@ -97,8 +97,8 @@ async def test_policies_are_called_again_only_where_they_ask_for_it(server: API)
     for name in ("a-once", "b-again"):
         key = name.replace("-", "")
         expression = f"Object{{data: {{'{key}': {count.format(key)}}}}}"
-        said = {"reinvocationPolicy": "IfNeeded" if name == "b-again" else "Never"}
-        await apply(server, *mutating(name, configuration(expression), **said))
+        policy = "IfNeeded" if name == "b-again" else "Never"
+        await apply(server, *mutating(name, configuration(expression), reinvocationPolicy=policy))
     answer = await until(
         lambda: server.request("POST", DRY, config_map()), lambda answer: "bagain" in (answer.json.get("data") or {})
     )

@@ -214,7 +214,7 @@ async def test_a_new_node_sets_no_label_that_others_rely_on() -> None:
 
 async def test_objects_of_other_nodes_are_closed() -> None:
     lease = {"metadata": {"name": "n2"}}
-    where = {"group": "coordination.k8s.io", "namespace": "kube-node-lease"}
+    where: dict[str, Any] = {"group": "coordination.k8s.io", "namespace": "kube-node-lease"}
     other = "can only access node lease with the same name as the requesting node"
     assert await refusal(write(CREATE, "leases", lease, **where)) == other
     assert await refusal(write(DELETE, "leases", None, name="n1", **where)) == ""

@@ -12,9 +12,9 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.kube.admission.quota.claims import ClaimEvaluator
 from pilothouse.kube.admission.quota.evaluators import CountEvaluator, ServiceEvaluator
 from pilothouse.kube.admission.quota.pods import PodEvaluator
-from pilothouse.kube.core.pods.resource_totals import ResourceList
 from pilothouse.machinery.names import GroupResource, GroupVersionKind, GroupVersionResource
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.resource_list import ResourceList
 
 
 def shown(used: ResourceList) -> dict[str, str]:

@@ -35,13 +35,13 @@ async def refusal(obj: Json) -> str:
     return refused.value.message
 
 
-async def test_a_pod_that_names_no_account_runs_as_the_default_one_and_gets_its_pull_secrets():
+async def test_a_pod_that_names_no_account_runs_as_the_default_one_and_gets_its_pull_secrets() -> None:
     spec = await admitted(pod())
     assert spec["serviceAccountName"] == spec["serviceAccount"] == "default"
     assert spec["imagePullSecrets"] == [{"name": "pull"}]
 
 
-async def test_every_container_mounts_the_token_under_one_name():
+async def test_every_container_mounts_the_token_under_one_name() -> None:
     spec = await admitted(pod(initContainers=[{"name": "i"}]))
     (volume,) = spec["volumes"]
     assert volume["name"].startswith("kube-api-access-")
@@ -54,7 +54,7 @@ async def test_every_container_mounts_the_token_under_one_name():
         assert container["volumeMounts"] == [{"name": volume["name"], "readOnly": True, "mountPath": MOUNT_PATH}]
 
 
-async def test_a_container_that_mounts_something_there_already_is_left_alone():
+async def test_a_container_that_mounts_something_there_already_is_left_alone() -> None:
     own = {"name": "mine", "mountPath": MOUNT_PATH}
     spec = await admitted(pod(containers=[{"name": "c", "volumeMounts": [own]}]))
     assert spec["containers"][0]["volumeMounts"] == [own]
@@ -62,13 +62,13 @@ async def test_a_container_that_mounts_something_there_already_is_left_alone():
 
 
 @pytest.mark.parametrize(("wish", "mounted"), [(None, False), (True, True)])
-async def test_the_wish_of_the_pod_goes_before_that_of_its_account(wish: bool | None, mounted: bool):
+async def test_the_wish_of_the_pod_goes_before_that_of_its_account(wish: bool | None, mounted: bool) -> None:
     said = {} if wish is None else {"automountServiceAccountToken": wish}
     spec = await admitted(pod(serviceAccountName="silent", **said))
     assert ("volumes" in spec) is mounted
 
 
-async def test_an_account_that_does_not_exist_refuses_the_pod():
+async def test_an_account_that_does_not_exist_refuses_the_pod() -> None:
     assert await refusal(pod(serviceAccountName="nobody")) == (
         'pods "p" is forbidden: error looking up service account default/nobody: serviceaccount "nobody" not found'
     )
@@ -89,12 +89,12 @@ async def test_an_account_that_does_not_exist_refuses_the_pod():
         ({"imagePullSecrets": [{"name": "x"}]}, 'imagePullSecrets[0].name="x"'),
     ],
 )
-async def test_a_pod_of_a_limited_account_may_use_only_the_secrets_of_that_account(spec: Json, said: str):
+async def test_a_pod_of_a_limited_account_may_use_only_the_secrets_of_that_account(spec: Json, said: str) -> None:
     refused = await refusal(pod(serviceAccountName="strict", **spec))
     assert refused.startswith(f'pods "p" is forbidden: {said} is not allowed because service account strict')
 
 
-async def test_a_secret_that_the_account_names_may_be_used():
+async def test_a_secret_that_the_account_names_may_be_used() -> None:
     await admitted(pod(serviceAccountName="strict", volumes=[{"name": "v", "secret": {"secretName": "mine"}}]))
 
 
@@ -109,7 +109,7 @@ async def test_a_secret_that_the_account_names_may_be_used():
         ),
     ],
 )
-async def test_a_mirror_pod_has_no_account_and_nothing_that_comes_with_one(spec: Json, why: str):
+async def test_a_mirror_pod_has_no_account_and_nothing_that_comes_with_one(spec: Json, why: str) -> None:
     mirror = pod(**spec)
     mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
     assert await refusal(mirror) == f'pods "p" is forbidden: {why}'
@@ -122,13 +122,13 @@ async def test_a_mirror_pod_has_no_account_and_nothing_that_comes_with_one(spec:
         {"volumes": [{"name": "v", "csi": {"driver": "d", "volumeAttributes": {"secretName": "shape"}}}]},
     ],
 )
-async def test_a_mirror_pod_may_use_words_that_are_called_as_secrets_are(spec: Json):
+async def test_a_mirror_pod_may_use_words_that_are_called_as_secrets_are(spec: Json) -> None:
     mirror = pod(**spec)
     mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
     assert await admitted(mirror) == pod(**spec)["spec"]
 
 
-async def test_a_mirror_pod_that_needs_nothing_stays_as_it_is():
+async def test_a_mirror_pod_that_needs_nothing_stays_as_it_is() -> None:
     mirror = pod()
     mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
     assert "serviceAccountName" not in await admitted(mirror)

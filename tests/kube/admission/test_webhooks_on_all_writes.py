@@ -29,7 +29,7 @@ async def hooks(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Admis
     folder: Path = tmp_path_factory.mktemp("store")
     async with whole_server(folder) as api, admission_webhooks(api) as hooks:
         scale = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}
-        subresources = {"subresources": {"status": {}, "scale": scale}}
+        subresources: dict[str, Any] = {"subresources": {"status": {}, "scale": scale}}
         versions = [version("v1", **subresources), version("v2", storage=False, **subresources)]
         await api.request("POST", DEFINITIONS, definition(*versions))
         await until_condition(api, "widgets.example.com", "Established")
@@ -130,7 +130,10 @@ async def test_a_custom_resource_that_a_webhook_breaks_is_refused(hooks: Admissi
 
 async def test_a_namespace_lies_in_itself(hooks: AdmissionWebhooks) -> None:
     rules = [{**EVERYTHING[0], "resources": ["namespaces"], "scope": "Cluster"}]
-    chosen = {"rules": rules, "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "mine"}}}
+    chosen: dict[str, Any] = {
+        "rules": rules,
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "mine"}},
+    }
     async with hooks.configured("validating", hooks.webhook("v", **chosen)) as calls:
         for name in ("mine", "other"):
             await hooks.api.request("POST", "/api/v1/namespaces?dryRun=All", {"metadata": {"name": name}})

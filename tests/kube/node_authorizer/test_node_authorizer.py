@@ -152,7 +152,9 @@ _volumes = st.tuples(st.sampled_from(["v", "w"]), st.sampled_from([None, *_CLAIM
 @settings(max_examples=60, deadline=None)
 @given(st.lists(_placed | _volumes, max_size=12))
 def test_the_index_says_what_following_every_reference_would_say(steps: list[Any]) -> None:
-    graph, pods, volumes = NodeGraph(), {}, {}
+    graph = NodeGraph()
+    pods: dict[ReferredObject, tuple[str, set[ReferredObject]]] = {}
+    volumes: dict[str, tuple[ReferredObject, set[ReferredObject]]] = {}
     for subject, value, names in steps:
         if isinstance(subject, ReferredObject):
             graph.place(subject, value, names)

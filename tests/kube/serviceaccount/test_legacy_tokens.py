@@ -84,7 +84,7 @@ async def tokens(tmp_path: Path) -> AsyncIterator[Tokens]:
     await store.close()
 
 
-async def test_a_token_is_its_accounts_and_its_use_is_written_down(tokens: Tokens):
+async def test_a_token_is_its_accounts_and_its_use_is_written_down(tokens: Tokens) -> None:
     token = await tokens.issue()
     assert await tokens.user(token) == "system:serviceaccount:ns:robot"
     secret = await tokens.secrets.get("token", namespace="ns")
@@ -92,7 +92,7 @@ async def test_a_token_is_its_accounts_and_its_use_is_written_down(tokens: Token
     assert labels_of(secret) == {"kubernetes.io/legacy-token-last-used": system_clock().date().isoformat()}
 
 
-async def test_a_token_that_was_made_for_its_account_is_warned_of(tokens: Tokens):
+async def test_a_token_that_was_made_for_its_account_is_warned_of(tokens: Tokens) -> None:
     token = await tokens.issue()
     manual = await tokens.authenticator.authenticate_token(token)
 
@@ -113,7 +113,7 @@ async def test_a_token_that_was_made_for_its_account_is_warned_of(tokens: Tokens
     assert generated.remarks.warnings[0].startswith("Use tokens from the TokenRequest API")
 
 
-async def test_a_token_dies_with_its_secret(tokens: Tokens):
+async def test_a_token_dies_with_its_secret(tokens: Tokens) -> None:
     token = await tokens.issue()
     other = await tokens.issuer.sign({"sub": "system:serviceaccount:ns:robot"})
     assert await tokens.refusal(other) == "namespace claim is missing"
@@ -121,11 +121,13 @@ async def test_a_token_dies_with_its_secret(tokens: Tokens):
     assert await until_refused(tokens, token) == "Token has been invalidated"
 
 
-async def test_without_lookup_a_token_is_good_while_its_key_is(tokens: Tokens, tmp_path: Path):
+async def test_without_lookup_a_token_is_good_while_its_key_is(tokens: Tokens, tmp_path: Path) -> None:
     token = await tokens.issue()
     await tokens.secrets.delete("token", namespace="ns")
     await until_refused(tokens, token)
-    validator = LegacyValidator(tokens.authenticator._validator.getter, SecretUses(tokens.secrets), lookup=False)
+    strict = tokens.authenticator._validator
+    assert isinstance(strict, LegacyValidator)
+    validator = LegacyValidator(strict.getter, SecretUses(tokens.secrets), lookup=False)
     config = ServiceAccountConfig(signing_key_file=tmp_path / "key")
     lax = ServiceAccountTokenAuthenticator(config, validator, issuers=(LEGACY_ISSUER,))
     found = await lax.authenticate_token(token)
@@ -133,13 +135,13 @@ async def test_without_lookup_a_token_is_good_while_its_key_is(tokens: Tokens, t
     assert found.user.name == "system:serviceaccount:ns:robot"
 
 
-async def test_a_token_dies_with_its_account(tokens: Tokens):
+async def test_a_token_dies_with_its_account(tokens: Tokens) -> None:
     token = await tokens.issue()
     await tokens.accounts.delete("robot", namespace="ns")
     assert await until_refused(tokens, token) == 'serviceaccounts "robot" not found'
 
 
-async def test_a_token_that_was_marked_invalid_is_refused(tokens: Tokens):
+async def test_a_token_that_was_marked_invalid_is_refused(tokens: Tokens) -> None:
     token = await tokens.issue()
     await tokens.label(**{INVALID: "2026-01-01"})
     refusal = await until_refused(tokens, token)

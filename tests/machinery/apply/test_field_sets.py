@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pilothouse.machinery.apply import fieldset
 from pilothouse.machinery.apply.elements import InvalidElement
 from pilothouse.machinery.apply.fieldset import FieldSet, Path
+from pilothouse.machinery.objects import Json
 
 elements = st.sampled_from(["f:a", "f:b", 'k:{"name":"x"}', "v:1"])
 path_sets = st.frozensets(st.lists(elements, min_size=1, max_size=3).map(tuple), max_size=6)
@@ -61,7 +62,7 @@ def test_operations_leave_their_arguments_alone(a: frozenset[Path], b: frozenset
 
 
 def test_a_node_is_a_member_when_it_is_empty_or_says_so() -> None:
-    fields = {"f:spec": {"f:containers": {'k:{"name":"c"}': {".": {}, "f:image": {}}}}}
+    fields: Json = {"f:spec": {"f:containers": {'k:{"name":"c"}': {".": {}, "f:image": {}}}}}
     assert [fieldset.shown_path(path) for path in fieldset.paths(fields)] == [
         '.spec.containers[name="c"]',
         '.spec.containers[name="c"].image',
@@ -74,7 +75,7 @@ def test_paths_are_shown_as_upstream_shows_them() -> None:
 
 
 def test_a_set_that_somebody_else_wrote_gets_the_one_form() -> None:
-    raw = {"f:b": {}, "f:a": {".": {}}, 'k:{"z": 1, "a": "<"}': {}, "v:2.0": {}, ".": {}}
+    raw: Json = {"f:b": {}, "f:a": {".": {}}, 'k:{"z": 1, "a": "<"}': {}, "v:2.0": {}, ".": {}}
     decoded = fieldset.decode(raw)
     assert list(decoded) == ["f:a", "f:b", 'k:{"a":"\\u003c","z":1}', "v:2"]
     assert decoded["f:a"] == {}

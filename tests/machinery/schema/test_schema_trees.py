@@ -56,7 +56,9 @@ def test_every_published_kind_has_a_type() -> None:
 
 def test_lists_say_how_they_merge() -> None:
     spec = struct("api.core.v1.PodSpec")
-    ports = spec.fields["containers"].node.element.fields["ports"]  # type: ignore[union-attr]
+    container = spec.fields["containers"].node.element
+    assert container is not None
+    ports = container.fields["ports"]
     assert (ports.node.kind, ports.node.list_type) == (NodeKind.LIST, "map")
     assert ports.node.map_keys == ("containerPort", "protocol")
     assert (ports.patch_strategy, ports.patch_merge_key) == (("merge",), "containerPort")

@@ -25,7 +25,8 @@ _COLUMNS = [
 
 def _private_key() -> Shape:
     return struct(
-        rules=[rule("self.algorithm != 'Ed25519' || !has(self.size)", "size must not be set for Ed25519")],
+        [],
+        [rule("self.algorithm != 'Ed25519' || !has(self.size)", "size must not be set for Ed25519")],
         algorithm=choice("RSA", "ECDSA", "Ed25519", default="RSA"),
         encoding=choice("PKCS1", "PKCS8", default="PKCS1"),
         size=number(2048, minimum=256, maximum=8192),

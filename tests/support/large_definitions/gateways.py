@@ -29,7 +29,8 @@ _RULES = [
 def _tls() -> Shape:
     reference = struct(["name"], name=text("cert", maxLength=253), kind=text(default="Secret"))
     return struct(
-        rules=[rule("self.mode != 'Terminate' || size(self.certificateRefs) > 0", "certificates must be there")],
+        [],
+        [rule("self.mode != 'Terminate' || size(self.certificateRefs) > 0", "certificates must be there")],
         mode=choice("Terminate", "Passthrough", default="Terminate"),
         certificateRefs=listing(reference, maxItems=64),
         options=table(text(maxLength=4096), maxProperties=16),

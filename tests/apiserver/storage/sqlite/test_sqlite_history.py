@@ -10,7 +10,7 @@ import pytest
 from store_reading import events_until, next_batch
 
 from pilothouse.apiserver.storage.errors import Compacted
-from pilothouse.apiserver.storage.interface import Batch, Entry
+from pilothouse.apiserver.storage.interface import Batch, Entry, Watch
 from pilothouse.apiserver.storage.sqlite.history import Span, read_events, read_undo
 from pilothouse.apiserver.storage.sqlite.keys import SqliteKeyRange
 from pilothouse.apiserver.storage.sqlite.schema import connect
@@ -92,8 +92,8 @@ async def test_a_watch_closed_while_it_reads_the_file_tells_nothing_more(tmp_pat
     await store.close()
 
 
-async def _collect(watch: object) -> list[Batch]:
-    return [batch async for batch in watch]  # type: ignore[attr-defined]
+async def _collect(watch: Watch) -> list[Batch]:
+    return [batch async for batch in watch]
 
 
 async def test_a_snapshot_of_the_file_knows_itself_what_is_compacted(tmp_path: Path) -> None:

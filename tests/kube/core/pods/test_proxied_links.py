@@ -6,8 +6,9 @@ import gzip
 import threading
 import time
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from random import randbytes
+from typing import TypeAlias
 
 import pytest
 from hypothesis import given
@@ -84,7 +85,12 @@ def same(page: bytes) -> bytes:
     return page
 
 
-ENCODINGS = {"": (same, same), "gzip": (gzip.compress, gzip.decompress), "deflate": (deflated, inflated)}
+Recode: TypeAlias = Callable[[bytes], bytes]
+ENCODINGS: dict[str, tuple[Recode, Recode]] = {
+    "": (same, same),
+    "gzip": (gzip.compress, gzip.decompress),
+    "deflate": (deflated, inflated),
+}
 
 
 async def passed(page: bytes, encoding: str = "", size: int = 1 << 16, links: Links = LINKS) -> list[bytes]:

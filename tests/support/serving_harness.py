@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import h2.config
@@ -33,6 +33,11 @@ class Answer:
     status: int
     headers: dict[bytes, bytes]
     body: bytes
+
+
+def transport_of(writer: asyncio.StreamWriter) -> asyncio.Transport:
+    """The same, as what can also be told to read no more."""
+    return cast("asyncio.Transport", writer.transport)  # uvloop's are not of asyncio's class
 
 
 def secure_options(pki: CertificatePaths, **changes: Any) -> SecureServingInfo:
@@ -228,6 +233,7 @@ class Http2Client:
         await self.until(lambda: self._terminated() is not None)
         event = self._terminated()
         assert event is not None
+        assert event.error_code is not None
         return int(event.error_code)
 
     def _terminated(self) -> h2.events.ConnectionTerminated | None:

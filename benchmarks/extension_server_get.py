@@ -1,7 +1,7 @@
 """What a GET of an extension server of pilothouse.builder costs through the aggregator: from its embedded store, and
 from its author's own functions, beside a GET that the aggregator's own server answers.
 
-    python benchmarks/extension_server.py
+    python benchmarks/extension_server_get.py
 
 In turns, and the best of each: what else the machine does hits all alike, or not at all.
 """

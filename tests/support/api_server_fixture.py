@@ -35,7 +35,7 @@ class Faults:
 
     def fail(
         self, status: int, *, reason: str = "", when: Callable[[web.Request], bool] = lambda _: True, **headers: str
-    ):
+    ) -> None:
         body = {
             "kind": "Status",
             "status": "Failure",

@@ -61,7 +61,7 @@ Behave: TypeAlias = Callable[[Conversation, Any], None]
 @dataclass
 class Http2Peer:
     behave: Behave
-    settings: dict[h2.settings.SettingCodes | int, int] = field(default_factory=dict)
+    settings: dict[h2.settings.SettingCodes, int] = field(default_factory=dict)
     conversations: list[Conversation] = field(default_factory=list)
     events: list[Any] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)

@@ -12,6 +12,7 @@ from aetcd import rpc
 from aetcd.rpc import rpc_pb2_grpc
 
 
+# The generated classes have no types.
 class NewerEtcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.MaintenanceServicer, rpc_pb2_grpc.WatchServicer):  # type: ignore[misc]
     """Everything that happens is at `revision`, and outside of what is watched unless it is told."""
 
