@@ -45,7 +45,8 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def test_a_program_is_started_again_when_a_file_changes(tmp_path: Path) -> None:
-    program, log, said: list[str] = tmp_path / "program.py", tmp_path / "log", []
+    program, log = tmp_path / "program.py", tmp_path / "log"
+    said: list[str] = []
     program.write_text(PROGRAM.format(word="one"))
     stop = asyncio.Event()
     running = asyncio.create_task(Reloading([sys.executable, "program.py"], tmp_path, said.append).run(stop))
