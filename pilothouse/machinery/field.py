@@ -131,6 +131,12 @@ def format_value(value: Any) -> str:
 
 
 def invalid(path: Path | str, value: Any, detail: str) -> FieldError:
+    """The value breaks a rule, which `detail` says.
+
+    >>> from pilothouse.builder import invalid
+    >>> print(invalid("spec.port", 0, "must be a port"))
+    spec.port: Invalid value: 0: must be a port
+    """
     return FieldError(ErrorType.INVALID, str(path), value, detail)
 
 
@@ -139,10 +145,22 @@ def type_invalid(path: Path | str, value: Any, detail: str) -> FieldError:
 
 
 def required(path: Path | str, detail: str = "") -> FieldError:
+    """The value is missing.
+
+    >>> from pilothouse.builder import required
+    >>> print(required("spec.host", "a port needs a host"))
+    spec.host: Required value: a port needs a host
+    """
     return FieldError(ErrorType.REQUIRED, str(path), "", detail)
 
 
 def forbidden(path: Path | str, detail: str) -> FieldError:
+    """There must be no such value, or it must not change.
+
+    >>> from pilothouse.builder import forbidden
+    >>> print(forbidden("spec.host", "may not change"))
+    spec.host: Forbidden: may not change
+    """
     return FieldError(ErrorType.FORBIDDEN, str(path), "", detail)
 
 
@@ -155,6 +173,12 @@ def not_found(path: Path | str, value: Any) -> FieldError:
 
 
 def not_supported(path: Path | str, value: Any, supported: Iterable[str]) -> FieldError:
+    """The value is none of those that there are.
+
+    >>> from pilothouse.builder import not_supported
+    >>> print(not_supported("spec.color", "green", ["red", "blue"]))
+    spec.color: Unsupported value: "green": supported values: "red", "blue"
+    """
     names = ", ".join(map(quote, supported))
     return FieldError(ErrorType.NOT_SUPPORTED, str(path), value, f"supported values: {names}" if names else "")
 

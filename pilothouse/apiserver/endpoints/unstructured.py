@@ -98,11 +98,13 @@ class UnstructuredDecoder:
         """Whether objects of that group and version can be read here."""
         return kind.group_version == self.kind.group_version
 
-    def prune(self, obj: Json, named: GroupVersionKind) -> list[str]:
-        """Drop the fields that the kind does not have, and return what strict decoding says about them.
+    def fit(self, obj: Json, named: GroupVersionKind) -> list[str]:
+        """Drop the fields beside the metadata that the kind does not have; return what strict decoding says of them.
 
-        Raises DecodeError.
+        Raises DecodeError for objects that can not be read as the kind.
         """
+        if named != self.kind:
+            raise DecodeError(f"only {self.kind} is served here")
         return []
 
     def _decode(self, read: _Read, data: bytes) -> DecodedObject:
@@ -115,7 +117,7 @@ class UnstructuredDecoder:
         if not named.version:
             raise BodyError(f"Object 'apiVersion' is missing in '{data.decode('utf-8', 'replace')}'", named)
         try:
-            unknown = [*_coerce_metadata(obj), *self.prune(obj, named)]
+            unknown = [*_coerce_metadata(obj), *self.fit(obj, named)]
         except DecodeError as error:
             raise BodyError(str(error), named) from None
         return DecodedObject(obj, named, (*read.strict_errors, *unknown))

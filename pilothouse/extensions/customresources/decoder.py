@@ -27,9 +27,9 @@ class CustomResourceDecoder(UnstructuredDecoder):
     def knows(self, kind: GroupVersionKind) -> bool:
         return kind.group == self.kind.group and kind.version in self.resource.versions
 
-    def prune(self, obj: Json, named: GroupVersionKind) -> list[str]:
+    def fit(self, obj: Json, named: GroupVersionKind) -> list[str]:
         if named.group_kind != self.kind.group_kind:
-            return []
+            return []  # validation refuses it, in other words
         try:
             return self.resource.schemas.of(named.version).prune(obj)
         except MalformedEmbeddedResource as error:
