@@ -9,7 +9,7 @@ from fuzz_budget import budget
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver import Request, Response
 from pilothouse.apiserver.serving.http1 import Http1Connection
 from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.apiserver.serving.state import ServingState
