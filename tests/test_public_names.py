@@ -8,19 +8,30 @@ from __future__ import annotations
 import ast
 import doctest
 import inspect
+import tempfile
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from importlib import import_module
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pilothouse.testing import server
 
-PACKAGES = ("pilothouse.builder", "pilothouse.client", "pilothouse.errors", "pilothouse.testing")
-CONSTANTS = {"AGE", "NORMAL", "WARNING", "Errors", "Json"}
-"""Values, which have no docstring of their own."""
+PACKAGES = (
+    "pilothouse.apiserver",
+    "pilothouse.builder",
+    "pilothouse.client",
+    "pilothouse.errors",
+    "pilothouse.testing",
+)
+CONSTANTS = {
+    *("AGE", "NAME", "NORMAL", "SCHEMALESS_PATCHES", "UNSTRUCTURED", "WARNING"),
+    *("Errors", "Filter", "Handler", "Json"),
+}
+"""Values and aliases of types, which have no docstring of their own."""
 
 
 def _names() -> Iterator[tuple[str, str]]:
@@ -30,7 +41,10 @@ def _names() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("package", "name"), [*_names()])
-async def test_a_public_name_has_an_example_that_runs(package: str, name: str) -> None:
+async def test_a_public_name_has_an_example_that_runs(
+    package: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     value = getattr(import_module(package), name)
     if name in CONSTANTS:
         return

@@ -65,7 +65,14 @@ ReadBody: TypeAlias = Callable[[int], Awaitable[bytes]]
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One HTTP request. The filters fill in what they find out (`info`, `user`, …) on the way in."""
+    """One HTTP request. The filters fill in what they find out (`info`, `user`, …) on the way in.
+
+    >>> from pilothouse.apiserver import Request
+    >>> async def no_body(limit: int) -> bytes:
+    ...     return b""
+    >>> Request("GET", "/api/v1/pods", "limit=5", [], no_body).param("limit")
+    '5'
+    """
 
     method: str
     path: str
@@ -148,7 +155,12 @@ class StreamBroken(Exception):
 
 @dataclass(slots=True, eq=False)
 class Response:
-    """One HTTP answer: whole bytes, a stream (each item is flushed as it comes), or an upgrade."""
+    """One HTTP answer: whole bytes, a stream (each item is flushed as it comes), or an upgrade.
+
+    >>> from pilothouse.apiserver import Response
+    >>> Response(200, b"hello").with_header(b"content-type", b"text/plain").headers
+    [(b'content-type', b'text/plain')]
+    """
 
     status: int
     body: bytes | Stream = field(default=b"", repr=False)  # may hold secrets

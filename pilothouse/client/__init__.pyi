@@ -37,6 +37,7 @@ from pilothouse.client.rest.options import ListOptions as ListOptions
 from pilothouse.client.rest.options import PatchType as PatchType
 from pilothouse.client.rest.options import WriteOptions as WriteOptions
 from pilothouse.client.rest.resource import ResourceClient as ResourceClient
+from pilothouse.client.rest.watch import RestWatch as RestWatch
 from pilothouse.client.rest.watch import WatchEvent as WatchEvent
 from pilothouse.client.rest_mapper import RESTMapper as RESTMapper
 from pilothouse.client.workqueue.queue import ShutDown as ShutDown

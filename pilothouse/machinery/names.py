@@ -29,6 +29,13 @@ class GroupResource:
 
 @dataclass(frozen=True, slots=True)
 class GroupVersion:
+    """One version of one group; the core group has an empty name.
+
+    >>> from pilothouse.apiserver import GroupVersion
+    >>> str(GroupVersion.parse("apps/v1").kind("Deployment"))
+    'apps/v1, Kind=Deployment'
+    """
+
     group: str
     version: str
 

@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from whole_server import CONFIG_MAPS
 
-from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.objects import Json
+from pilothouse.client import GroupVersionKind, Json
 from pilothouse.machinery.protobuf import codec
 from pilothouse.machinery.schema import types
 from pilothouse.testing import API

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transport_double import Pipe
 
-from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver import Request, Response
 from pilothouse.apiserver.serving.http1 import Http1Connection
 from pilothouse.apiserver.serving.limits import Limits
 from pilothouse.apiserver.serving.state import ServingState

@@ -12,7 +12,7 @@ from fuzz_verdicts import bounded, check
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilothouse.machinery.objects import Json
+from pilothouse.client import Json
 from pilothouse.testing import API
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

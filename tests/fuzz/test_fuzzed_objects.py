@@ -13,8 +13,8 @@ from fuzz_verdicts import bounded, check
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pilothouse.machinery.names import GroupVersion, GroupVersionKind
-from pilothouse.machinery.objects import Json
+from pilothouse.apiserver import GroupVersion
+from pilothouse.client import GroupVersionKind, Json
 from pilothouse.testing import API, Answer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

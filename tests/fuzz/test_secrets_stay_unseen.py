@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver import Request, Response
 from pilothouse.apiserver.storage.interface import Entry, Event
 from pilothouse.client.config.model import Credentials
 from pilothouse.controllers.bootstrap.tokens import BootstrapToken

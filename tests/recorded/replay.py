@@ -147,7 +147,7 @@ def _data(body: Any) -> bytes | None:
 
 
 def _caller_of(kubeconfig: Path) -> Call:
-    from pilothouse.client.config.kubeconfig import load_kubeconfig
+    from pilothouse.client import load_kubeconfig
     from pilothouse.client.config.model import Credentials
     from pilothouse.client.config.tls import ssl_context
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from pilothouse.machinery.objects import Json
+from pilothouse.client import Json
 from pilothouse.testing import API, Answer
 
 _GROUP = "admissionregistration.k8s.io/v1"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilothouse.apiserver.admission.interface import Attributes, Operation
-from pilothouse.apiserver.authn.user import User
-from pilothouse.machinery.names import GroupVersionKind, GroupVersionResource
-from pilothouse.machinery.objects import Json
+from pilothouse.apiserver import AdmissionAttributes, Operation, User
+from pilothouse.client import GroupVersionKind, GroupVersionResource, Json
 
 
 def writing(
@@ -19,9 +17,9 @@ def writing(
     subresource: str = "",
     user: str = "u",
     **more: Any,
-) -> Attributes:
+) -> AdmissionAttributes:
     """A create, or an update where there is an old object, in the namespace `default`."""
-    return Attributes(
+    return AdmissionAttributes(
         operation=Operation.CREATE if old is None else Operation.UPDATE,
         kind=GroupVersionKind("", "v1", kind),
         resource=GroupVersionResource("", "v1", resource),

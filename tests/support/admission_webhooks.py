@@ -12,7 +12,7 @@ from aiohttp import web
 from webhook_server import WebhookServer, webhook_server
 from whole_server import CONFIG_MAPS
 
-from pilothouse.machinery.objects import Json
+from pilothouse.client import Json
 from pilothouse.testing import API, Answer
 
 Respond = Callable[[Json], Json | web.StreamResponse | Awaitable[web.StreamResponse]]

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from pilothouse.apiserver.http import Request, Response
-from pilothouse.machinery.objects import Json
+from pilothouse.apiserver import Request, Response
+from pilothouse.client import Json
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 

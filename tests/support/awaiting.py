@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pilothouse.client.rest.options import ListOptions
-from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.machinery.objects import Json, name_of
+from pilothouse.client import Json, ListOptions, ResourceClient, name_of
 
 _PATIENCE = 20
 

@@ -12,13 +12,11 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from whole_server import whole_server
 
+from pilothouse.client import Client, DeleteOptions, Json, ListOptions, name_of
 from pilothouse.client.clock import cancelled
-from pilothouse.client.rest.client import Client
-from pilothouse.client.rest.options import DeleteOptions, ListOptions
 from pilothouse.controllers.context import ControllerConfig
 from pilothouse.controllers.descriptors import enabled
 from pilothouse.controllers.manager import ControllerManager
-from pilothouse.machinery.objects import Json, name_of
 
 _PATIENCE = 20
 

@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 from custom_resources import definition, version
 
-from pilothouse.machinery.objects import Json
+from pilothouse.client import Json
 
 _INTEGER = {"type": "integer"}
 _STRING = {"type": "string"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from pilothouse.machinery.objects import Json
+from pilothouse.client import Json
 from pilothouse.testing import API, Answer
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -11,20 +11,25 @@ from typing import Any
 import orjson
 from tls_backends import Pki
 
+from pilothouse.apiserver import (
+    ChainConfig,
+    KeyPair,
+    Request,
+    Response,
+    SecureServing,
+    SecureServingInfo,
+    Server,
+    TlsFiles,
+    handler_chain,
+)
 from pilothouse.apiserver.authn.user_info import user_info
-from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain
-from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.serving.certificate_files import KeyPair
-from pilothouse.apiserver.serving.secure import SecureServing, SecureServingInfo
-from pilothouse.apiserver.serving.server import Server
-from pilothouse.apiserver.serving.tls_context import TlsFiles
 from pilothouse.builder.delegation.authentication import DelegatedAuthentication, delegated_authentication
 from pilothouse.builder.delegation.authorization import delegated_authorizer
-from pilothouse.client.config.model import ClientConfig, TLSConfig
-from pilothouse.client.rest.client import Client
-from pilothouse.client.rest.errors import ConnectionRefused
+from pilothouse.client import Client, ClientConfig
+from pilothouse.client.config.model import TLSConfig
 from pilothouse.client.rest.http_transport import HttpTransport
 from pilothouse.client.rest.transport import HttpRequest, HttpResponse, Transport
+from pilothouse.errors import ConnectionRefused
 from pilothouse.testing import API
 
 NAME = "system:serviceaccount:wardle:api"

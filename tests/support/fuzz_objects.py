@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from pilothouse.machinery.names import GroupVersionKind
-from pilothouse.machinery.objects import Json
+from pilothouse.client import GroupVersionKind, Json
 from pilothouse.machinery.schema import types
 from pilothouse.machinery.schema.nodes import NodeKind, Scalar, TypeNode
 

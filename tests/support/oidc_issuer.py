@@ -15,7 +15,7 @@ from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from webhook_server import WebhookServer, webhook_server
 
-from pilothouse.machinery.objects import Json
+from pilothouse.client import Json
 
 
 @cache

@@ -8,11 +8,8 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pilothouse.client.rest.client import Client
-from pilothouse.client.rest.options import DeleteOptions, ListOptions
-from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.machinery.errors import NotFound
-from pilothouse.machinery.objects import Json, name_of, uid_of
+from pilothouse.client import Client, DeleteOptions, Json, ListOptions, ResourceClient, name_of, uid_of
+from pilothouse.errors import NotFound
 
 _PATIENCE = 10.0
 

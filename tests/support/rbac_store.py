@@ -7,17 +7,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pilothouse.apiserver import HookContext, RegistryStore, SqliteStore
 from pilothouse.apiserver.registry.own_access import OwnAccess
-from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.client import Json
 from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
 from pilothouse.kube.rbac.authorizer.policy import RBACPolicy
 from pilothouse.kube.rbac.bindings import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS
 from pilothouse.kube.rbac.bootstrap.ensure import BootstrapPolicy
 from pilothouse.kube.rbac.roles import CLUSTER_ROLES, ROLES
 from pilothouse.kube.served import Registries
-from pilothouse.machinery.objects import Json
 
 GROUP = "rbac.authorization.k8s.io"
 

@@ -13,7 +13,7 @@ from custom_resources import definition, install, version
 from tls_backends import Pki, backend
 from whole_server import whole_server
 
-from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver import Handler, Request, Response
 from pilothouse.testing import API
 
 GROUP, SERVICE, NAMESPACE = "remote.example.com", "remote", "default"

@@ -7,12 +7,7 @@ import signal
 
 from serving_process import ServeProcess
 
-from pilothouse.client.config.kubeconfig import load_kubeconfig
-from pilothouse.client.rest.client import Client
-from pilothouse.client.rest.connect import connect
-from pilothouse.client.rest.options import ListOptions
-from pilothouse.client.rest.resource import ResourceClient
-from pilothouse.client.rest.watch import RestWatch
+from pilothouse.client import Client, ListOptions, ResourceClient, RestWatch, connect, load_kubeconfig
 
 
 def server_client(server: ServeProcess) -> Client:

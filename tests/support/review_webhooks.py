@@ -10,7 +10,7 @@ from pathlib import Path
 from aiohttp import web
 from webhook_server import WebhookServer, webhook_server
 
-from pilothouse.machinery.objects import Json
+from pilothouse.client import Json
 
 Decide = Callable[[Json], Json | int]
 """From the review to its status, or to an HTTP code."""

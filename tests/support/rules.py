@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from pilothouse.apiserver.registry.resource import Resource
-from pilothouse.machinery.objects import Json
+from pilothouse.apiserver import Resource
+from pilothouse.client import Json
 from pilothouse.machinery.schema import types
 
 

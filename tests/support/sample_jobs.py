@@ -6,8 +6,8 @@ from typing import Any
 
 from rules import decoded
 
+from pilothouse.client import Json
 from pilothouse.kube.batch.jobs import JOBS
-from pilothouse.machinery.objects import Json
 
 STRATEGY = JOBS.strategy
 INDEXED: Json = {"completionMode": "Indexed", "completions": 5}

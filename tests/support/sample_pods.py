@@ -6,9 +6,9 @@ from typing import Any
 
 from rules import decoded, refusals, update_refusals
 
-from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.apiserver import Strategy
+from pilothouse.client import Json
 from pilothouse.kube.core.pods.resource import PODS
-from pilothouse.machinery.objects import Json
 
 
 def container(**fields: Any) -> Json:

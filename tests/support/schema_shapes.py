@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pilothouse.machinery.objects import Json
+from pilothouse.client import Json
 
 _DESCRIPTION = (
     "{} says what is wanted here, at some length, as generated definitions do: most of their bytes are such text. "

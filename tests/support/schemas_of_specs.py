@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pilothouse.client import Json
 from pilothouse.extensions.schema.definition.validate import VersionContext, validate_crd_schema
 from pilothouse.machinery.field import root
-from pilothouse.machinery.objects import Json
 
 
 def definition_errors(schema: Json) -> list[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pilothouse.client.rest.client import Client
-from pilothouse.machinery.objects import Json
+from pilothouse.client import Client, Json
 
 APP = {"app": "web"}
 

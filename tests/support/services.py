@@ -10,10 +10,10 @@ from typing import Any
 
 from rules import decoded
 
+from pilothouse.apiserver import HookContext, SqliteStore, Store
 from pilothouse.apiserver.registry.own_access import OwnAccess
-from pilothouse.apiserver.server.hooks import HookContext, PostStartEntry, run_post_start_hooks
-from pilothouse.apiserver.storage.interface import Store
-from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.apiserver.server.hooks import PostStartEntry, run_post_start_hooks
+from pilothouse.client import Json, name_of
 from pilothouse.kube.core.services.network import ServiceNetwork
 from pilothouse.kube.core.services.portallocator.allocator import PortAllocator
 from pilothouse.kube.core.services.resource import SERVICES
@@ -21,7 +21,6 @@ from pilothouse.kube.core.services.storage import ServiceStorage
 from pilothouse.kube.networking.ip_addresses import IP_ADDRESSES
 from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS
 from pilothouse.kube.served import Registries
-from pilothouse.machinery.objects import Json, name_of
 
 
 @dataclass(frozen=True, slots=True)

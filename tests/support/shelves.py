@@ -9,17 +9,14 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from pilothouse.apiserver.authn.user import User
+from pilothouse.apiserver import Names, Resource, SqliteStore, Strategy, User
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Result, object_of, unchecked, unchecked_update
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
-from pilothouse.apiserver.registry.resource import Names, Resource
-from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
-from pilothouse.apiserver.storage.sqlite.store import SqliteStore
 from pilothouse.builder.own_functions.registry import OwnRegistry, own_registry
+from pilothouse.client import Json, name_of, namespace_of
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import Json, name_of, namespace_of
 
 BOOKS = GroupResource("library.example.com", "books")
 RESOURCE = Resource(Names("books", kind="Book"), Strategy(), group=BOOKS.group)

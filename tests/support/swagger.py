@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from pilothouse.aggregator.openapi.spec import Spec
-from pilothouse.machinery.objects import Json
+from pilothouse.client import Json
 
 
 def swagger(group_version: str = "a.io/v1", **definitions: Json) -> Json:

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pilothouse.apiserver.http import Handler
-from pilothouse.apiserver.serving.certificate_files import KeyPair
-from pilothouse.apiserver.serving.server import ListenEndpoint, Server
+from pilothouse.apiserver import Handler, KeyPair, ListenEndpoint, Server
 from pilothouse.apiserver.webhook.service_resolver import ServiceAddress, ServiceUnresolved
 from pilothouse.controlplane.certificates.issue import Authority, Profile
 from pilothouse.controlplane.certificates.keep import keep_authority, keep_certificate

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from pilothouse.apiserver.storage.sqlite.store import SqliteStore
+from pilothouse.apiserver import SqliteStore
 from pilothouse.client import Json
 from pilothouse.testing import API, server
 

@@ -11,7 +11,7 @@ import pytest
 from built_package import built_with
 from kubectl import BINARY, MISSING, Kubectl
 
-from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.client import GroupVersionKind
 from pilothouse.machinery.protobuf import codec
 from pilothouse.machinery.protobuf.envelope import envelope
 from pilothouse.testing import BlockingAPI, Server

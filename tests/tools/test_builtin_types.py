@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pilothouse.machinery.objects import Json
+from pilothouse.client import Json
 from tools.builtin_types.agreement import Disagreement, check_agreement
 from tools.builtin_types.build import build
 from tools.builtin_types.merging import merged, merged_structs

@@ -67,7 +67,12 @@ _Phases: TypeAlias = dict[tuple[Operation, str, str], _Phase]
 
 
 class AdmissionChain:
-    """An empty chain admits everything."""
+    """The plugins that every write passes. An empty chain admits everything.
+
+    >>> from pilothouse.apiserver import AdmissionChain
+    >>> AdmissionChain().plugins
+    ()
+    """
 
     def __init__(self, plugins: Sequence[Plugin] = ()) -> None:
         self.plugins = tuple(plugins)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import field
 from enum import Enum
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from pilothouse.apiserver.admission.equivalents import EquivalentResources
 from pilothouse.apiserver.audit.annotations import METADATA
@@ -45,6 +45,13 @@ class ReinvocationContext:
 
 
 class Operation(Enum):
+    """What a write does.
+
+    >>> from pilothouse.apiserver import Operation
+    >>> [operation.value for operation in Operation]
+    ['CREATE', 'UPDATE', 'DELETE', 'CONNECT']
+    """
+
     CREATE = "CREATE"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
@@ -69,6 +76,12 @@ class Attributes:
     """One write as admission sees it. `obj` is None for deletes, `old` for creates.
 
     `kind` and `resource` are what the request names; `obj` and `old` have the stored form, whichever version that is.
+
+    >>> from pilothouse.apiserver import AdmissionAttributes, GroupVersion, Operation, User
+    >>> v1 = GroupVersion("wardle.example.com", "v1")
+    >>> kind, resource = v1.kind("Flunder"), v1.resource("flunders")
+    >>> AdmissionAttributes(Operation.DELETE, kind, resource, "", "default", "a", User("jane")).dry_run
+    False
     """
 
     operation: Operation
@@ -91,6 +104,10 @@ class Attributes:
     reinvocation: ReinvocationContext = field(default_factory=ReinvocationContext)
 
 
+AdmissionAttributes: TypeAlias = Attributes
+"""For those who know the attributes of authorization too."""
+
+
 class Plugin(Protocol):
     """Has at least one of the two sides, MutationPlugin and ValidationPlugin."""
 
@@ -109,11 +126,38 @@ class SelectivePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class MutationPlugin(Plugin, Protocol):
+    """A plugin that may change what is written.
+
+    >>> from pilothouse.apiserver import AdmissionAttributes, AdmissionChain, MutationPlugin, Operation
+    >>> class PaintItRed:
+    ...     name = "PaintItRed"
+    ...     def handles(self, operation: Operation) -> bool:
+    ...         return operation is Operation.CREATE
+    ...     async def admit(self, attributes: AdmissionAttributes) -> None:
+    ...         attributes.obj["spec"]["colour"] = "red"
+    >>> isinstance(PaintItRed(), MutationPlugin)
+    True
+    """
+
     async def admit(self, attributes: Attributes) -> None:
         """May change `attributes.obj` in place. Raises to refuse."""
 
 
 @runtime_checkable
 class ValidationPlugin(Plugin, Protocol):
+    """A plugin that may refuse what is written.
+
+    >>> from pilothouse.apiserver import AdmissionAttributes, AdmissionChain, Operation, ValidationPlugin
+    >>> from pilothouse.errors import Forbidden
+    >>> class NobodyDeletes:
+    ...     name = "NobodyDeletes"
+    ...     def handles(self, operation: Operation) -> bool:
+    ...         return operation is Operation.DELETE
+    ...     async def validate(self, attributes: AdmissionAttributes) -> None:
+    ...         raise Forbidden("nothing is deleted here")
+    >>> isinstance(NobodyDeletes(), ValidationPlugin)
+    True
+    """
+
     async def validate(self, attributes: Attributes) -> None:
         """Changes nothing. Raises to refuse."""

@@ -12,6 +12,16 @@ from pilothouse.machinery.dataclass import dataclass
 
 
 class Authenticator(Protocol):
+    """Says who makes a request.
+
+    >>> from pilothouse.apiserver import Authenticator, Request, User
+    >>> class ByHeader:
+    ...     async def authenticate(self, request: Request) -> User | None:
+    ...         name = request.header(b"x-user")
+    ...         return User(name) if name else None
+    >>> authenticator: Authenticator = ByHeader()
+    """
+
     async def authenticate(self, request: Request) -> User | None:
         """None: no credentials that this authenticator knows. Raises Unauthorized for wrong ones."""
 

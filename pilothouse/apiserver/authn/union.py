@@ -14,6 +14,13 @@ from pilothouse.machinery.errors import Unauthorized
 
 
 class UnionAuthenticator:
+    """Asks the authenticators in order until one knows the user. Is an Authenticator.
+
+    >>> from pilothouse.apiserver import UnionAuthenticator
+    >>> UnionAuthenticator([]).authenticators
+    ()
+    """
+
     def __init__(self, authenticators: Sequence[Authenticator]) -> None:
         self.authenticators = tuple(authenticators)
 

@@ -16,6 +16,13 @@ API_SERVER_USER = "system:apiserver"
 
 @dataclass(frozen=True, slots=True)
 class User:
+    """Somebody who makes requests.
+
+    >>> from pilothouse.apiserver import User
+    >>> User("jane", groups=("developers",)).groups
+    ('developers',)
+    """
+
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()

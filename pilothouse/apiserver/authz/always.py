@@ -13,6 +13,13 @@ _NO_OPINION = Answer(Decision.NO_OPINION)
 
 
 class AlwaysAllow:
+    """Everybody may do everything.
+
+    >>> from pilothouse.apiserver import AlwaysAllow, Attributes, User
+    >>> (await AlwaysAllow().authorize(Attributes(User("jane"), "delete"))).decision.value
+    'allow'
+    """
+
     async def authorize(self, attributes: Attributes) -> Answer:
         return _ALLOW
 

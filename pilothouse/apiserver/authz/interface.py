@@ -15,6 +15,13 @@ from pilothouse.machinery.status_error import StatusError, details_of
 
 
 class Decision(Enum):
+    """Allowed, denied, or left to the next authorizer; if nobody allows, the request is refused.
+
+    >>> from pilothouse.apiserver import Decision
+    >>> Decision.NO_OPINION.value
+    'no opinion'
+    """
+
     ALLOW = "allow"
     DENY = "deny"
     NO_OPINION = "no opinion"
@@ -25,6 +32,10 @@ class Attributes:
     """Who wants to do what to which resource. Requests for no resource have only verb and path.
 
     Nobody changes them; they are not frozen because that makes them four times as dear, and every request has some.
+
+    >>> from pilothouse.apiserver import Attributes, User
+    >>> Attributes(User("jane"), "get", path="/version").is_resource
+    False
     """
 
     user: User
@@ -43,6 +54,13 @@ class Attributes:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """An authorizer's decision and its reason, which refused users are told.
+
+    >>> from pilothouse.apiserver import Answer, Decision
+    >>> Answer(Decision.DENY, "it is Sunday").reason
+    'it is Sunday'
+    """
+
     decision: Decision
     reason: str = ""
     error: str = ""
@@ -50,6 +68,18 @@ class Answer:
 
 
 class Authorizer(Protocol):
+    """Decides whether a request may be made.
+
+    >>> from pilothouse.apiserver import Answer, Attributes, Authorizer, Decision, User
+    >>> class ReadersOnly:
+    ...     async def authorize(self, attributes: Attributes) -> Answer:
+    ...         reads = attributes.verb in ("get", "list", "watch")
+    ...         return Answer(Decision.ALLOW if reads else Decision.NO_OPINION)
+    >>> authorizer: Authorizer = ReadersOnly()
+    >>> (await authorizer.authorize(Attributes(User("jane"), "delete"))).decision.name
+    'NO_OPINION'
+    """
+
     async def authorize(self, attributes: Attributes) -> Answer: ...
 
 

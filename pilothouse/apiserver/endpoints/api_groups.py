@@ -15,7 +15,18 @@ from pilothouse.apiserver.server.server import GenericAPIServer
 
 
 def install_api_group(server: GenericAPIServer, group: APIGroup, installer: Installer) -> None:
-    """/apis/GROUP and everything below it. An unknown version or resource of the group is a 404 Status from here on."""
+    """Serve /apis/GROUP and everything below it. An unknown version or resource of the group is a 404 Status then.
+
+    >>> from pilothouse.apiserver import AdmissionChain, AlwaysAllow, APIGroup, APIVersion, GenericAPIServer
+    >>> from pilothouse.apiserver import GroupVersion, Installer, Response, install_api_group
+    >>> async def nobody(request):
+    ...     return Response(404)
+    >>> server = GenericAPIServer("wardle", nobody)
+    >>> group = APIGroup("wardle.example.com", [APIVersion(GroupVersion("wardle.example.com", "v1"))])
+    >>> install_api_group(server, group, Installer(AdmissionChain(), AlwaysAllow()))
+    >>> server.listed_paths()
+    ['/apis/wardle.example.com', '/apis/wardle.example.com/v1']
+    """
     routes = {v.group_version.version: installer.install(v, group.versions) for v in group.versions}
     for version in group.versions:
         path = f"{group.root}/{version.group_version.version}"
@@ -36,7 +47,18 @@ def install_legacy_api_group(
 
 
 def install_group_list(server: GenericAPIServer, groups: Iterable[APIGroup]) -> None:
-    """/apis: the groups that this server has, and those that its delegates have."""
+    """Serve /apis: the groups that this server has, and those that its delegates have.
+
+    >>> from pilothouse.apiserver import APIGroup, APIVersion, GenericAPIServer, GroupVersion, Response
+    >>> from pilothouse.apiserver import install_group_list
+    >>> async def nobody(request):
+    ...     return Response(404)
+    >>> server = GenericAPIServer("wardle", nobody)
+    >>> group = APIGroup("wardle.example.com", [APIVersion(GroupVersion("wardle.example.com", "v1"))])
+    >>> install_group_list(server, [group])
+    >>> "/apis" in server.listed_paths()
+    True
+    """
     for group in groups:
         server.discovery.put(GroupDocuments.of(group))
     root = root_handler(server.discovery)

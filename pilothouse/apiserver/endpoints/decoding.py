@@ -14,7 +14,13 @@ from pilothouse.machinery.patch.schema import PatchSchema
 
 @dataclass(frozen=True, slots=True)
 class DecodedObject:
-    """An object and the kind that it said it has. `strict_errors` are the fields that were unknown or doubled."""
+    """An object and the kind that it said it has. `strict_errors` are the fields that were unknown or doubled.
+
+    >>> from pilothouse.apiserver import DecodedObject, GroupVersionKind
+    >>> kind = GroupVersionKind("wardle.example.com", "v1", "Flunder")
+    >>> DecodedObject({"metadata": {"name": "a"}}, kind).strict_errors
+    ()
+    """
 
     obj: Json
     kind: GroupVersionKind
@@ -22,7 +28,13 @@ class DecodedObject:
 
 
 class ObjectDecoder(Protocol):
-    """Reads the objects of one kind. Built-in kinds and custom resources each have their own."""
+    """Reads the objects of one kind. Built-in kinds and custom resources each have their own.
+
+    >>> from pilothouse.apiserver import GroupVersionKind, ObjectDecoder, TypedDecoder
+    >>> decoder: ObjectDecoder = TypedDecoder(GroupVersionKind("", "v1", "ConfigMap"))
+    >>> decoder.patch_schema is not None
+    True
+    """
 
     @property
     def patch_schema(self) -> PatchSchema | None:

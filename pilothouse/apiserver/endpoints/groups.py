@@ -26,7 +26,17 @@ def no_default(obj: Json) -> None:
 
 @dataclass(frozen=True)
 class ServedResource:
-    """A resource, or a subresource of it, in one version. What its storage can do decides its verbs."""
+    """A resource, or a subresource of it, in one version. What its storage can do decides its verbs.
+
+    >>> from pilothouse.apiserver import GroupVersionKind, Names, ServedResource, UnstructuredDecoder
+    >>> class Flunders:
+    ...     async def get(self, ctx, name, options):
+    ...         return {"metadata": {"name": name}}
+    >>> kind = GroupVersionKind("wardle.example.com", "v1", "Flunder")
+    >>> names = Names("flunders", kind.kind)
+    >>> ServedResource(names, True, Flunders(), kind, UnstructuredDecoder(kind), subresource="status").path
+    'flunders/status'
+    """
 
     names: Names
     namespaced: bool
@@ -71,13 +81,25 @@ class ServedResource:
 
 @dataclass(frozen=True)
 class APIVersion:
+    """One version of a group, with its resources and subresources.
+
+    >>> from pilothouse.apiserver import APIVersion, GroupVersion
+    >>> str(APIVersion(GroupVersion("wardle.example.com", "v1")).group_version)
+    'wardle.example.com/v1'
+    """
+
     group_version: GroupVersion
     resources: list[ServedResource] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class APIGroup:
-    """A group with its versions, preferred first. The group with the empty name is served under /api."""
+    """A group with its versions, preferred first. The group with the empty name is served under /api.
+
+    >>> from pilothouse.apiserver import APIGroup, APIVersion, GroupVersion
+    >>> APIGroup("wardle.example.com", [APIVersion(GroupVersion("wardle.example.com", "v1"))]).root
+    '/apis/wardle.example.com'
+    """
 
     name: str
     versions: list[APIVersion]

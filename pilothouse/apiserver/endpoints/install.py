@@ -65,7 +65,11 @@ def at_once(convert: Callable[[Json], Json]) -> Conversion:
 
 @dataclass(frozen=True, slots=True)
 class Installer:
-    """Installs the endpoints of group versions; all of them share these parts."""
+    """Installs the endpoints of group versions; all of them share these parts.
+
+    >>> from pilothouse.apiserver import AdmissionChain, AlwaysAllow, Installer
+    >>> installer = Installer(AdmissionChain(), AlwaysAllow())
+    """
 
     admission: AdmissionChain
     authorizer: Authorizer

@@ -23,6 +23,14 @@ _META = "meta.k8s.io"
 
 
 class TypedDecoder:
+    """Reads objects of a built-in kind: unknown fields are dropped, or refused where clients ask for that.
+
+    >>> from pilothouse.apiserver import GroupVersionKind, TypedDecoder
+    >>> decoder = TypedDecoder(GroupVersionKind("", "v1", "ConfigMap"))
+    >>> decoder.normalise({"apiVersion": "v1", "kind": "ConfigMap", "dat": {}}).strict_errors
+    ('unknown field "dat"',)
+    """
+
     def __init__(self, kind: GroupVersionKind, scheme: Scheme = KUBE) -> None:
         self.kind = kind
         self.scheme = scheme

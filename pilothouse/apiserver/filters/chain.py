@@ -36,6 +36,14 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True)
 class ChainConfig:
+    """The parts of the filters: who asks, who may, how many at once.
+
+    >>> from pilothouse.apiserver import AlwaysAllow, ChainConfig, UnionAuthenticator
+    >>> chain = ChainConfig(UnionAuthenticator([]), AlwaysAllow(), anonymous=False)
+    >>> await chain.in_flight.wait(5)
+    True
+    """
+
     authenticator: Authenticator
     authorizer: Authorizer
     anonymous: bool = True
@@ -52,7 +60,13 @@ class ChainConfig:
 
 
 def handler_chain(api: Handler, config: ChainConfig) -> Handler:
-    """The way in to the secure port."""
+    """The way in to the secure port.
+
+    >>> from pilothouse.apiserver import AlwaysAllow, ChainConfig, Response, UnionAuthenticator, handler_chain
+    >>> async def hello(request):
+    ...     return Response(200, f"hello {request.user.name}".encode())
+    >>> handler = handler_chain(hello, ChainConfig(UnionAuthenticator([]), AlwaysAllow()))
+    """
     filters: list[Filter] = [
         *_before_authentication(config),
         with_failed_authentication_audit(config.auditing),

@@ -16,6 +16,13 @@ from pilothouse.machinery.objects import Json, name_of, namespace_of
 
 @dataclass(frozen=True, slots=True)
 class Names:
+    """The words by which people and programs call a resource.
+
+    >>> from pilothouse.apiserver import Names
+    >>> Names("flunders", "Flunder", short=["fl"]).list_kind
+    'FlunderList'
+    """
+
     plural: str
     kind: str
     singular: str = ""
@@ -39,7 +46,13 @@ def cluster_metadata_fields(obj: Json) -> Fields:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """`version` is the storage version: objects are stored, cached and handed to the strategy in that form."""
+    """`version` is the storage version: objects are stored, cached and handed to the strategy in that form.
+
+    >>> from pilothouse.apiserver import AGE, NAME, Names, Resource, Strategy
+    >>> flunders = Resource(Names("flunders", "Flunder"), Strategy(), "wardle.example.com", columns=[NAME, AGE])
+    >>> str(flunders.kind)
+    'wardle.example.com/v1, Kind=Flunder'
+    """
 
     names: Names
     strategy: Strategy

@@ -32,7 +32,18 @@ from pilothouse.machinery.objects import Json
 
 class RegistryStore(StoredResource):
     """One resource with its rules: upstream's genericregistry.Store. It is a storage that the installer takes, as are
-    its views: subresources such as status, which follow another strategy, and what `OneByOneView` is made for."""
+    its views: subresources such as status, which follow another strategy, and what `OneByOneView` is made for.
+
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from pilothouse.apiserver import Names, RegistryStore, Resource, SqliteStore, Strategy
+    >>> store = await SqliteStore.open(Path(mkdtemp()))
+    >>> registry = RegistryStore(Resource(Names("flunders", "Flunder"), Strategy(), "wardle.example.com"), store)
+    >>> await registry.start()
+    >>> await registry.wait_ready()
+    >>> await registry.stop()
+    >>> await store.close()
+    """
 
     def __init__(
         self,

@@ -30,7 +30,17 @@ class GarbageCollection(Enum):
 
 
 class Strategy:
-    """The default rules: what most resources do."""
+    """The default rules: what most resources do.
+
+    >>> from pilothouse.apiserver import Errors, Json, Strategy, required
+    >>> class FlunderStrategy(Strategy):
+    ...     def validate(self, obj: Json) -> Errors:
+    ...         yield from super().validate(obj)
+    ...         if not obj["spec"].get("colour"):
+    ...             yield required("spec.colour")
+    >>> [str(error) for error in FlunderStrategy().validate({"metadata": {"name": "a", "namespace": "b"}, "spec": {}})]
+    ['spec.colour: Required value']
+    """
 
     namespaced: bool = True
     allow_create_on_update: ClassVar[bool] = False

@@ -23,7 +23,19 @@ class UpdateOnly:
 
 
 class StatusStore(UpdateOnly):
-    """The status subresource: read, updated and patched."""
+    """The status subresource: read, updated and patched.
+
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from pilothouse.apiserver import Names, RegistryStore, Resource, SqliteStore, StatusStore, Strategy
+    >>> class FlunderStatusStrategy(Strategy):
+    ...     reset_fields = ("spec",)
+    >>> store = await SqliteStore.open(Path(mkdtemp()))
+    >>> registry = RegistryStore(Resource(Names("flunders", "Flunder"), Strategy(), "wardle.example.com"), store)
+    >>> StatusStore(registry, FlunderStatusStrategy()).reset_fields
+    ('spec',)
+    >>> await store.close()
+    """
 
     async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> Result:
         return await self._view.get(ctx, name, options)

@@ -17,7 +17,12 @@ _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column. `documented` names a definition and field whose documentation describes the column."""
+    """One column. `documented` names a definition and field whose documentation describes the column.
+
+    >>> from pilothouse.apiserver import Column
+    >>> Column("Colour", lambda obj: obj["spec"]["colour"]).cell({"spec": {"colour": "red"}})
+    'red'
+    """
 
     name: str
     cell: Cell

@@ -14,7 +14,12 @@ from pilothouse.apiserver.storage.views import ResourceViews
 
 
 class Unhealthy(Exception):
-    """A check's reason to fail."""
+    """A check's reason to fail.
+
+    >>> from pilothouse.apiserver import Unhealthy
+    >>> print(Unhealthy("the disk is full"))
+    the disk is full
+    """
 
 
 class Pingable(Protocol):

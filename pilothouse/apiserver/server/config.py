@@ -25,6 +25,17 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class GenericConfig:
+    """The parts that servers share: make one of these, then the servers of the chain from it, innermost first.
+
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from pilothouse.apiserver import GenericConfig, SqliteStore, not_found
+    >>> config = GenericConfig(await SqliteStore.open(Path(mkdtemp())))
+    >>> config.new_server("wardle", not_found(config.lifecycle.mux_and_discovery_complete)).name
+    'wardle'
+    >>> await config.store.close()
+    """
+
     store: Store
     key_prefix: str = DEFAULT_ROOT
     lifecycle: LifecycleSignals = field(default_factory=LifecycleSignals)
@@ -49,6 +60,7 @@ class GenericConfig:
     """The OpenAPI definitions of kinds that are not built in; upstream's GetOpenAPIDefinitions."""
 
     def new_server(self, name: str, delegate: Handler) -> GenericAPIServer:
+        """Return a server that calls the delegate for every path that it does not know."""
         return GenericAPIServer(
             name,
             delegate,

@@ -28,8 +28,17 @@ HEALTHZ, LIVEZ, READYZ = ENDPOINTS = ("healthz", "livez", "readyz")
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """`group` is a second name under which requests can exclude the check. A check of the boot sequence may still
-    fail while the server starts without making it not live, for as long as the grace period lasts."""
+    """One part of /healthz, /livez and /readyz. The probe raises Unhealthy where something is not well.
+
+    `group` is a second name under which requests can exclude the check. A check of the boot sequence may still
+    fail while the server starts without making it not live, for as long as the grace period lasts.
+
+    >>> from pilothouse.apiserver import HealthCheck, Unhealthy
+    >>> async def has_room() -> None:
+    ...     raise Unhealthy("the disk is full")
+    >>> HealthCheck("disk", has_room, endpoints=("readyz",)).name
+    'disk'
+    """
 
     name: str
     probe: Probe

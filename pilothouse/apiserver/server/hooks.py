@@ -23,7 +23,18 @@ log = logging.getLogger(__name__)
 
 class HookContext:
     """The means of a post-start hook: work that it spawns goes on after the hook returns and is cancelled, last
-    spawned first, when the server stops."""
+    spawned first, when the server stops.
+
+    >>> import asyncio
+    >>> from pilothouse.apiserver import HookContext
+    >>> async def refresh():
+    ...     await asyncio.sleep(60)
+    >>> async def hook(context: HookContext) -> None:
+    ...     context.spawn(refresh(), name="refresh")
+    >>> context = HookContext()
+    >>> await hook(context)
+    >>> await context.stop()
+    """
 
     def __init__(self) -> None:
         self._tasks: list[asyncio.Task[None]] = []
@@ -52,7 +63,12 @@ PreShutdownHook: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class HookFailed(Exception):
-    """A hook raised; a post-start hook that does so ends the process."""
+    """A hook raised; a post-start hook that does so ends the process.
+
+    >>> from pilothouse.apiserver import HookFailed
+    >>> print(HookFailed('PostStartHook "fill-cache" failed: no disk'))
+    PostStartHook "fill-cache" failed: no disk
+    """
 
 
 @dataclass(slots=True, eq=False)

@@ -38,7 +38,12 @@ class LifecycleSignal:
 
 
 class LifecycleSignals:
-    """All events of one process; the servers of a chain share one instance."""
+    """All events of one process; the servers of a chain share one instance.
+
+    >>> from pilothouse.apiserver import LifecycleSignals
+    >>> LifecycleSignals().shutdown_initiated.signaled
+    False
+    """
 
     def __init__(self) -> None:
         self.shutdown_initiated = LifecycleSignal("ShutdownInitiated")

@@ -13,6 +13,15 @@ _TOO_EARLY = "the request has been made before all known HTTP paths have been in
 
 
 def not_found(complete: LifecycleSignal) -> Handler:
+    """Return the handler that ends a chain. Until `complete` was given it refuses with ServiceUnavailable.
+
+    >>> from pilothouse.apiserver import GenericAPIServer, LifecycleSignals, not_found
+    >>> lifecycle = LifecycleSignals()
+    >>> server = GenericAPIServer("mine", not_found(lifecycle.mux_and_discovery_complete), lifecycle=lifecycle)
+    >>> server.next is None
+    True
+    """
+
     async def answer(request: Request) -> Response:
         if not complete.signaled:
             raise ServiceUnavailable(_TOO_EARLY, details={"retryAfterSeconds": 5})

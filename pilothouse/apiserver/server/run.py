@@ -42,6 +42,17 @@ class ServingSocket(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
+    """Where a server listens, how its requests come to an end, and what runs beside them.
+
+    >>> from pilothouse.apiserver import ListenEndpoint, Response, RunConfig, Server
+    >>> async def hello(request):
+    ...     return Response(200, b"hello")
+    >>> async def drain(seconds):
+    ...     pass
+    >>> RunConfig([Server(hello, [ListenEndpoint("127.0.0.1", 0)])], drain).run_options.request_timeout
+    60.0
+    """
+
     serving: Sequence[ServingSocket]
     drain: Callable[[float], Awaitable[object]]
     """Waits until no request is in flight, but no longer than so many seconds."""
@@ -50,6 +61,22 @@ class RunConfig:
 
 
 class Runner:
+    """Runs one prepared server, once.
+
+    >>> import asyncio
+    >>> from pilothouse.apiserver import GenericAPIServer, ListenEndpoint, Response, RunConfig, Runner, Server
+    >>> async def nobody(request):
+    ...     return Response(404)
+    >>> async def drain(seconds):
+    ...     pass
+    >>> prepared = GenericAPIServer("mine", nobody).prepare_run()
+    >>> config = RunConfig([Server(prepared.server, [ListenEndpoint("127.0.0.1", 0)])], drain)
+    >>> stop = asyncio.Event()
+    >>> await Runner(prepared, config).run(stop, ready=stop.set)
+    >>> prepared.server.lifecycle.has_been_ready.signaled
+    True
+    """
+
     def __init__(self, prepared: PreparedAPIServer, config: RunConfig) -> None:
         self._server = prepared.server
         self._lifecycle = prepared.server.lifecycle

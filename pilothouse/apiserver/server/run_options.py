@@ -18,7 +18,12 @@ _CORS_HELP = "Origins that browsers may call from: regular expressions that pin 
 
 @dataclass(frozen=True)
 class ServerRunOptions:
-    """The options by which every generic API server runs."""
+    """The options by which every generic API server runs.
+
+    >>> from pilothouse.apiserver import ServerRunOptions
+    >>> ServerRunOptions(max_requests_inflight=10).max_mutating_requests_inflight
+    200
+    """
 
     title: ClassVar[str] = "generic"
 

@@ -32,6 +32,14 @@ class GenericAPIServer:
     """Is itself a handler, so that it can be another server's delegate.
 
     Hooks, checks and paths may be added until `prepare_run`; paths also afterwards.
+
+    >>> from pilothouse.apiserver import GenericAPIServer, Response
+    >>> async def nobody(request):
+    ...     return Response(404)
+    >>> inner = GenericAPIServer("inner", nobody)
+    >>> outer = GenericAPIServer("outer", inner)
+    >>> outer.next is inner
+    True
     """
 
     def __init__(
@@ -153,6 +161,13 @@ class GenericAPIServer:
 
 @dataclass(frozen=True, slots=True)
 class PreparedAPIServer:
-    """A server that `prepare_run` was called on: only such a one can run."""
+    """A server that `prepare_run` was called on: only such a one can run.
+
+    >>> from pilothouse.apiserver import GenericAPIServer, Response
+    >>> async def nobody(request):
+    ...     return Response(404)
+    >>> "/readyz" in GenericAPIServer("mine", nobody).prepare_run().server.listed_paths()
+    True
+    """
 
     server: GenericAPIServer

@@ -11,7 +11,13 @@ from pilothouse.machinery.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A certificate (with its chain) and its private key, PEM."""
+    """A certificate (with its chain) and its private key, PEM.
+
+    >>> from pathlib import Path
+    >>> from pilothouse.apiserver import KeyPair
+    >>> KeyPair(Path("server.crt"), Path("server.key")).cert_file.name
+    'server.crt'
+    """
 
     cert_file: Path
     key_file: Path

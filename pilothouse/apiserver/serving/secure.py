@@ -20,7 +20,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SecureServingInfo:
-    """kube-apiserver's flags for secure serving, by their names."""
+    """kube-apiserver's flags for secure serving, by their names.
+
+    >>> from pathlib import Path
+    >>> from pilothouse.apiserver import KeyPair, SecureServingInfo, TlsFiles
+    >>> SecureServingInfo(TlsFiles(KeyPair(Path("server.crt"), Path("server.key"))), "127.0.0.1").secure_port
+    6443
+    """
 
     files: TlsFiles
     bind_address: str = "0.0.0.0"
@@ -32,6 +38,17 @@ class SecureServingInfo:
 
 
 class SecureServing:
+    """TLS for a `Server`, which listens on its `endpoint`. New connections get the newest certificates that load.
+
+    >>> from pathlib import Path
+    >>> from pilothouse.apiserver import KeyPair, SecureServing, SecureServingInfo, TlsFiles
+    >>> try:
+    ...     SecureServing(SecureServingInfo(TlsFiles(KeyPair(Path("missing.crt"), Path("missing.key")))))
+    ... except OSError as error:
+    ...     print(error.strerror)
+    No such file or directory
+    """
+
     def __init__(self, options: SecureServingInfo, *, poll_seconds: float = 5.0) -> None:
         """Raises OSError or ValueError where the options or files are not usable."""
         self._options = options

@@ -21,7 +21,12 @@ _BACKLOG = 2048
 
 @dataclass(frozen=True, slots=True)
 class ListenEndpoint:
-    """Where to listen. Port 0 picks a free one."""
+    """Where to listen. Port 0 picks a free one.
+
+    >>> from pilothouse.apiserver import ListenEndpoint
+    >>> ListenEndpoint("127.0.0.1", 0).tls is None
+    True
+    """
 
     host: str
     port: int
@@ -30,6 +35,18 @@ class ListenEndpoint:
 
 
 class Server:
+    """A handler on its addresses, from `start` to `shutdown`.
+
+    >>> from pilothouse.apiserver import ListenEndpoint, Response, Server
+    >>> async def hello(request):
+    ...     return Response(200, b"hello")
+    >>> server = Server(hello, [ListenEndpoint("127.0.0.1", 0)])
+    >>> await server.start()
+    >>> server.port > 0
+    True
+    >>> await server.shutdown()
+    """
+
     def __init__(
         self,
         handler: Handler,

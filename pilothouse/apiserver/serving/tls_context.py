@@ -21,7 +21,14 @@ _NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """The files that a server's TLS is made from."""
+    """The files that a server's TLS is made from.
+
+    >>> from pathlib import Path
+    >>> from pilothouse.apiserver import KeyPair, TlsFiles
+    >>> files = TlsFiles(KeyPair(Path("server.crt"), Path("server.key")), client_cas=(Path("ca.crt"),))
+    >>> [path.name for path in files.paths]
+    ['server.crt', 'server.key', 'ca.crt']
+    """
 
     serving: KeyPair
     sni: tuple[SniCertificate, ...] = ()

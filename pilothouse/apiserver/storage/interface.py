@@ -82,6 +82,12 @@ class Store(Protocol):
     Guarantees: a write is durable when it returns; reads see every write that returned before them;
     a watch delivers every change after its revision exactly once, in revision order, or fails with Compacted.
     A write that raises did not happen, unless it raises Unavailable with `uncertain`.
+
+    >>> from pilothouse.apiserver import Store
+    >>> async def rename(store: Store, key: str, new: str) -> None:
+    ...     entry = await store.get(key)
+    ...     await store.create(new, entry.value)
+    ...     await store.delete(key, expected=entry.modified)
     """
 
     async def get(self, key: str) -> Entry | None: ...

@@ -56,7 +56,12 @@ class ObjectCodec:
 
 
 class StoredObject:
-    """An object as one revision left it. Immutable; `parse` gives a fresh copy that the caller may change."""
+    """An object as one revision left it. Immutable; `parse` gives a fresh copy that the caller may change.
+
+    >>> from pilothouse.apiserver import StoredObject
+    >>> def colour_of(stored: StoredObject) -> str:
+    ...     return stored.parse()["spec"]["colour"]
+    """
 
     __slots__ = (
         "_body",

@@ -34,6 +34,12 @@ class RestWatch:
     """Iterates over the events as they come. Use as a context manager, or close it.
 
     An event that the server could not finish (the connection broke in its middle) is not shown.
+
+    >>> from pilothouse.client import RestWatch
+    >>> watch: RestWatch = await client.resource("v1", "namespaces").watch()
+    >>> async with watch:
+    ...     print((await anext(watch)).type)
+    ADDED
     """
 
     def __init__(self, response: HttpResponse) -> None:

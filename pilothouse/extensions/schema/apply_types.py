@@ -5,10 +5,10 @@ Where unknown fields are kept, here or anywhere above, objects may have fields o
 
 from __future__ import annotations
 
-from pilothouse.extensions.schema.embedded import object_meta_type
 from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.apply.atoms import DEDUCED, UNTYPED_ATOMIC, Atom, ListAtom, MapAtom, Scalar
 from pilothouse.machinery.apply.schema_atoms import atom_of
+from pilothouse.machinery.schema.tree import object_meta_type
 
 _SCALARS = {"integer": Scalar.NUMERIC, "number": Scalar.NUMERIC, "boolean": Scalar.BOOLEAN}
 _TEXT = Atom(Scalar.STRING)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from pilothouse.extensions.schema.problems import printable
@@ -14,8 +13,7 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.collapse import collapse
 from pilothouse.machinery.schema.compiler import decoder_of
 from pilothouse.machinery.schema.examine import examine
-from pilothouse.machinery.schema.nodes import TypeNode
-from pilothouse.machinery.schema.tree import node_of
+from pilothouse.machinery.schema.tree import object_meta_type
 from pilothouse.machinery.validation.names import is_kind_name, name_is_path_segment
 from pilothouse.machinery.validation.object_meta import validate_object_meta
 
@@ -68,11 +66,6 @@ def _readable_part(metadata: Any) -> Json:
     if not isinstance(metadata, dict):
         return {}
     return {key: part for key, part in metadata.items() if not examine(object_meta_type(), {key: part}).error}
-
-
-@lru_cache(maxsize=1)
-def object_meta_type() -> TypeNode:
-    return node_of("k8s.io.apimachinery.pkg.apis.meta.v1", "ObjectMeta")
 
 
 def validate_embedded(value: Any, schema: Structural | None, path: Path) -> Errors:

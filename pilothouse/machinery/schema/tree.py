@@ -58,6 +58,11 @@ def node_of(package: str, message: str) -> TypeNode:
     return _build_struct(package, message) if found is None else found
 
 
+def object_meta_type() -> TypeNode:
+    """The metadata that every kind has."""
+    return node_of("k8s.io.apimachinery.pkg.apis.meta.v1", "ObjectMeta")
+
+
 def _build_struct(package: str, message: str) -> TypeNode:
     name = definition_name(package, message)
     facts = facts_of(package, message)

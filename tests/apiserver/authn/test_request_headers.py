@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from certificates_fixture import TestCA
+
 from pilothouse.apiserver.authn.authorities import AuthorityFiles
 from pilothouse.apiserver.authn.request_header import STANDARD, RequestHeaders
 from pilothouse.apiserver.http import Request
@@ -47,11 +49,9 @@ def test_the_headers_are_taken_from_a_request_and_nothing_else_is() -> None:
 
 
 def test_authorities_follow_their_files(tmp_path: Path) -> None:
-    from pilothouse.controlplane.certificates.keep import keep_authority
-
     file, other = tmp_path / "ca.crt", tmp_path / "other.crt"
-    keep_authority("one", file, tmp_path / "ca.key")
-    keep_authority("two", other, tmp_path / "other.key")
+    file.write_bytes(TestCA().certificate)
+    other.write_bytes(TestCA().certificate)
     authorities = AuthorityFiles([file], poll_seconds=0)
     before = authorities()
     file.write_bytes(file.read_bytes() + other.read_bytes())

@@ -9,17 +9,18 @@ import pytest
 
 from pilothouse.apiserver.registry.compiled import CompiledObjects
 from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.storage.cacher.errors import CacheNotReady
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.kube.core.configmaps import CONFIG_MAPS
 from pilothouse.machinery.objects import Json, name_of
 
 
 @pytest.fixture
 async def registry(tmp_path: Path) -> AsyncIterator[RegistryStore]:
     store = await SqliteStore.open(tmp_path)
-    made = RegistryStore(CONFIG_MAPS, store)
+    made = RegistryStore(Resource(Names("configmaps", "ConfigMap"), Strategy()), store)
     await made.start()
     await made.wait_ready()
     yield made

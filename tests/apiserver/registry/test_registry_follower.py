@@ -10,21 +10,27 @@ from types import SimpleNamespace
 
 import pytest
 
-from pilothouse.aggregator.api_services_to_register import APIServicePriority, make_api_service
-from pilothouse.aggregator.apiservice.storage import APIServiceStore
 from pilothouse.apiserver.registry import follower as module
 from pilothouse.apiserver.registry.follower import RegistryFollower
 from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.client.clock import cancelled
-from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, name_of
 
 
-class Following:
-    """A follower of APIServices, and what it was told of them: their priorities by name."""
+class LevelStrategy(Strategy):
+    namespaced = False
 
-    def __init__(self, registry: APIServiceStore) -> None:
+
+LEVELS = Resource(Names("levels", "Level"), LevelStrategy())
+
+
+class Following:
+    """A follower of levels, and what it was told of them: their priorities by name."""
+
+    def __init__(self, registry: RegistryStore) -> None:
         self.registry = registry
         self.access = OwnAccess(registry)
         self.told: dict[str, int] = {}
@@ -33,7 +39,7 @@ class Following:
         self._changed = asyncio.Condition()
 
     def put(self, obj: Json) -> None:
-        self.told[name_of(obj)] = obj["spec"]["groupPriorityMinimum"]
+        self.told[name_of(obj)] = obj["spec"]["priority"]
 
     def drop(self, namespace: str, name: str) -> None:
         assert namespace == ""
@@ -43,29 +49,33 @@ class Following:
         self.settled += 1
 
     async def create(self, name: str) -> Json:
-        service = make_api_service(GroupVersion(name, "v1"), APIServicePriority(1, 1))
-        await self.access.create(service)
-        return service
+        level: Json = {"metadata": {"name": name}, "spec": {"priority": 1}}
+        await self.access.create(level)
+        return level
 
     async def until_told(self, **priorities: int) -> None:
-        wanted = {f"v1.{name}": priority for name, priority in priorities.items()}
         async with asyncio.timeout(10):
-            while self.told != wanted:  # noqa: ASYNC110  # nobody but the follower is told
+            while self.told != priorities:  # noqa: ASYNC110  # nobody but the follower is told
                 await asyncio.sleep(0)
 
 
 def raise_priority(obj: Json) -> None:
-    obj["spec"]["groupPriorityMinimum"] = 9
+    obj["spec"]["priority"] = 9
 
 
 @pytest.fixture
 async def following(tmp_path: Path) -> AsyncIterator[Following]:
     store = await SqliteStore.open(tmp_path)
-    registry = APIServiceStore(store, root="/registry")
+    registry = RegistryStore(LEVELS, store)
     await registry.start()
     yield Following(registry)
     await registry.stop()
     await store.close()
+
+
+async def cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait({task})
 
 
 @asynccontextmanager
@@ -81,13 +91,13 @@ async def followed(following: Following) -> AsyncIterator[None]:
 async def test_who_follows_is_told_what_there_is_and_then_every_change(following: Following) -> None:
     old = await following.create("old")
     async with followed(following):
-        assert following.told == {"v1.old": 1}
+        assert following.told == {"old": 1}
         assert following.settled == 1
         await following.create("new")
         await following.until_told(old=1, new=1)
         await following.access.update(old, raise_priority)
         await following.until_told(old=9, new=1)
-        await following.access.delete("v1.new")
+        await following.access.delete("new")
         await following.until_told(old=9)
         assert following.settled == 4
 
@@ -98,7 +108,7 @@ async def test_what_changed_while_nothing_was_told_is_told_with_the_next_list(fo
     await following.follower.fill()
     assert following.follower._watcher is not None
     following.follower._watcher.close()
-    await following.access.delete("v1.gone")
+    await following.access.delete("gone")
     await following.create("new")
     task = asyncio.create_task(following.follower.follow())
     await following.until_told(kept=1, new=1)
@@ -149,7 +159,7 @@ async def test_a_change_does_not_overtake_the_list_that_is_being_told(
     catching_up = asyncio.ensure_future(following.follower.catch_up())
     for _ in range(100):
         await asyncio.sleep(0)
-    assert following.told == {"v1.g0": 1}, "the change waits until the list is told"
+    assert following.told == {"g0": 1}, "the change waits until the list is told"
     go_on.set()
     await asyncio.gather(filling, catching_up)
-    assert following.told == {"v1.g0": 1, "v1.g1": 9}
+    assert following.told == {"g0": 1, "g1": 9}

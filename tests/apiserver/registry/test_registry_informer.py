@@ -10,21 +10,28 @@ from pathlib import Path
 
 import pytest
 
-from pilothouse.aggregator.api_services_to_register import APIServicePriority, make_api_service
-from pilothouse.aggregator.apiservice.storage import APIServiceStore
 from pilothouse.apiserver.registry import follower as module
 from pilothouse.apiserver.registry.informer import RegistryInformer
 from pilothouse.apiserver.registry.own_access import OwnAccess
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.storage.sqlite.store import SqliteStore
-from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, name_of
+
+
+class LevelStrategy(Strategy):
+    namespaced = False
+
+
+LEVELS = Resource(Names("levels", "Level"), LevelStrategy())
 
 
 @dataclass
 class Followed:
     """An informer that runs, and what it has told, in order: the name, and whether the object was there by then."""
 
-    registry: APIServiceStore
+    registry: RegistryStore
     store: SqliteStore
     informer: RegistryInformer
     told: asyncio.Queue[tuple[str, bool]] = field(default_factory=asyncio.Queue)
@@ -33,14 +40,14 @@ class Followed:
         for obj in objects:
             self.told.put_nowait((name_of(obj), self.informer.get(name_of(obj)) is not None))
 
-    async def create(self, group: str) -> None:
-        await OwnAccess(self.registry).create(make_api_service(GroupVersion(group, "v1"), APIServicePriority(1, 1)))
+    async def create(self, name: str) -> None:
+        await OwnAccess(self.registry).create({"metadata": {"name": name}})
 
 
 @asynccontextmanager
 async def followed(folder: Path) -> AsyncIterator[Followed]:
     store = await SqliteStore.open(folder)
-    registry = APIServiceStore(store, root="/registry")
+    registry = RegistryStore(LEVELS, store)
     await registry.start()
     informer = RegistryInformer(registry)
     it = Followed(registry, store, informer)
@@ -61,8 +68,8 @@ async def test_what_is_there_and_what_comes_is_told_once_it_can_be_found(tmp_pat
         await it.create("a")
         await it.informer.wait_synced()
         await it.create("b")
-        assert {await it.told.get(), await it.told.get()} == {("v1.a", True), ("v1.b", True)}
-        assert sorted(map(name_of, it.informer.all())) == ["v1.a", "v1.b"]
+        assert {await it.told.get(), await it.told.get()} == {("a", True), ("b", True)}
+        assert sorted(map(name_of, it.informer.all())) == ["a", "b"]
 
 
 async def test_what_happened_while_nothing_could_be_watched_is_told_afterwards(
@@ -71,12 +78,12 @@ async def test_what_happened_while_nothing_could_be_watched_is_told_afterwards(
     monkeypatch.setattr(module, "_RETRY", 0.0)
     async with followed(tmp_path) as it:
         await it.create("a")
-        assert await it.told.get() == ("v1.a", True)
+        assert await it.told.get() == ("a", True)
         await it.registry.stop()
-        entry = await it.store.get("/registry/apiregistration.k8s.io/apiservices/v1.a")
+        entry = await it.store.get("/registry/levels/a")
         assert entry is not None
         await it.store.delete(entry.key, expected=entry.modified)
-        await it.store.create(entry.key.replace("v1.a", "v1.b"), entry.value.replace(b'"v1.a"', b'"v1.b"'))
+        await it.store.create(entry.key.replace("a", "b"), entry.value.replace(b'"a"', b'"b"'))
         await it.registry.start()
-        assert [await it.told.get(), await it.told.get()] == [("v1.a", False), ("v1.b", True)]
-        assert it.informer.get("v1.a") is None
+        assert [await it.told.get(), await it.told.get()] == [("a", False), ("b", True)]
+        assert it.informer.get("a") is None

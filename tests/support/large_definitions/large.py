@@ -7,7 +7,7 @@ from typing import Any
 
 from schema_shapes import Shape, choice, list_map, listing, number, resource, struct, table, text, unique
 
-from pilothouse.machinery.objects import Json
+from pilothouse.client import Json
 
 GROUP = "large.example.com"
 

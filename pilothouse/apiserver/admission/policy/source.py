@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from pilothouse.apiserver.admission.interface import Attributes
 from pilothouse.apiserver.admission.policy.hooks import AdmissionPolicy, Hook, PolicyBinding
-from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.refusals import NOT_YET_READY, refused
 from pilothouse.apiserver.storage.cacher.errors import CacheNotReady
 
 E = TypeVar("E")
@@ -58,7 +58,7 @@ class PolicySource(Generic[E]):
         try:
             policies, bindings = await self._stored_policies.all(), await self._stored_bindings.all()
         except CacheNotReady:
-            raise refused(attributes, "not yet ready to handle request") from None
+            raise refused(attributes, NOT_YET_READY) from None
         if policies is not self._policies or bindings is not self._bindings:
             self._hooks = _hooks(policies, bindings)
             self._policies, self._bindings = policies, bindings

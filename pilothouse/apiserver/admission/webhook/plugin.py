@@ -8,7 +8,7 @@ from typing import TypeAlias
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.matching.conditions import Owner, conditions_hold
 from pilothouse.apiserver.admission.matching.matcher import Match, Matcher, is_exempt
-from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.apiserver.admission.refusals import NOT_YET_READY, refused
 from pilothouse.apiserver.admission.versioned import versioned
 from pilothouse.apiserver.admission.webhook.calling import WebhookClient
 from pilothouse.apiserver.admission.webhook.hooks import AdmissionWebhook
@@ -37,7 +37,7 @@ class WebhookPlugin:
         try:
             hooks = await self.get_webhooks()
         except CacheNotReady:
-            raise refused(attributes, "not yet ready to handle request") from None
+            raise refused(attributes, NOT_YET_READY) from None
         return () if hooks and is_exempt(attributes) else hooks
 
     async def match(self, hook: AdmissionWebhook, attributes: Attributes, type: str) -> Match | None:

@@ -74,7 +74,17 @@ class SqliteWatch(QueuedWatch):
 
 
 class SqliteStore:
-    """The storage contract on one data directory, for one process and one event loop."""
+    """The storage contract on one data directory, for one process and one event loop.
+
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from pilothouse.apiserver import SqliteStore
+    >>> store = await SqliteStore.open(Path(mkdtemp()))
+    >>> created = await store.create("/registry/flunders/a", b"{}")
+    >>> (await store.update(created.key, b"[]", expected=created.modified)).modified > created.modified
+    True
+    >>> await store.close()
+    """
 
     def __init__(self, opened: Opened, *, clock: WallClock, compaction_interval: float) -> None:
         snapshot = opened.snapshot

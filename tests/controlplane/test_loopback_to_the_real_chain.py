@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pilothouse.apiserver.filters.chain import handler_chain
-from pilothouse.apiserver.server.run import RunConfig, Runner
+from pilothouse.apiserver import RunConfig, Runner, handler_chain
 from pilothouse.apiserver.serving.asgi import AsgiApp
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.informer_factory import SharedInformerFactory

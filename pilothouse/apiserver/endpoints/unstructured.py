@@ -1,0 +1,153 @@
+"""Decoding of kinds that have no compiled type: metadata as every kind has it, and the rest as it comes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from pilothouse.apiserver.endpoints.decoding import DecodedObject
+from pilothouse.apiserver.endpoints.serializers.interface import Serializer
+from pilothouse.apiserver.endpoints.serializers.unstructured_protobuf import (
+    UnstructuredProtobufSerializer,
+    not_marshalable,
+)
+from pilothouse.machinery.apply.atoms import DEDUCED, Atom
+from pilothouse.machinery.codec.decoder import (
+    BodyError,
+    DecodedBody,
+    interpret,
+    refusal,
+    strict_refusal,
+)
+from pilothouse.machinery.codec.json import JsonError, parse_untyped
+from pilothouse.machinery.codec.yaml import parse_yaml
+from pilothouse.machinery.codec.yaml_nodes import YamlError
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.names import NO_VERSION_OR_KIND, GroupVersionKind
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.patch.schema import PatchSchema
+from pilothouse.machinery.schema.collapse import collapse
+from pilothouse.machinery.schema.compiler import decoder_of
+from pilothouse.machinery.schema.examine import examine
+from pilothouse.machinery.schema.object_type import DecodeError
+from pilothouse.machinery.schema.tree import object_meta_type
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    value: Any
+    strict_errors: tuple[str, ...] = ()
+
+
+class UnstructuredDecoder:
+    """Reads objects of a kind without a schema: every field is kept. Is an ObjectDecoder.
+
+    >>> from pilothouse.apiserver import GroupVersionKind, UnstructuredDecoder
+    >>> decoder = UnstructuredDecoder(GroupVersionKind("wardle.example.com", "v1", "Flunder"))
+    >>> flunder = {"apiVersion": "wardle.example.com/v1", "kind": "Flunder", "metadata": {"name": "a"}, "colour": "red"}
+    >>> decoder.normalise(flunder).obj["colour"]
+    'red'
+    """
+
+    def __init__(self, kind: GroupVersionKind) -> None:
+        self.kind = kind
+
+    @property
+    def patch_schema(self) -> PatchSchema | None:
+        return None
+
+    @property
+    def atom(self) -> Atom:
+        return DEDUCED
+
+    @cached_property
+    def empty(self) -> Json:
+        return {"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": {}}
+
+    def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:
+        try:
+            read = _read(serializer, data, self.kind)
+            decoded = self._decode(read, data)
+        except BodyError as error:
+            raise refusal(error, self.kind, data) from None
+        if strict and decoded.strict_errors:
+            raise strict_refusal(DecodedBody(decoded.obj, decoded.kind, decoded.strict_errors), self.kind)
+        return decoded
+
+    def normalise(self, value: Any) -> DecodedObject:
+        data = orjson.dumps(value)
+        try:
+            decoded = self._decode(_Read(value), data)
+        except BodyError as error:
+            raise DecodeError(str(error)) from None
+        if not decoded.kind.version:
+            raise DecodeError(f"Object 'apiVersion' is missing in '{data.decode()}'")
+        return decoded
+
+    def read_changed(self, value: Any) -> DecodedObject:
+        decoded = self.normalise(value)
+        if not self.knows(decoded.kind):
+            found = decoded.kind.group_version
+            raise DecodeError(f"request to convert CR from an invalid group/version: {found}")
+        return decoded
+
+    def convert(self, value: Json) -> DecodedObject:
+        """An apply has checked every field against the schema already, where there is one."""
+        return DecodedObject(value, self.kind)
+
+    def knows(self, kind: GroupVersionKind) -> bool:
+        """Whether objects of that group and version can be read here."""
+        return kind.group_version == self.kind.group_version
+
+    def fit(self, obj: Json, named: GroupVersionKind) -> list[str]:
+        """Drop the fields beside the metadata that the kind does not have; return what strict decoding says of them.
+
+        Raises DecodeError for objects that can not be read as the kind.
+        """
+        if named != self.kind:
+            raise DecodeError(f"only {self.kind} is served here")
+        return []
+
+    def _decode(self, read: _Read, data: bytes) -> DecodedObject:
+        """Raises BodyError."""
+        named = interpret(read.value)
+        obj = read.value
+        if not named.kind or obj is None:
+            raise BodyError(f"Object 'Kind' is missing in '{data.decode('utf-8', 'replace')}'")
+        if not named.version:  # which whoever asked for a version refuses
+            return DecodedObject(obj, named, read.strict_errors)
+        try:
+            unknown = [*_coerce_metadata(obj), *self.fit(obj, named)]
+        except DecodeError as error:
+            raise BodyError(str(error), named) from None
+        return DecodedObject(obj, named, (*read.strict_errors, *unknown))
+
+
+def _read(serializer: Serializer, data: bytes, default: GroupVersionKind) -> _Read:
+    """Raises BodyError."""
+    if isinstance(serializer, UnstructuredProtobufSerializer):
+        raise BodyError(not_marshalable("Unstructured").message, default)
+    try:
+        if serializer.media_type == "application/yaml":
+            yaml = parse_yaml(data)
+            return _Read(yaml.value, (yaml.strict_error,) if yaml.strict_error else ())
+        json = parse_untyped(data)
+    except YamlError as error:
+        raise BodyError(str(error)) from None
+    except JsonError as error:
+        raise BodyError(f"{NO_VERSION_OR_KIND}{error}") from None
+    return _Read(json.value, json.duplicates)
+
+
+def _coerce_metadata(obj: Json) -> list[str]:
+    """Answers the strict errors. Raises DecodeError for metadata that is none."""
+    if "metadata" not in obj:
+        return []
+    node = object_meta_type()
+    report = examine(node, obj["metadata"])
+    if report.error:
+        raise DecodeError(report.error)
+    obj["metadata"] = decoder_of(node)(collapse(node, obj["metadata"] or {}))
+    return [strict.replace(' field "', ' field "metadata.', 1) for strict in report.strict]

@@ -1,0 +1,66 @@
+"""Every file and folder that the documentation names is there, so that nobody is sent to where something used to be."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import chain
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted(
+    chain(
+        (ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")),
+        (ROOT / "docs").rglob("*.md"),
+        (ROOT / "benchmarks").rglob("*.md"),
+    )
+)
+FOLDERS = ("benchmarks", "docs", "examples", "pilothouse", "tests", "tools")
+
+_PART = r"(?:[\w.-]+|<\w+>|\*)"
+_QUOTED = re.compile(rf"`({_PART}/(?:{_PART}/)*{_PART}?)`")
+_FILE = re.compile(rf"(?<![\w/<.-])((?:{_PART}/)*{_PART}\.(?:pyi?|toml))\b")
+_LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
+
+
+@cache
+def _places() -> list[PurePosixPath]:
+    """Return all files and folders, from the root of the repository."""
+    found = chain(ROOT.glob("*"), *((ROOT / folder).rglob("*") for folder in FOLDERS))
+    return [PurePosixPath(path.relative_to(ROOT)) for path in found if "__pycache__" not in path.parts]
+
+
+@cache
+def _exists(name: str) -> bool:
+    """Whether there is such a path, in whatever folder the text speaks of; `<name>` stands for any."""
+    pattern = re.sub(r"<\w+>", "*", name.rstrip("/"))
+    return any(place.match(pattern) for place in _places())
+
+
+def _is_ours(name: str) -> bool:
+    """A quoted path may be one of a URL, of upstream or of a data directory: ours begin with a folder of ours."""
+    packages = {path.name for path in (ROOT / "pilothouse").iterdir()}
+    return (name.endswith("/") and not name.startswith(".")) or name.partition("/")[0] in {*FOLDERS, *packages}
+
+
+def _named_in(text: str) -> set[str]:
+    return {*filter(_is_ours, _QUOTED.findall(text)), *_FILE.findall(text)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_names_only_what_is_there(page: Path) -> None:
+    assert {name for name in _named_in(page.read_text()) if not _exists(name)} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_link_of_a_page_leads_somewhere(page: Path) -> None:
+    assert [link for link in _LINK.findall(page.read_text()) if not (page.parent / link).exists()] == []
+
+
+def test_paths_are_found_in_the_text() -> None:
+    """Or else the tests above say nothing."""
+    assert {"apiserver/filters/", "kube/<group>/<resource>.py"} <= _named_in((ROOT / "ARCHITECTURE.md").read_text())
+    assert not _exists("apiserver/nonsense/")
+    assert not _exists("kube/<group>/nonsense.py")
