@@ -33,6 +33,10 @@ class ObjectDecoder(Protocol):
         """How the kind's objects merge; DEDUCED for a kind without a schema."""
 
     @property
+    def fits_atom(self) -> bool:
+        """Whether all that is decoded fits `atom`, so that nobody has to check; lists may still have items unkeyed."""
+
+    @property
     def empty(self) -> Json:
         """An object in which nothing is set. Not to be changed."""
 

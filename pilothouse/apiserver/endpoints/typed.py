@@ -41,6 +41,10 @@ class TypedDecoder:
     def atom(self) -> Atom:
         return atom_of(self.type.node)
 
+    @property
+    def fits_atom(self) -> bool:
+        return True
+
     @cached_property
     def empty(self) -> Json:
         return self.type.fit({})

@@ -58,6 +58,11 @@ class CustomResourceDecoder:
     def atom(self) -> Atom:
         return self.resource.schemas.of(self.kind.version).atom
 
+    @property
+    def fits_atom(self) -> bool:
+        """Wrong types are found by validation, which comes after admission."""
+        return False
+
     @cached_property
     def empty(self) -> Json:
         return {"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": {}}
