@@ -99,6 +99,15 @@ def _bytes(node: TypeNode, value: Any) -> Any:
         fault = base64_fault(value)
         if fault is not None:
             raise ConversionError(f"error decoding from json: illegal base64 data at input byte {fault}")
-    elif not isinstance(value, list):
+        return value
+    if not isinstance(value, list):
         raise ConversionError(_cannot_restore(NodeKind.LIST, value))
-    return value
+    return [None if item is None else _octet(item) for item in value]
+
+
+def _octet(value: Any) -> int:
+    if type(value) not in (int, float):
+        raise ConversionError("unrecognized type: uint8")
+    if value != int(value):
+        raise ConversionError("cannot convert float64 to uint8")
+    return int(value) % 256
