@@ -15,6 +15,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.machinery.apply.atoms import DEDUCED, Atom
+from pilothouse.machinery.codec.document import plain
 from pilothouse.machinery.codec.json import JsonError, parse_untyped
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
@@ -57,6 +58,7 @@ class FlunderDecoder:
 
     patch_schema: PatchSchema | None = None
     atom: Atom = DEDUCED
+    fits_atom: bool = True
     empty: ClassVar[Json] = {"apiVersion": KIND.api_version, "kind": KIND.kind, "metadata": {}}
 
     def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:
@@ -66,7 +68,8 @@ class FlunderDecoder:
         except (JsonError, YamlError, DecodeError) as error:
             raise BadRequest(f"the object provided is no {KIND.kind}: {error}") from None
 
-    def normalise(self, value: Any) -> DecodedObject:
+    def normalise(self, value: Any, *, spelled: bool = False) -> DecodedObject:
+        value = plain(value) if spelled else value
         if not isinstance(value, dict) or value.get("kind", KIND.kind) != KIND.kind:
             raise DecodeError(f"expected a {KIND.kind}")
         for field in ("metadata", "spec"):

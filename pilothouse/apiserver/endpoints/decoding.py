@@ -43,8 +43,10 @@ class ObjectDecoder(Protocol):
     def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:
         """Raises BadRequest, with `strict` also for strict errors."""
 
-    def normalise(self, value: Any) -> DecodedObject:
-        """Brings the outcome of a JSON or merge patch into the kind's form. Raises DecodeError."""
+    def normalise(self, value: Any, *, spelled: bool = False) -> DecodedObject:
+        """Brings the outcome of a JSON or merge patch into the kind's form. Raises DecodeError.
+
+        `spelled` says that numbers in it may be Literals."""
 
     def read_changed(self, value: Any) -> DecodedObject:
         """The same for an object that admission made of one of the kind, whose refusals have yet other words."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-import orjson
-
 from pilothouse.apiserver.endpoints.decoding import DecodedObject
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.unstructured_protobuf import (
@@ -24,7 +22,7 @@ from pilothouse.machinery.codec.decoder import (
     strict_refusal,
     with_defaults,
 )
-from pilothouse.machinery.codec.json import JsonError, parse_untyped
+from pilothouse.machinery.codec.json import JsonError, dump_spelled, parse_untyped, untyped
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.dataclass import dataclass
@@ -77,9 +75,9 @@ class CustomResourceDecoder:
             raise strict_refusal(DecodedBody(decoded.obj, decoded.kind, decoded.strict_errors), self.kind)
         return decoded
 
-    def normalise(self, value: Any) -> DecodedObject:
+    def normalise(self, value: Any, *, spelled: bool = False) -> DecodedObject:
         try:
-            return self._decode(_Read(value), orjson.dumps(value))
+            return self._decode(_Read(untyped(value) if spelled else value), dump_spelled(value))
         except BodyError as error:
             raise DecodeError(str(error)) from None
 
