@@ -126,7 +126,7 @@ def _shown_value(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, dict):
-        return "{" + ";".join(f"{name}={_shown_value(value[name])}" for name in sorted(value)) + "}"
+        return "".join(f"{name}={_shown_value(value[name])}" for name in sorted(value))
     if isinstance(value, list):
         return "[" + ",".join(map(_shown_value, value)) + "]"
     return go_value(value)

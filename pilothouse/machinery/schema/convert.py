@@ -6,8 +6,10 @@ unknown fields are reported in alphabetical order.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
+from pilothouse.machinery.codec.document import Literal
 from pilothouse.machinery.govalue import go_type
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.collapse import collapse
@@ -72,6 +74,8 @@ def _cannot_restore(kind: NodeKind, value: Any) -> str:
 def _scalar(node: TypeNode, value: Any) -> Any:
     if node.scalar is Scalar.BYTES:
         return _bytes(node, value)
+    if node.scalar is Scalar.QUANTITY and type(value) in (int, float):
+        value = _as_json(value)
     if node.scalar not in _PLAIN:
         report = examine(node, value)
         if report.error:
@@ -84,6 +88,14 @@ def _scalar(node: TypeNode, value: Any) -> Any:
     if node.scalar is Scalar.STRING and type(value) is int:
         raise ConversionError(f"cannot convert int64 to {node.go_type}")
     raise ConversionError(f"unrecognized type: {node.scalar.value}")
+
+
+def _as_json(number: float) -> float:
+    """A number that is no int64 is a float to Go, which writes it out unless it is very large or very small."""
+    if type(number) is int and -INTEGERS[Scalar.INT64] <= number < INTEGERS[Scalar.INT64]:
+        return number
+    written_out = 1e-6 <= abs(number) < 1e21
+    return Literal.of(format(Decimal(repr(float(number))), "f").removesuffix(".0")) if written_out else number
 
 
 def _integer(node: TypeNode, scalar: Scalar, value: float) -> int:

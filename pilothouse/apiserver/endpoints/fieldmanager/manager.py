@@ -153,8 +153,9 @@ class FieldManager:
         try:
             return self.merge.form.decoder.convert(copy_of(obj)).obj
         except ValueError as error:
-            why = f"failed to convert new object ({self.merge.describe(patch)}) to proper version: {error}"
-            raise StatusError(why) from None
+            why = f"unable to convert unstructured object to {self.merge.kind}: {error}"
+            shown = self.merge.describe(patch)
+            raise StatusError(f"failed to convert new object ({shown}) to proper version: {why}") from None
 
     def _empty(self) -> Json:
         return self.merge.form.decoder.empty
