@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 ESCAPES = {
     "\a": "\\a",
     "\b": "\\b",
@@ -31,3 +33,13 @@ def _escape(char: str) -> str:
     if code < 0x80:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_SPECIAL_IN_HTML = re.compile("[<>&\u2028\u2029]")
+
+
+def escape_html(json: str) -> str:
+    """JSON with the signs that HTML and JavaScript know as escapes, as Go's encoding/json writes them."""
+    if not _SPECIAL_IN_HTML.search(json):
+        return json
+    return _SPECIAL_IN_HTML.sub(lambda found: f"\\u{ord(found[0]):04x}", json)

@@ -109,6 +109,13 @@ class Quantity:
     def milli_value(self) -> int:
         return self.scaled_value(-3)
 
+    def overflowing_milli_value(self) -> int:
+        """As `milli_value`, but what is too much for an int64 wraps around, as it does in upstream's checks."""
+        if self.power > 64:
+            return 0  # as many factors of two as there are bits
+        size = self.sign * notation.rounded_up(abs(self.digits), self.power, -3)
+        return (size + MAX_INT64 + 1) % (1 << 64) - MAX_INT64 - 1
+
     def scaled_value(self, scale: int) -> int:
         """Units of ten to the `scale`, rounded away from zero; the nearest int64 when there are too many."""
         if self._magnitude - scale > 19:

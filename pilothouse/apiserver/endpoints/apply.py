@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.options import WriteOptions
@@ -20,14 +22,17 @@ class ApplyMechanism:
         self.request = request
         self.scope = scope
         self.options = options
-        parsed = _parse(body)
-        self.patch: Json = parsed.value or {}
-        self.strict_error = _CONVERTING + parsed.strict_error if parsed.strict_error else ""
+        self.body = body
+
+    @cached_property
+    def configuration(self) -> ParsedYaml:
+        """Raises BadRequest."""
+        return _parse(self.body)
 
     def patched(self, existing: Json | None) -> Json:
         """Raises StatusError: Conflict with a cause for each field that somebody else owns, unless forced."""
         manager, force = self.options.field_manager, self.options.force
-        obj = self.scope.field_manager.apply(existing, self.patch, manager, force=force)
+        obj = self.scope.field_manager.apply(existing, self.configuration.value or {}, manager, force=force)
         self.scope.served.default(obj)
         self._report_duplicate_keys()
         if existing is None and uid_of(obj):
@@ -38,11 +43,12 @@ class ApplyMechanism:
 
     def _report_duplicate_keys(self) -> None:
         """Refuse or warn of keys that stand in the configuration twice, as the request's field validation asks."""
-        if not self.strict_error or self.options.field_validation == "Ignore":
+        if not self.configuration.strict_error or self.options.field_validation == "Ignore":
             return
+        why = _CONVERTING + self.configuration.strict_error
         if self.options.field_validation == "Strict":
-            raise BadRequest(f"error strict decoding YAML: {self.strict_error}")
-        self.request.warnings.append(self.strict_error)
+            raise BadRequest(f"error strict decoding YAML: {why}")
+        self.request.warnings.append(why)
 
 
 def _parse(body: bytes) -> ParsedYaml:

@@ -45,14 +45,20 @@ class ObjectDecoder(Protocol):
         """How the kind's objects merge; DEDUCED for a kind without a schema."""
 
     @property
+    def fits_atom(self) -> bool:
+        """Whether all that is decoded fits `atom`, so that nobody has to check; lists may still have items unkeyed."""
+
+    @property
     def empty(self) -> Json:
         """An object in which nothing is set. Not to be changed."""
 
     def decode(self, serializer: Serializer, data: bytes, *, strict: bool) -> DecodedObject:
         """Raises BadRequest, with `strict` also for strict errors."""
 
-    def normalise(self, value: Any) -> DecodedObject:
-        """Brings the outcome of a JSON or merge patch into the kind's form. Raises DecodeError."""
+    def normalise(self, value: Any, *, spelled: bool = False) -> DecodedObject:
+        """Brings the outcome of a JSON or merge patch into the kind's form. Raises DecodeError.
+
+        `spelled` says that numbers in it may be Literals."""
 
     def read_changed(self, value: Any) -> DecodedObject:
         """The same for an object that admission made of one of the kind, whose refusals have yet other words."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.endpoints.apply import ApplyMechanism
 from pilothouse.apiserver.endpoints.body import check_name, read_body
@@ -21,6 +23,9 @@ from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json
 
+if TYPE_CHECKING:
+    from pilothouse.apiserver.endpoints.patchers import ObjectPatcher
+
 
 def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
     async def patch(request: Request) -> Response:
@@ -32,7 +37,7 @@ def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
         options = patch_options(request, patch_type)
         applies = patch_type == APPLY_PATCH
         read: Callable[..., ApplyMechanism | PatchMechanism] = ApplyMechanism if applies else PatchMechanism
-        mechanism = await request.weight.carry(read, request, scope, body, options)
+        mechanism = read(request, scope, body, options)
 
         def patched(existing: Json | None) -> Json:
             obj = mechanism.patched(existing)
@@ -48,16 +53,23 @@ def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
 
 
 class PatchMechanism:
-    """A patch of the other types, which only change objects that are there."""
+    """A patch of the other types, which only change objects that are there, and are read only then."""
 
     def __init__(self, request: Request, scope: RequestScope, body: bytes, options: WriteOptions) -> None:
+        self.request = request
         self.scope = scope
+        self.body = body
+        self.options = options
         self.not_found = NotFound.of(request.info.group_resource, request.info.name)
         self.manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
-        patch_type = request.header(b"content-type").partition(";")[0].strip()
+
+    @cached_property
+    def patcher(self) -> ObjectPatcher:
+        """Reads the body. Raises StatusError."""
         from pilothouse.apiserver.endpoints.patchers import PATCHERS  # not needed before somebody patches
 
-        self.patcher = PATCHERS[patch_type](request, scope, body, options.field_validation)
+        patch_type = self.request.header(b"content-type").partition(";")[0].strip()
+        return PATCHERS[patch_type](self.request, self.scope, self.body, self.options.field_validation)
 
     def patched(self, existing: Json | None) -> Json:
         if existing is None:

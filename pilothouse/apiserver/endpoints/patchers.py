@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Protocol, TypeVar
-
-import orjson
 
 from pilothouse.apiserver.endpoints.decoding import DecodedObject
 from pilothouse.apiserver.endpoints.patch_types import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
-from pilothouse.machinery.codec.json import JsonError, parse_untyped
+from pilothouse.machinery.codec.json import JsonError, ParsedJson, dump_spelled, parse_spelled, parse_untyped
 from pilothouse.machinery.errors import BadRequest, Invalid, RequestEntityTooLarge
 from pilothouse.machinery.field import invalid, root
+from pilothouse.machinery.gofmt import escape_html
 from pilothouse.machinery.govalue import go_value, not_an_object
 from pilothouse.machinery.names import GroupKind
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import METADATA_ORDER, Json, metadata
 from pilothouse.machinery.patch import json_patch, merge_patch, strategic
 from pilothouse.machinery.patch.errors import (
     MalformedPatch,
@@ -48,14 +48,25 @@ class _Patcher:
         self.field_validation = field_validation
         self.strict = field_validation != "Ignore"
         try:
-            parsed = parse_untyped(body)
+            parsed = self.parse(body)
         except JsonError as error:
             raise BadRequest(self.decoding_error(str(error))) from None
         self.patch: Any = parsed.value
+        self.spelled = parsed.spelled
         self.strict_errors = list(parsed.duplicates)
+
+    def parse(self, body: bytes) -> ParsedJson:
+        """Raises JsonError."""
+        return parse_spelled(body)
 
     def decoding_error(self, problem: str) -> str:
         return f"error decoding patch: {problem}" if self.strict else problem
+
+    def read_patched(self, patched: Any) -> Json:
+        """The outcome of a patch that upstream makes on the text of the object, and then reads."""
+        text = dump_spelled(patched)
+        decode = partial(self.scope.served.decoder.normalise, spelled=self.spelled)
+        return self.finish(patched, decode, lambda: escape_html(text.decode()))
 
     def finish(self, obj: Any, decode: Callable[[Any], DecodedObject], shown: Callable[[], str]) -> Json:
         """Types, unknown fields, duplicates. `shown` makes the value that a refusal complains about."""
@@ -83,9 +94,8 @@ class JsonPatcher(_Patcher):
         self.strict_errors = [f"json patch {e}" for e in self.strict_errors] + list(self.operations.strict_errors)
 
     def apply(self, current: Json) -> Json:
-        patched = _translated(lambda: self.operations.apply(current))
-        shown = orjson.dumps(patched).decode()
-        return self.finish(patched, self.scope.served.decoder.normalise, lambda: shown)
+        patched = _translated(lambda: self.operations.apply(_in_go_order(current)))
+        return self.read_patched(patched)
 
 
 class MergePatcher(_Patcher):
@@ -94,16 +104,20 @@ class MergePatcher(_Patcher):
         _translated(lambda: merge_patch.check(self.patch, strict=self.strict))
 
     def apply(self, current: Json) -> Json:
-        patched = merge_patch.apply(current, self.patch)
-        shown = orjson.dumps(patched).decode()
-        return self.finish(patched, self.scope.served.decoder.normalise, lambda: shown)
+        patched = merge_patch.apply(_in_go_order(current), self.patch)
+        return self.read_patched(patched)
 
 
 class StrategicMergePatcher(_Patcher):
     def __init__(self, request: Request, scope: RequestScope, body: bytes, field_validation: str) -> None:
         super().__init__(request, scope, body, field_validation)
+        if self.patch is None:
+            self.patch = {}
         if not isinstance(self.patch, dict):
             raise BadRequest(not_an_object(self.patch))
+
+    def parse(self, body: bytes) -> ParsedJson:
+        return parse_untyped(body)
 
     def decoding_error(self, problem: str) -> str:
         return problem
@@ -120,6 +134,12 @@ PATCHERS: dict[str, Callable[[Request, RequestScope, bytes, str], ObjectPatcher]
     MERGE_PATCH: MergePatcher,
     STRATEGIC_MERGE_PATCH: StrategicMergePatcher,
 }
+
+
+def _in_go_order(obj: Json) -> Json:
+    """The object with its metadata in the order of Go's struct, since refusals show all of it."""
+    meta = metadata(obj)
+    return obj | {"metadata": {name: meta[name] for name in METADATA_ORDER if name in meta}}
 
 
 def _refused(shown: str, problem: str) -> Invalid:

@@ -49,6 +49,10 @@ class TypedDecoder:
     def atom(self) -> Atom:
         return atom_of(self.type.node)
 
+    @property
+    def fits_atom(self) -> bool:
+        return True
+
     @cached_property
     def empty(self) -> Json:
         return self.type.fit({})
@@ -67,10 +71,10 @@ class TypedDecoder:
             raise strict_refusal(body, self.kind)
         return DecodedObject(body.obj, body.gvk, body.strict_errors)
 
-    def normalise(self, value: Any) -> DecodedObject:
+    def normalise(self, value: Any, *, spelled: bool = False) -> DecodedObject:
         if isinstance(value, dict) and _kind_of(value) != self.kind:
             raise DecodeError(f"unable to decode {_kind_of(value)} into *{internal_name(self.kind)}")
-        decoded = self.type.decode(value)
+        decoded = self.type.decode_document(value) if spelled else self.type.decode(value)
         return DecodedObject(decoded.obj, self.kind, decoded.strict_errors)
 
     def read_changed(self, value: Any) -> DecodedObject:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-import orjson
-
 from pilothouse.apiserver.endpoints.decoding import DecodedObject
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.unstructured_protobuf import (
@@ -21,7 +19,7 @@ from pilothouse.machinery.codec.decoder import (
     refusal,
     strict_refusal,
 )
-from pilothouse.machinery.codec.json import JsonError, parse_untyped
+from pilothouse.machinery.codec.json import JsonError, dump_spelled, parse_untyped, untyped
 from pilothouse.machinery.codec.yaml import parse_yaml
 from pilothouse.machinery.codec.yaml_nodes import YamlError
 from pilothouse.machinery.dataclass import dataclass
@@ -62,6 +60,10 @@ class UnstructuredDecoder:
     def atom(self) -> Atom:
         return DEDUCED
 
+    @property
+    def fits_atom(self) -> bool:
+        return True
+
     @cached_property
     def empty(self) -> Json:
         return {"apiVersion": self.kind.api_version, "kind": self.kind.kind, "metadata": {}}
@@ -76,10 +78,10 @@ class UnstructuredDecoder:
             raise strict_refusal(DecodedBody(decoded.obj, decoded.kind, decoded.strict_errors), self.kind)
         return decoded
 
-    def normalise(self, value: Any) -> DecodedObject:
-        data = orjson.dumps(value)
+    def normalise(self, value: Any, *, spelled: bool = False) -> DecodedObject:
+        data = dump_spelled(value)
         try:
-            decoded = self._decode(_Read(value), data)
+            decoded = self._decode(_Read(untyped(value) if spelled else value), data)
         except BodyError as error:
             raise DecodeError(str(error)) from None
         if not decoded.kind.version:

@@ -26,7 +26,7 @@ Fields: TypeAlias = dict[str, str]
 
 _UID = b'"uid":"'
 
-_STORED_METADATA = tuple(name for name in METADATA_ORDER if name != "resourceVersion")
+_STORED_METADATA = tuple(name for name in METADATA_ORDER if name not in ("resourceVersion", "selfLink"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ObjectCodec:
         object.__setattr__(self, "type_prefix", prefix)
 
     def encode(self, obj: Json) -> bytes:
-        """The bytes to store: type and metadata first, resourceVersion left out. `obj` is not changed."""
+        """The bytes to store: type and metadata first, resourceVersion and selfLink left out. `obj` is not changed."""
         own = obj["metadata"]
         meta = {key: own[key] for key in _STORED_METADATA if key in own}
         rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}

@@ -24,6 +24,11 @@ class CustomResourceDecoder(UnstructuredDecoder):
     def atom(self) -> Atom:
         return self.resource.schemas.of(self.kind.version).atom
 
+    @property
+    def fits_atom(self) -> bool:
+        """Wrong types are found by validation, which comes after admission."""
+        return False
+
     def knows(self, kind: GroupVersionKind) -> bool:
         return kind.group == self.kind.group and kind.version in self.resource.versions
 

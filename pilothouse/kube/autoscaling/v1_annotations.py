@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from pilothouse.machinery.codec.json import JsonError, parse
+from pilothouse.machinery.gofmt import escape_html
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.schema import types
@@ -27,7 +28,6 @@ _ALL = frozenset(
         "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
     }
 )
-_ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
 def drop_annotations(obj: Json) -> None:
@@ -43,10 +43,7 @@ def drop_annotations(obj: Json) -> None:
 
 def encode(value: Any) -> str:
     """JSON as Go writes it."""
-    text = orjson.dumps(value).decode()
-    for char, escaped in _ESCAPED.items():
-        text = text.replace(char, escaped)
-    return text
+    return escape_html(orjson.dumps(value).decode())
 
 
 def decode_list(text: str | None, version: str, kind: str) -> list[Json] | None:

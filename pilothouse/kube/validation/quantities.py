@@ -19,5 +19,5 @@ def validate_resource_amount(name: str, text: str, path: Path) -> Errors:
     """An amount is never negative, and whole where the resource comes in units."""
     amount = parse_quantity(text)
     yield from nonnegative_quantity(amount, path)
-    if is_integer(name) and amount.milli_value() % 1000:
+    if is_integer(name) and amount.overflowing_milli_value() % 1000:
         yield invalid(path, str(amount), "must be an integer")

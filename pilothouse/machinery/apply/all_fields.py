@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from pilothouse.machinery.apply.atoms import DEDUCED, Atom, ListAtom, MapAtom
+from pilothouse.machinery.apply.atoms import DEDUCED, INT_OR_STRING, Atom, ListAtom, MapAtom
 from pilothouse.machinery.apply.elements import order
 from pilothouse.machinery.apply.fieldset import MEMBER, FieldSet
 from pilothouse.machinery.dataclass import dataclass
@@ -38,7 +38,8 @@ def is_exact(atom: Atom) -> bool:
 def _reaches_deduced(atom: Atom, seen: set[int]) -> bool:
     if atom is DEDUCED:
         return True
-    if id(atom) in seen:
+    # Where a type has an int or a string, decoding has seen to it that there is one.
+    if atom is INT_OR_STRING or id(atom) in seen:
         return False
     seen.add(id(atom))
     below = [*(atom.map.fields.values() if atom.map else ()), atom.map and atom.map.element]

@@ -162,3 +162,5 @@ def _untyped_atomic() -> Atom:
 UNTYPED_ATOMIC = _untyped_atomic()
 DEDUCED = _deduced()
 """Of values that no schema describes: granular maps, all else atomic."""
+INT_OR_STRING = Atom(Scalar.UNTYPED, ListAtom(UNTYPED_ATOMIC), MapAtom(element=DEDUCED))
+"""Upstream's schema names no type for these, so that a configuration may put anything in their place."""

@@ -10,20 +10,17 @@ Elements of one meaning are one string: key fields are sorted and numbers have t
 
 from __future__ import annotations
 
-import re
 from typing import Any, TypeAlias
 
 import orjson
 
 from pilothouse.machinery.bounded_cache import bounded_cache
-from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.gofmt import escape_html, quote
 from pilothouse.machinery.govalue import go_value
 from pilothouse.machinery.objects import Json
 
 Order: TypeAlias = tuple[Any, ...]
 
-_ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-_SPECIAL = re.compile("[<>&\u2028\u2029]")
 _REMEMBERED, _SHORT = 8192, 128
 _RANKS = {int: 0, float: 0, str: 1, bool: 2}
 
@@ -36,8 +33,7 @@ def encode(value: Any) -> str:
     """JSON as Go writes it, in which equal numbers look the same."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    text = orjson.dumps(value).decode()
-    return _SPECIAL.sub(lambda found: _ESCAPED[found[0]], text) if _SPECIAL.search(text) else text
+    return escape_html(orjson.dumps(value).decode())
 
 
 _encode_text = bounded_cache(entries=_REMEMBERED, key_bytes=_SHORT)(encode)
@@ -130,7 +126,7 @@ def _shown_value(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, dict):
-        return "{" + ";".join(f"{name}={_shown_value(value[name])}" for name in sorted(value)) + "}"
+        return "".join(f"{name}={_shown_value(value[name])}" for name in sorted(value))
     if isinstance(value, list):
         return "[" + ",".join(map(_shown_value, value)) + "]"
     return go_value(value)

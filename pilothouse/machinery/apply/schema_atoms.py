@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from pilothouse.machinery.apply.atoms import DEDUCED, UNTYPED_ATOMIC, Atom, ListAtom, MapAtom, Scalar
+from pilothouse.machinery.apply.atoms import DEDUCED, INT_OR_STRING, UNTYPED_ATOMIC, Atom, ListAtom, MapAtom, Scalar
 from pilothouse.machinery.generated import declared_default
 from pilothouse.machinery.schema.nodes import Field, NodeKind, TypeNode
 from pilothouse.machinery.schema.nodes import Scalar as NodeScalar
@@ -32,6 +32,8 @@ def atom_of(node: TypeNode, map_type: str = "") -> Atom:
     """`map_type` says how a struct merges in a field that says otherwise than the struct."""
     if node.kind is NodeKind.ANY or (node.kind is NodeKind.SCALAR and node.element is not None):
         return DEDUCED
+    if node.scalar is NodeScalar.INT_OR_STRING:
+        return INT_OR_STRING
     if node.kind is NodeKind.SCALAR:
         assert node.scalar is not None
         return _LEAVES[_SCALARS.get(node.scalar, Scalar.UNTYPED)]

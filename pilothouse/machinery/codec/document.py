@@ -91,6 +91,18 @@ def plain(value: Any) -> Any:
 _PLAIN = frozenset({str, bool, type(None)})
 
 
+def as_go_copies(value: Any) -> Any:
+    """Dicts and lists, with a Literal for each number that Go would print otherwise than it was written."""
+    if is_object(value):
+        return {key: as_go_copies(member) for key, member in members(value)}
+    if isinstance(value, list):
+        return list(map(as_go_copies, value))
+    if type(value) is Literal:
+        number = float(value)
+        return number if repr(number) == value.text and not number.is_integer() else value
+    return Literal.of(str(value)) if type(value) is int and type(as_float(value)) is float else value
+
+
 def as_float(number: float) -> float:
     """Return the number as the fast parser has it: an integer of more than 64 bits is a float."""
     if type(number) is int and -(1 << 63) <= number < 1 << 64:

@@ -15,7 +15,16 @@ from typing import Any, NoReturn
 
 import orjson
 
-from pilothouse.machinery.codec.document import CONTAINERS, Literal, Pairs, is_too_deep, members, numbered, plain
+from pilothouse.machinery.codec.document import (
+    CONTAINERS,
+    Literal,
+    Pairs,
+    as_go_copies,
+    is_too_deep,
+    members,
+    numbered,
+    plain,
+)
 from pilothouse.machinery.codec.json_syntax import MAX_DEPTH, syntax_error
 from pilothouse.machinery.codec.strict_failures import DocumentPlace, StrictFailures
 from pilothouse.machinery.dataclass import dataclass
@@ -44,6 +53,8 @@ class ParsedJson:
     duplicates: tuple[str, ...] = ()
     document: Any = None
     """The document as `parse_document` returns it, if the text had to be read that closely."""
+    spelled: bool = False
+    """Whether numbers in the value may be Literals."""
 
 
 def parse(data: bytes) -> ParsedJson:
@@ -66,10 +77,27 @@ def parse_untyped(data: bytes) -> ParsedJson:
     if not _has_odd_number(data):
         return parsed
     try:
-        return ParsedJson(_untyped(parsed.value), parsed.duplicates)
+        return ParsedJson(untyped(parsed.value), parsed.duplicates)
     except OverflowError:
         number = next(text for text in _spellings(parse_document(data)) if isinf(float(text)))
         raise JsonError(f"json: cannot unmarshal number {number} into Go value of type float64") from None
+
+
+def parse_spelled(data: bytes) -> ParsedJson:
+    """As `parse`, with a Literal for each number that Go would print otherwise than it was written."""
+    if not _has_odd_number(data):
+        return parse(data)
+    parsed = parse_untyped(data)
+    return ParsedJson(as_go_copies(parse_document(data)), parsed.duplicates, spelled=True)
+
+
+def dump_spelled(value: Any) -> bytes:
+    """Return what `parse_spelled` read as JSON, each number as it was written."""
+    return orjson.dumps(value, default=_spelled)
+
+
+def _spelled(number: Literal) -> orjson.Fragment:
+    return orjson.Fragment(number.text)
 
 
 def parse_document(data: bytes) -> Any:
@@ -149,21 +177,22 @@ def _has_odd_number(data: bytes) -> bool:
     return any(_ODD_NUMBER.search(data, at, at + _STRIDE + _OVERLAP) for at in range(0, len(data), _STRIDE))
 
 
-def _untyped(value: Any) -> Any:
+def untyped(value: Any) -> Any:
+    """The value with numbers as Go's interface{} holds them. Raises OverflowError for a number that no float holds."""
     if type(value) is dict:
-        return {key: _untyped(member) if type(member) in _NOT_AS_IT_IS else member for key, member in value.items()}
+        return {key: untyped(member) if type(member) in _NOT_AS_IT_IS else member for key, member in value.items()}
     if type(value) is list:
-        return [_untyped(item) if type(item) in _NOT_AS_IT_IS else item for item in value]
+        return [untyped(item) if type(item) in _NOT_AS_IT_IS else item for item in value]
     if type(value) is int:
         return value if -(1 << 63) <= value < 1 << 63 else float(value)
-    if type(value) is not float:
+    if not isinstance(value, float):
         return value
     # Fails for infinity, which stands for a number that no float can hold.
     whole = int(value)
-    return whole if whole == value and abs(whole) < 10**18 else value
+    return whole if whole == value and abs(whole) < 10**18 else float(value)
 
 
-_NOT_AS_IT_IS = frozenset({dict, list, int, float})
+_NOT_AS_IT_IS = frozenset({dict, list, int, float, Literal})
 
 
 def _spellings(document: Any) -> Iterator[str]:

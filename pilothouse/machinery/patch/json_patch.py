@@ -36,7 +36,7 @@ class JsonPatch:
         run = PatchRun(document, max_copy_bytes)
         for operation in self.operations:
             run.apply(operation)
-        return run.document
+        return run.finished()
 
 
 def decode(patch: Any, *, strict: bool = True) -> JsonPatch:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import orjson
-
+from pilothouse.machinery.codec.json import dump_spelled
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.errors import FailedTest, PatchDoesNotApply
-from pilothouse.machinery.patch.json_pointer import find_place
-from pilothouse.machinery.patch.values import copied
+from pilothouse.machinery.patch.json_pointer import ContainerKey, find_place
+from pilothouse.machinery.patch.values import copied, sort_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class PatchRun:
     def __init__(self, document: Any, max_copy_bytes: int) -> None:
         self.document = document
         self._max_copy_bytes = max_copy_bytes
+        self._opened: dict[int, Json] = {}
         self._copied_bytes = 0
         self._steps: dict[str, Callable[[PatchOperation], None]] = {
             "add": self._add,
@@ -47,14 +48,25 @@ class PatchRun:
             raise PatchDoesNotApply(f"Unexpected kind: {operation.op}")
         step(operation)
 
+    def finished(self) -> Any:
+        """The document. The keys of each object that was looked into are sorted, as upstream's are."""
+        for opened in self._opened.values():
+            sort_keys(opened)
+        if isinstance(self.document, dict):
+            sort_keys(self.document)
+        return self.document
+
+    def _find(self, path: str, missing: str) -> ContainerKey:
+        return find_place(self.document, path, missing, self._opened)
+
     def _add(self, operation: PatchOperation) -> None:
         path = _text(operation, "path")
-        place = find_place(self.document, path, f"add operation does not apply: doc is missing path: {quote(path)}")
+        place = self._find(path, f"add operation does not apply: doc is missing path: {quote(path)}")
         place.add(copied(operation.value), f"error in add for path: '{path}'")
 
     def _remove(self, operation: PatchOperation) -> None:
         path = _text(operation, "path")
-        place = find_place(self.document, path, f"remove operation does not apply: doc is missing path: {quote(path)}")
+        place = self._find(path, f"remove operation does not apply: doc is missing path: {quote(path)}")
         place.remove(f"error in remove for path: '{path}'")
 
     def _replace(self, operation: PatchOperation) -> None:
@@ -64,28 +76,24 @@ class PatchRun:
                 raise PatchDoesNotApply("replace operation value must be object or array")
             self.document = copied(operation.value)
             return
-        place = find_place(self.document, path, f"replace operation does not apply: doc is missing path: {path}")
+        place = self._find(path, f"replace operation does not apply: doc is missing path: {path}")
         place.replace(copied(operation.value), f"replace operation does not apply: doc is missing key: {path}")
 
     def _move(self, operation: PatchOperation) -> None:
         source = _text(operation, "from")
-        place = find_place(self.document, source, f"move operation does not apply: doc is missing from path: {source}")
+        place = self._find(source, f"move operation does not apply: doc is missing from path: {source}")
         value = place.get(f"error in move for path: '{place.key}'")
         place.remove(f"error in move for path: '{place.key}'")
         path = _text(operation, "path")
-        place = find_place(
-            self.document, path, f"move operation does not apply: doc is missing destination path: {path}"
-        )
+        place = self._find(path, f"move operation does not apply: doc is missing destination path: {path}")
         place.add(value, f"error in move for path: '{path}'")
 
     def _copy(self, operation: PatchOperation) -> None:
         source = _text(operation, "from")
-        place = find_place(self.document, source, f"copy operation does not apply: doc is missing from path: {source}")
+        place = self._find(source, f"copy operation does not apply: doc is missing from path: {source}")
         value = place.get(f"error in copy for from: '{source}'")
         path = _text(operation, "path")
-        place = find_place(
-            self.document, path, f"copy operation does not apply: doc is missing destination path: {path}"
-        )
+        place = self._find(path, f"copy operation does not apply: doc is missing destination path: {path}")
         self._account(value)
         place.add(copied(value), "error while adding value during copy")
 
@@ -94,17 +102,25 @@ class PatchRun:
         if path == "":
             found = self.document
         else:
-            place = find_place(self.document, path, f"test operation does not apply: is missing path: {path}")
+            place = self._find(path, f"test operation does not apply: is missing path: {path}")
             found = place.get(f"error in test for path: '{path}'")
         if not deep_equal(found, operation.value):
             raise FailedTest(f"testing value {path} failed: test failed")
+        self._opened |= {id(part): part for part in _objects_in(found)}
 
     def _account(self, value: Any) -> None:
         """Copies of copies grow without bound; their total size does not."""
-        self._copied_bytes += 0 if value is None else len(orjson.dumps(value))
+        self._copied_bytes += 0 if value is None else len(dump_spelled(value))
         if self._copied_bytes > self._max_copy_bytes > 0:
             why = "Unable to complete the copy, the accumulated size increase of copy is"
             raise PatchDoesNotApply(f"{why} {self._copied_bytes}, exceeding the limit {self._max_copy_bytes}")
+
+
+def _objects_in(value: Any) -> Iterator[Json]:
+    if isinstance(value, dict):
+        yield value
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _objects_in(part)
 
 
 def _text(operation: PatchOperation, name: str) -> str:

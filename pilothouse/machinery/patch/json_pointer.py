@@ -10,19 +10,25 @@ import re
 from typing import Any, Protocol
 
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.errors import PatchDoesNotApply
 
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _INTEGER_DIGITS = 18
 
 
-def find_place(document: Any, path: str, missing: str) -> ContainerKey:
-    """The place that the path names. Raises PatchDoesNotApply with `missing` when nothing could be there."""
+def find_place(document: Any, path: str, missing: str, opened: dict[int, Json]) -> ContainerKey:
+    """The place that the path names. Raises PatchDoesNotApply with `missing` when nothing could be there.
+
+    The objects on the way to it are put into `opened`, by their identity."""
     tokens = [_unescaped(token) for token in path.split("/")[1:]]
     container = document if tokens else None
     for token in tokens[:-1]:
+        if isinstance(container, dict):
+            opened[id(container)] = container
         container = _descend(container, token)
     if isinstance(container, dict):
+        opened[id(container)] = container
         return _Member(container, tokens[-1])
     if isinstance(container, list):
         return _Element(container, tokens[-1])

@@ -13,7 +13,7 @@ from typing import Any
 from pilothouse.machinery.govalue import not_an_object
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.errors import MalformedPatch
-from pilothouse.machinery.patch.values import check_depth, copied
+from pilothouse.machinery.patch.values import check_depth, copied, sort_keys
 
 
 def check(patch: Any, *, strict: bool = True) -> None:
@@ -28,6 +28,7 @@ def check(patch: Any, *, strict: bool = True) -> None:
 def apply(document: Json, patch: Any) -> Any:
     """The patched document; `document` itself is used up. A patch that is a list takes the document's place.
 
+    The keys of each object that the patch went into are sorted, and so are those of what it added, as upstream's are.
     Fails for no patch that passed the check.
     """
     fresh = copied(patch)
@@ -49,11 +50,12 @@ def _merge(document: Json, patch: Json) -> None:
             _merge(current, value)
         else:
             document[key] = value
+    sort_keys(document)
 
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_nulls(part) for key, part in value.items() if part is not None}
+        return {key: _without_nulls(value[key]) for key in sorted(value) if value[key] is not None}
     if isinstance(value, list):
         return [_without_nulls(part) for part in value]
     return value

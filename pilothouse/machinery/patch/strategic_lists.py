@@ -119,12 +119,12 @@ class ListField:
 
 
 def element_type(*lists: list[Any]) -> type:
-    """The one type that all elements have."""
-    types = {type(element) for elements in lists for element in elements}
+    """The one type that all elements have. Raises PatchDoesNotApply, PatchFailed."""
+    types = [type(element) for elements in lists for element in elements]
     if not types:
         raise PatchFailed("no elements in any of the given slices")
-    if list in types:
+    if types[0] is list:
         raise PatchDoesNotApply("lists of lists are not supported")
-    if len(types) > 1:
+    if len(set(types)) > 1:
         raise PatchFailed(f"list element types are not identical: {go_value(list(lists))}")
-    return types.pop()
+    return types[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
+from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.errors import MalformedPatch, PatchFailed
 
 MAX_DEPTH = 200
@@ -25,6 +26,13 @@ def copied(value: Any, depth: int = MAX_DEPTH) -> Any:
 def check_depth(value: Any) -> None:
     """Raises MalformedPatch for what `copied` would refuse."""
     copied(value)
+
+
+def sort_keys(document: Json) -> None:
+    """In place. Go prints a map so, and its order is that in which the members are then read and complained of."""
+    members = sorted(document.items())
+    document.clear()
+    document.update(members)
 
 
 def identity(value: Any) -> Hashable:

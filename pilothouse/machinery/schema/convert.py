@@ -6,8 +6,10 @@ unknown fields are reported in alphabetical order.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
+from pilothouse.machinery.codec.document import Literal
 from pilothouse.machinery.govalue import go_type
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.collapse import collapse
@@ -72,6 +74,8 @@ def _cannot_restore(kind: NodeKind, value: Any) -> str:
 def _scalar(node: TypeNode, value: Any) -> Any:
     if node.scalar is Scalar.BYTES:
         return _bytes(node, value)
+    if node.scalar is Scalar.QUANTITY and type(value) in (int, float):
+        value = _as_json(value)
     if node.scalar not in _PLAIN:
         report = examine(node, value)
         if report.error:
@@ -84,6 +88,14 @@ def _scalar(node: TypeNode, value: Any) -> Any:
     if node.scalar is Scalar.STRING and type(value) is int:
         raise ConversionError(f"cannot convert int64 to {node.go_type}")
     raise ConversionError(f"unrecognized type: {node.scalar.value}")
+
+
+def _as_json(number: float) -> float:
+    """A number that is no int64 is a float to Go, which writes it out unless it is very large or very small."""
+    if type(number) is int and -INTEGERS[Scalar.INT64] <= number < INTEGERS[Scalar.INT64]:
+        return number
+    written_out = 1e-6 <= abs(number) < 1e21
+    return Literal.of(format(Decimal(repr(float(number))), "f").removesuffix(".0")) if written_out else number
 
 
 def _integer(node: TypeNode, scalar: Scalar, value: float) -> int:
@@ -99,6 +111,15 @@ def _bytes(node: TypeNode, value: Any) -> Any:
         fault = base64_fault(value)
         if fault is not None:
             raise ConversionError(f"error decoding from json: illegal base64 data at input byte {fault}")
-    elif not isinstance(value, list):
+        return value
+    if not isinstance(value, list):
         raise ConversionError(_cannot_restore(NodeKind.LIST, value))
-    return value
+    return [None if item is None else _octet(item) for item in value]
+
+
+def _octet(value: Any) -> int:
+    if type(value) not in (int, float):
+        raise ConversionError("unrecognized type: uint8")
+    if value != int(value):
+        raise ConversionError("cannot convert float64 to uint8")
+    return int(value) % 256

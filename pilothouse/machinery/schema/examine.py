@@ -17,7 +17,7 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.schema.gotime import TimeError, canonical_micro_time, canonical_time
 from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
 from pilothouse.machinery.schema.quantities import QuantityError, canonical_quantity
-from pilothouse.machinery.schema.scalars import INTEGERS, base64_fault, illegal_base64
+from pilothouse.machinery.schema.scalars import INTEGERS, base64_fault, illegal_base64, is_octet
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class _Examination:
         elif not is_array(value):
             self._save(place.problem(word_for(value), node.go_type))
         else:
-            wrong = (item for item in value if item is not None and not (is_number(item) and 0 <= item < 256))
+            wrong = (item for item in value if item is not None and not is_octet(item))
             for item in islice(wrong, 1):
                 self._save(place.problem(word_for(item, spelled=True), "uint8"))
 

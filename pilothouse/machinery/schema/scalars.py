@@ -86,10 +86,14 @@ def _encode(data: bytes) -> str:
 
 
 def _octets(values: list[Any]) -> bytes:
-    try:
-        return bytes(0 if value is None else value for value in values)
-    except (TypeError, ValueError):
-        raise Mismatch from None
+    if not all(value is None or is_octet(value) for value in values):
+        raise Mismatch
+    return bytes(value or 0 for value in values)
+
+
+def is_octet(value: Any) -> bool:
+    """Whether Go reads the value as a uint8: not where it was written as a float."""
+    return type(value) is int and 0 <= value < 256
 
 
 def base64_fault(text: str) -> int | None:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import date
+from email.errors import HeaderParseError
 from email.headerregistry import Address
 from typing import TypeAlias
 
@@ -79,7 +80,8 @@ def _is_email(text: str) -> bool:
         return False
     try:
         return bool(Address(addr_spec=address).domain)
-    except (ValueError, IndexError):
+    except (ValueError, IndexError, AttributeError, HeaderParseError):
+        # The library has many ways to fail on what is no address.
         return False
 
 

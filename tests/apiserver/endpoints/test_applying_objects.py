@@ -230,3 +230,31 @@ async def test_applying_to_an_object_whose_items_have_no_names_says_so(api: API)
         "failed to create manager for existing fields: failed to convert new object (default/a; /v1, "
         "Kind=ServiceAccount) to smd typed: .secrets: element 0: associative list with keys has an element that omits"
     )
+
+
+@pytest.mark.parametrize(("value", "found"), [("[1]", "array"), ('{"a": 1}', "object"), ("1.5", "number 1.5")])
+async def test_an_int_or_string_may_be_anything_until_it_is_converted(api: API, value: str, found: str) -> None:
+    services = "/api/v1/namespaces/default/services"
+    start = '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}, "spec": {"ports": [{"port": 80, '
+    refused = await apply(api, f"{services}/x", orjson.Fragment(f'{start}"targetPort": {value}}}]}}}}'))
+    why = f"json: cannot unmarshal {found} into Go value of type int32"
+    whole = f"unable to convert unstructured object to /v1, Kind=Service: {why}"
+    shown = f"failed to convert new object (/x; /v1, Kind=Service) to proper version: {whole}"
+    assert (refused.status, refused.json["message"]) == (500, shown)
+
+
+async def test_an_int_or_string_of_somebody_else_is_a_conflict_whatever_takes_its_place(api: API) -> None:
+    rolling = {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}
+    assert (await apply(api, f"{DEPLOYMENTS}/d", deployment(**rolling))).status == 201
+    rolling["strategy"]["rollingUpdate"] = {"maxSurge": [1]}  # type: ignore[dict-item]
+    refused = await apply(api, f"{DEPLOYMENTS}/d", deployment(**rolling), "fieldManager=beta")
+    assert refused.status == 409
+    assert refused.json["details"]["causes"][0]["field"] == ".spec.strategy.rollingUpdate.maxSurge"
+
+
+async def test_a_number_beyond_all_integers_is_a_quantity_as_gos_float_is_written(api: API) -> None:
+    quotas = "/api/v1/namespaces/default/resourcequotas"
+    body = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "selfLink": "/somewhere"}}
+    made = await apply(api, f"{quotas}/q", body | {"spec": {"hard": {"pods": 1 << 63}}})
+    assert (made.status, made.json["spec"]["hard"]) == (201, {"pods": "9223372036854776k"})
+    assert "selfLink" not in made.json["metadata"]

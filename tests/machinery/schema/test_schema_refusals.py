@@ -96,6 +96,18 @@ def test_bad_base64_is_located_as_go_does(text: str, byte: int) -> None:
     assert refusal("v1", "Secret", {"data": {"k": text}}) == f"illegal base64 data at input byte {byte}"
 
 
+@pytest.mark.parametrize(("item", "word"), [("1.5", "number 1.5"), ("1.0", "number 1.0"), ("256", "number 256")])
+def test_a_list_of_numbers_that_are_no_octets_is_no_bytes(item: str, word: str) -> None:
+    raw = parse_document(f'{{"data": {{"a": [1, {item}]}}}}'.encode())
+    wanted = f"json: cannot unmarshal {word} into Go struct field Secret.data of type uint8"
+    assert refusal("v1", "Secret", raw) == wanted
+
+
+def test_a_boolean_is_no_octet() -> None:
+    wanted = "json: cannot unmarshal bool into Go struct field ConfigMap.binaryData of type uint8"
+    assert refusal("v1", "ConfigMap", {"binaryData": {"k": [True]}}) == wanted
+
+
 def test_a_number_is_quoted_as_it_was_written() -> None:
     document = parse_document(b'{"spec":{"replicas":1.50e1}}')
     with pytest.raises(DecodeError, match=r"number 1\.50e1 into Go struct field DeploymentSpec\.spec\.replicas"):
@@ -165,6 +177,17 @@ def test_the_converter_has_its_own_words(raw: Any, message: str) -> None:
     with pytest.raises(DecodeError) as caught:
         kind("apps/v1", "Deployment").convert(raw)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [(1.5, "cannot convert float64 to uint8"), (True, "unrecognized type: uint8"), ("x", "unrecognized type: uint8")],
+)
+def test_the_converter_takes_whole_numbers_for_octets(item: Any, message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        kind("v1", "Secret").convert({"data": {"a": [item]}})
+    assert str(caught.value) == message
+    assert kind("v1", "Secret").convert({"data": {"a": [257, 2.0, None]}}).obj["data"] == {"a": "AQIA"}
 
 
 def test_the_converter_reports_unknown_fields_in_alphabetical_order() -> None:

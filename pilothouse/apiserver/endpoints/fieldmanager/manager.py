@@ -31,6 +31,7 @@ from pilothouse.machinery.apply.managed import (
     manager_id,
     set_entries,
 )
+from pilothouse.machinery.apply.validate import TypedError
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
@@ -42,6 +43,10 @@ _BEFORE_FIRST_APPLY = "before-first-apply"
 _UNKNOWN = "unknown"
 _CURRENT_OPERATION = ManagerId("current-operation", "", "")
 """An update is made under this name, so that what it took shows; then it becomes part of its manager's entry."""
+
+
+_MISFITS = (Unkeyed, InvalidElement, TypedError)
+"""Whose fields cannot be told, because the object or who owns it does not fit the schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ class FieldManager:
         try:
             served = self.merge.form.served
             managed = self._track(served(live), served(new), managed, manager)
-        except (Unkeyed, InvalidElement):
+        except _MISFITS:
             return
         set_entries(new, encode_entries(managed))
 
@@ -105,7 +110,7 @@ class FieldManager:
         applier = manager_id(manager, APPLY, self._api_version, self.subresource)
         try:
             applied = self.merge.apply(live, patch, managed.sets, applier, force=force)
-        except (Unkeyed, InvalidElement) as error:
+        except _MISFITS as error:
             why = self.merge.misfit(live)
             shown = f"failed to create typed live object ({self.merge.describe(live)}): {why}"
             raise StatusError(shown if why else str(error)) from None
@@ -117,14 +122,14 @@ class FieldManager:
         """Whoever wrote the object so far owns all of it. Raises StatusError."""
         try:
             return self._track(self._empty(), live, managed, _BEFORE_FIRST_APPLY)
-        except (Unkeyed, InvalidElement) as error:
+        except _MISFITS as error:
             why = f"({self.merge.describe(live)}) to smd typed: {self.merge.misfit(live) or error}"
             raise StatusError(
                 f"failed to create manager for existing fields: failed to convert new object {why}"
             ) from None
 
     def _track(self, live: Json, new: Json, managed: Managed, manager: str) -> Managed:
-        """Raises Unkeyed, InvalidElement."""
+        """Raises one of _MISFITS."""
         sets = strip_meta(self.merge.update(live, new, managed.sets, _CURRENT_OPERATION), _CURRENT_OPERATION)
         updater = manager_id(manager or _UNKNOWN, UPDATE, self._api_version, self.subresource)
         return cap_managers(_after_update(managed, sets, updater))
@@ -148,8 +153,9 @@ class FieldManager:
         try:
             return self.merge.form.decoder.convert(copy_of(obj)).obj
         except ValueError as error:
-            why = f"failed to convert new object ({self.merge.describe(patch)}) to proper version: {error}"
-            raise StatusError(why) from None
+            why = f"unable to convert unstructured object to {self.merge.kind}: {error}"
+            shown = self.merge.describe(patch)
+            raise StatusError(f"failed to convert new object ({shown}) to proper version: {why}") from None
 
     def _empty(self) -> Json:
         return self.merge.form.decoder.empty

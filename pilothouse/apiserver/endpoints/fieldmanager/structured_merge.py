@@ -9,6 +9,7 @@ from typing import Any
 from pilothouse.apiserver.endpoints.fieldmanager.versions import VersionConverter, VersionForm
 from pilothouse.machinery.apply.fieldset import FieldSet
 from pilothouse.machinery.apply.managed import ManagerId, VersionedSet
+from pilothouse.machinery.apply.typed import Typed
 from pilothouse.machinery.apply.updater import Applied, Updater
 from pilothouse.machinery.apply.validate import TypedError, check
 from pilothouse.machinery.dataclass import dataclass
@@ -33,20 +34,21 @@ class StructuredMerge:
     def update(
         self, live: Json, new: Json, managers: Mapping[ManagerId, VersionedSet], manager: ManagerId
     ) -> dict[ManagerId, VersionedSet]:
-        """Raises Unkeyed."""
+        """Raises Unkeyed, TypedError."""
         return self.updater.update(self.form.typed(live), self.form.typed(new), managers, manager)
 
     def apply(
         self, live: Json, patch: Json, managers: Mapping[ManagerId, VersionedSet], manager: ManagerId, *, force: bool
     ) -> Applied:
-        """Raises StatusError, and Conflicts unless forced."""
+        """Raises StatusError, Unkeyed, TypedError, and Conflicts unless forced."""
         if isinstance(_metadata(patch).get("managedFields"), list):
             raise BadRequest("metadata.managedFields must be nil")
         try:
             check(self.form.decoder.atom, patch)
         except TypedError as error:
             raise StatusError(f"failed to create typed patch object ({self.describe(patch)}): {error}") from None
-        return self.updater.apply(self.form.typed(live), self.form.typed(patch), managers, manager, force=force)
+        config = Typed(self.form.decoder.atom, patch, self.form.api_version)
+        return self.updater.apply(self.form.typed(live), config, managers, manager, force=force)
 
     def misfit(self, stored: Json) -> str:
         """Why a stored object does not fit the type; empty where it does. Items may stand in it twice."""

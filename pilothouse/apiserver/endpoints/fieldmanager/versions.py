@@ -8,6 +8,7 @@ import orjson
 
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
 from pilothouse.machinery.apply.typed import Typed
+from pilothouse.machinery.apply.validate import check
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
@@ -22,7 +23,9 @@ class VersionForm:
     from_stored: Callable[[Json], Json] | None = None
 
     def typed(self, obj: Json) -> Typed:
-        """Return an object of this version with its schema."""
+        """Return an object of this version with its schema. Items may stand in its lists twice. Raises TypedError."""
+        if not self.decoder.fits_atom:
+            check(self.decoder.atom, obj, allow_duplicates=True)
         return Typed(self.decoder.atom, obj, self.api_version)
 
     def stored(self, obj: Json) -> Json:
@@ -45,9 +48,12 @@ class VersionConverter:
     forms: Mapping[str, VersionForm]
 
     def convert(self, typed: Typed, api_version: str) -> Typed | None:
+        """Raises TypedError, as upstream also for items that stand in a list twice."""
         if typed.api_version == api_version:
             return typed
         there, here = self.forms.get(api_version), self.forms.get(typed.api_version)
         if there is None or here is None:
             return None
-        return there.typed(there.served(here.stored(typed.value)))
+        converted = there.served(here.stored(typed.value))
+        check(there.decoder.atom, converted)
+        return Typed(there.decoder.atom, converted, api_version)

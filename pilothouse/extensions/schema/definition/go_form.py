@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from pilothouse.machinery.gofmt import escape_html
 from pilothouse.machinery.objects import Json
 
 _RULE = {
@@ -52,7 +53,6 @@ _SCALARS_AFTER = {
     "XListType": ("x-kubernetes-list-type", None),
     "XMapType": ("x-kubernetes-map-type", None),
 }
-_HTML = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
 
 
 def go_rule(rule: Json) -> orjson.Fragment:
@@ -64,11 +64,7 @@ def go_schema(schema: Json) -> orjson.Fragment:
 
 
 def _go_json(value: Any) -> orjson.Fragment:
-    """Go writes signs that HTML knows as escapes."""
-    text = orjson.dumps(value)
-    for sign, escape in _HTML.items():
-        text = text.replace(sign, escape)
-    return orjson.Fragment(text)
+    return orjson.Fragment(escape_html(orjson.dumps(value).decode()))
 
 
 def _rule(rule: Json) -> Json:

@@ -10,11 +10,11 @@ from typing import Any
 
 from pilothouse.kube.core.pods.internal_types import TYPES
 from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.gofmt import escape_html
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema import types
 
 _ZEROS: dict[str, Any] = {"s": "", "i": 0, "b": False, "q": "0", "": None}
-_ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _CONTEXT_LINES = 3
 _CLAIM_TEMPLATE = "PersistentVolumeClaimTemplate"
 _HELD_BY_SECURITY_CONTEXT = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
@@ -104,7 +104,5 @@ def _sorted(value: Any) -> Any:
 
 
 def _lines(value: Any) -> list[str]:
-    text = json.dumps(value, indent=1, ensure_ascii=False)
-    for char, escaped in _ESCAPED.items():
-        text = text.replace(char, escaped)
+    text = escape_html(json.dumps(value, indent=1, ensure_ascii=False))
     return [line + "\n" for line in text.split("\n")]
