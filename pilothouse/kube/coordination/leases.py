@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.objects import Json
@@ -12,7 +12,7 @@ from pilothouse.machinery.objects import Json
 GROUP = "coordination.k8s.io"
 
 
-class LeaseStrategy(KubeStrategy):
+class LeaseStrategy(Strategy):
     allow_create_on_update = True
     allow_unconditional_update = False
 
