@@ -59,22 +59,13 @@ CREATED_AT = Column(
 DEFAULT_COLUMNS: Sequence[Column] = (NAME, CREATED_AT)
 
 
-def table_row(columns: Sequence[Column], obj: Json, include: str, stored: Json) -> Json:
-    """One object's row. `include` is the client's includeObject: Metadata, Object or None.
-
-    Columns are made for the stored form of an object, which `stored` is; `obj` is the one that is served.
-    """
+def table_row(columns: Sequence[Column], stored: Json, shown: Json | None) -> Json:
+    """One object's row. Columns are made for the stored form of an object; `shown` is what the row has of it beside."""
     row: Json = {"cells": [column.cell(stored) for column in columns]}
     conditions = [each for column in columns if column.row_conditions for each in column.row_conditions(stored)]
     if conditions:
         row["conditions"] = conditions
-    if include == "None":
-        return row | {"object": None}
-    return row | {"object": obj if include == "Object" else partial_metadata(obj)}
-
-
-def partial_metadata(obj: Json, api_version: str = "meta.k8s.io/v1") -> Json:
-    return {"kind": "PartialObjectMetadata", "apiVersion": api_version, "metadata": obj.get("metadata") or {}}
+    return row | {"object": shown}
 
 
 def count(*fields: str) -> Cell:
