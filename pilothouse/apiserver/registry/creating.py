@@ -9,6 +9,7 @@ import orjson
 from pilothouse.apiserver.registry.before import before_create
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import object_resource_version, translated
+from pilothouse.apiserver.registry.hooks import Objections
 from pilothouse.apiserver.registry.interface import Result, Validate
 from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.options import WriteOptions
@@ -45,8 +46,8 @@ async def _create(
     fill_system_fields(obj)
     if metadata(obj).get("generateName") and not name_of(obj):
         metadata(obj)["name"] = registry.strategy.generate_name(metadata(obj)["generateName"])
-    async with registry.hooks.around_create(obj, dry_run=options.dry_run):
-        await prepare(registry, ctx, obj, validate)
+    async with registry.hooks.around_create(obj, dry_run=options.dry_run) as objections:
+        await prepare(registry, ctx, obj, validate, objections)
         if not options.dry_run:
             _drop_version(obj)
         key = registry.keys.object(ctx.namespace, name_of(obj))
@@ -57,10 +58,12 @@ async def _create(
             raise await _explained(registry, ctx, key, obj, error) from None
 
 
-async def prepare(registry: RegistryStore, ctx: RequestContext, obj: Json, validate: Validate) -> None:
+async def prepare(
+    registry: RegistryStore, ctx: RequestContext, obj: Json, validate: Validate, objections: Objections
+) -> None:
     """All that happens before the write. Also the way of an update that creates."""
     kind = registry.resource.kind.group_kind
-    await ctx.weight.begin(before_create, registry.strategy, ctx, kind, obj)
+    await ctx.weight.begin(before_create, registry.strategy, ctx, kind, obj, objections)
     await validate(obj)
 
 

@@ -65,8 +65,8 @@ class Update:
         # Nobody can have seen a version of what is not there yet, so it is no condition either.
         metadata(obj).pop("resourceVersion", None)
         fill_system_fields(obj)
-        async with self.registry.hooks.around_create(obj, dry_run=self.asked.options.dry_run):
-            await creating.prepare(self.registry, self.ctx, obj, self.asked.validate_create)
+        async with self.registry.hooks.around_create(obj, dry_run=self.asked.options.dry_run) as objections:
+            await creating.prepare(self.registry, self.ctx, obj, self.asked.validate_create, objections)
             ttl = self.registry.strategy.ttl(obj)
             result = await self.registry.objects.create(key, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
             return Updated(result, created=True)
@@ -79,9 +79,9 @@ class Update:
         obj = await self.asked.make(await weight.carry(current.parse))
         self._check_resource_version(obj, current)
         try:
-            async with self.registry.hooks.around_update(obj, old, dry_run=self.asked.options.dry_run):
+            async with self.registry.hooks.around_update(obj, old, dry_run=self.asked.options.dry_run) as objections:
                 kind = self.registry.resource.kind.group_kind
-                await weight.begin(before_update, self.registry.strategy, self.ctx, kind, obj, old)
+                await weight.begin(before_update, self.registry.strategy, self.ctx, kind, obj, old, objections)
                 await self.asked.validate_update(obj, old)
                 if should_delete_during_update(self.registry.strategy, obj, old):
                     raise _LastFinalizerGone
