@@ -115,6 +115,7 @@ def served(
         columns=resource.columns,
         row_order=resource.row_order,
         reset_fields=_reset_fields(registry, storage, subresource),
+        field_annotations=resource.field_annotations,
         returns_deleted_object=resource.returns_deleted_object,
         warning=deprecation.warning(shown) if deprecation else "",
     )

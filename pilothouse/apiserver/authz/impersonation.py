@@ -2,7 +2,8 @@
 
 Constrained modes are tried first, from the narrowest on: each asks whether the requestor may make *this* request as
 somebody of that sort (`impersonate-on:MODE:VERB`), and then for each part (`impersonate:MODE`). The legacy mode asks
-only for the parts (`impersonate`). The first mode that allows decides; otherwise the first refusal is the answer.
+only for the parts (`impersonate`). The first mode that allows decides; otherwise the first refusal is the answer. The
+mode by which a requestor last succeeded is tried before all others.
 
     associated-node   a service account as the node that its pod runs on
     arbitrary-node    any node                       serviceaccount   any service account
@@ -11,7 +12,7 @@ only for the parts (`impersonate`). The first mode that allows decides; otherwis
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from pilothouse.apiserver.authn.service_accounts import NODE_NAME, group_names, service_account_name
@@ -23,6 +24,7 @@ from pilothouse.apiserver.authn.user import (
     User,
 )
 from pilothouse.apiserver.authz.interface import Attributes, Authorizer, Decision, forbidden
+from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden
 
@@ -30,6 +32,8 @@ _AUTHENTICATION = "authentication.k8s.io"
 _NODE_PREFIX = "system:node:"
 _NODES_GROUP = "system:nodes"
 _MANY = 4
+_ENTRY_BYTES = 200
+_BYTES_PER_CHARACTER = 4
 
 
 def node_name(username: str) -> str:
@@ -68,18 +72,35 @@ MODES = (
 )
 
 
-async def impersonated_user(authorizer: Authorizer, wanted: User, attributes: Attributes) -> User:
-    """The user to go on as. Raises Forbidden."""
-    first_refusal: Forbidden | None = None
-    for mode in MODES:
-        if not mode.applies(wanted, attributes.user):
-            continue
-        try:
-            return await Impersonation(authorizer, mode, attributes).authorize(wanted)
-        except Forbidden as refusal:
-            first_refusal = first_refusal or refusal
-    assert first_refusal is not None, "the last mode is for everybody"
-    raise first_refusal
+class Impersonator:
+    """Tries the mode first by which a requestor last succeeded, so that a refusal is in the words of what they use."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+        self._last_mode: BoundedCache[str, Mode] = BoundedCache(entries=10_000, total_bytes=4 << 20)
+
+    async def impersonated_user(self, wanted: User, attributes: Attributes) -> User:
+        """The user to go on as. Raises Forbidden."""
+        first_refusal: Forbidden | None = None
+        for mode in self._modes(attributes.user):
+            if not mode.applies(wanted, attributes.user):
+                continue
+            try:
+                allowed = await Impersonation(self._authorizer, mode, attributes).authorize(wanted)
+            except Forbidden as refusal:
+                first_refusal = first_refusal or refusal
+            else:
+                self._remember(attributes.user, mode)
+                return allowed
+        assert first_refusal is not None, "the last mode is for everybody"
+        raise first_refusal
+
+    def _modes(self, requestor: User) -> Iterable[Mode]:
+        last = self._last_mode.get(requestor.name)
+        return MODES if last is None else (last, *(mode for mode in MODES if mode is not last))
+
+    def _remember(self, requestor: User, mode: Mode) -> None:
+        self._last_mode.put(requestor.name, mode, size=_ENTRY_BYTES + len(requestor.name) * _BYTES_PER_CHARACTER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,8 @@ class ServedResource:
     """What every answer warns of; empty for a kind that is not deprecated."""
     reset_fields: tuple[str, ...] = ()
     """Paths that writes through this endpoint never own."""
+    field_annotations: frozenset[str] = frozenset()
+    """Annotations that stand for fields which the kind has no longer: its metadata alone is shown without them."""
     returns_deleted_object: bool = False
     """DELETE answers the object that was deleted instead of a Status."""
 

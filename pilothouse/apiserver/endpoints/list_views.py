@@ -11,7 +11,6 @@ from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import ListFrame, ListWriter, View
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.interface import ListResult
-from pilothouse.apiserver.registry.table import partial_metadata
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotAcceptable
@@ -85,7 +84,9 @@ async def list_view(
         raise NotAcceptable(f"you requested PartialObjectMetadata, but {what}")
     frame = ListFrame(_fields(target.kind, target.api_version, list_metadata(result)))
     return MadeItems(
-        frame, result.objects, lambda stored: partial_metadata(scope.served.view.object(stored), target.api_version)
+        frame,
+        result.objects,
+        lambda stored: transform.partial_metadata(scope, target, scope.served.view.object(stored)),
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.interface import Result
-from pilothouse.apiserver.registry.table import partial_metadata, table_row
+from pilothouse.apiserver.registry.table import table_row
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import BadRequest, NotAcceptable
 from pilothouse.machinery.field import invalid, root
@@ -26,7 +28,7 @@ def single(request: Request, scope: RequestScope, target: GroupVersionKind, resu
         metadata = {"resourceVersion": resource_version_of(obj)} if resource_version_of(obj) else {}
         return table(scope, target, metadata) | {"rows": [row(scope, target, obj, include_object(request))]}
     if target.kind == "PartialObjectMetadata":
-        return partial_metadata(obj, target.api_version)
+        return partial_metadata(scope, target, obj)
     what = f"the requested object is not a list (*{scope.served.view.go_type})"
     raise NotAcceptable(f"you requested PartialObjectMetadataList, but {what}")
 
@@ -43,11 +45,28 @@ def table(scope: RequestScope, target: GroupVersionKind, metadata: Json, *, head
 
 
 def row(scope: RequestScope, target: GroupVersionKind, obj: Json, include: str) -> Json:
-    shown = obj if scope.served.columns_of_version else scope.to_stored(obj)
-    made = table_row(scope.served.columns, obj, include, shown)
-    if made["object"] is not None and include != "Object":
-        made["object"]["apiVersion"] = target.api_version
-    return made
+    seen = obj if scope.served.columns_of_version else scope.to_stored(obj)
+    return table_row(scope.served.columns, seen, _shown(scope, target, obj, include))
+
+
+def _shown(scope: RequestScope, target: GroupVersionKind, obj: Json, include: str) -> Json | None:
+    if include == "Metadata":
+        return partial_metadata(scope, target, obj)
+    return obj if include == "Object" else None
+
+
+def partial_metadata(scope: RequestScope, target: GroupVersionKind, obj: Json) -> Json:
+    """An object's metadata alone, without the annotations that stand for fields."""
+    meta, hidden = obj.get("metadata") or {}, scope.served.field_annotations
+    if not hidden.isdisjoint(meta.get("annotations") or ()):
+        meta = _without_annotations(meta, hidden)
+    return {"kind": "PartialObjectMetadata", "apiVersion": target.api_version, "metadata": meta}
+
+
+def _without_annotations(meta: Json, hidden: Set[str]) -> Json:
+    kept = {key: value for key, value in meta["annotations"].items() if key not in hidden}
+    others = {name: value for name, value in meta.items() if name != "annotations"}
+    return {**others, "annotations": kept} if kept else others
 
 
 def include_object(request: Request) -> str:

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from pilothouse.apiserver.authn.identity import InvalidIdentity, identity
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authn.user_info import user_info
-from pilothouse.apiserver.authz.impersonation import impersonated_user
+from pilothouse.apiserver.authz.impersonation import Impersonator
 from pilothouse.apiserver.authz.interface import Authorizer, attributes_of
 from pilothouse.apiserver.http import Filter, Handler, Headers, Request, Response
 from pilothouse.machinery.errors import BadRequest
@@ -19,6 +19,7 @@ _EXTRA = b"impersonate-extra-"
 
 def with_impersonation(authorizer: Authorizer) -> Filter:
     """Nothing behind it sees the headers, so that nothing can treat an impersonated user differently."""
+    impersonator = Impersonator(authorizer)
 
     def wrap(handler: Handler) -> Handler:
         async def impersonate(request: Request) -> Response:
@@ -26,7 +27,7 @@ def with_impersonation(authorizer: Authorizer) -> Filter:
                 return await handler(request)
             wanted = wanted_user(request.headers)
             if wanted is not None:
-                request.user = await impersonated_user(authorizer, wanted, attributes_of(request))
+                request.user = await impersonator.impersonated_user(wanted, attributes_of(request))
                 if request.audit is not None:
                     request.audit.log_impersonated_user(user_info(request.user))
             request.headers = [pair for pair in request.headers if not pair[0].startswith(_PREFIX)]

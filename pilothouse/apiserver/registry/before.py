@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
+
 from pilothouse.apiserver.registry.carry_over import carry_over
 from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.registry.hooks import Objections
 from pilothouse.apiserver.registry.metadata import ensure_namespace
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.machinery.errors import Invalid
-from pilothouse.machinery.field import Errors, root
+from pilothouse.machinery.field import Errors, FieldError, root
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.validation.names import name_is_path_segment
 from pilothouse.machinery.validation.object_meta import validate_object_meta, validate_object_meta_update
 
 
-def before_create(strategy: Strategy, ctx: RequestContext, kind: GroupKind, obj: Json) -> None:
+def before_create(
+    strategy: Strategy, ctx: RequestContext, kind: GroupKind, obj: Json, objections: Objections = None
+) -> None:
     """Raises Invalid. `obj` already has its name, uid and creation time."""
     ensure_namespace(obj, ctx.namespace if strategy.namespaced else "")
     strategy.prepare_for_create_by(ctx.user, obj)
-    _refuse(kind, obj, strategy.validate(obj))
+    _refuse(kind, obj, chain(objections or (), strategy.validate(obj)))
     # After the strategy's own checks, so that its more specific messages are shown whenever there are any.
     _refuse(kind, obj, _validate_common(strategy, obj))
     for warning in strategy.warnings_on_create(obj):
@@ -26,13 +32,16 @@ def before_create(strategy: Strategy, ctx: RequestContext, kind: GroupKind, obj:
     strategy.canonicalize(obj)
 
 
-def before_update(strategy: Strategy, ctx: RequestContext, kind: GroupKind, obj: Json, old: Json) -> None:
+def before_update(
+    strategy: Strategy, ctx: RequestContext, kind: GroupKind, obj: Json, old: Json, objections: Objections = None
+) -> None:
     """Raises Invalid. `obj` is changed so that nothing of the server's own is lost or forged."""
     ensure_namespace(obj, ctx.namespace if strategy.namespaced else "")
     carry_over(metadata(obj), metadata(old), "generation")
     strategy.prepare_for_update(obj, old)
     _keep_identity(metadata(obj), metadata(old))
-    _refuse(kind, obj, _validate_common_update(strategy, obj, old))
+    common = _validate_common_update(strategy, obj, old)
+    _refuse(kind, obj, chain(common, objections or (), strategy.validate_update(obj, old)))
     for warning in strategy.warnings_on_update(obj, old):
         ctx.warn(warning)
     strategy.canonicalize(obj)
@@ -59,10 +68,9 @@ def _validate_common(strategy: Strategy, obj: Json) -> Errors:
 def _validate_common_update(strategy: Strategy, obj: Json, old: Json) -> Errors:
     yield from _validate_common(strategy, obj)
     yield from validate_object_meta_update(metadata(obj), metadata(old), path=root("metadata"))
-    yield from strategy.validate_update(obj, old)
 
 
-def _refuse(kind: GroupKind, obj: Json, errors: Errors) -> None:
+def _refuse(kind: GroupKind, obj: Json, errors: Iterable[FieldError]) -> None:
     found = list(errors)
     if found:
         raise Invalid.of(kind, name_of(obj), found)

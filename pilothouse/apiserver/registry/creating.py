@@ -8,12 +8,13 @@ import orjson
 
 from pilothouse.apiserver.registry.before import before_create
 from pilothouse.apiserver.registry.context import RequestContext
-from pilothouse.apiserver.registry.errors import translated
+from pilothouse.apiserver.registry.errors import object_resource_version, translated
+from pilothouse.apiserver.registry.hooks import Objections
 from pilothouse.apiserver.registry.interface import Result, Validate
 from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.errors import AlreadyExists
-from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of
+from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.status_error import StatusError
 
 if TYPE_CHECKING:
@@ -45,8 +46,10 @@ async def _create(
     fill_system_fields(obj)
     if metadata(obj).get("generateName") and not name_of(obj):
         metadata(obj)["name"] = registry.strategy.generate_name(metadata(obj)["generateName"])
-    async with registry.hooks.around_create(obj, dry_run=options.dry_run):
-        await prepare(registry, ctx, obj, validate)
+    async with registry.hooks.around_create(obj, dry_run=options.dry_run) as objections:
+        await prepare(registry, ctx, obj, validate, objections)
+        if not options.dry_run:
+            _drop_version(obj)
         key = registry.keys.object(ctx.namespace, name_of(obj))
         try:
             with translated(ctx.resource, name_of(obj)):
@@ -55,13 +58,27 @@ async def _create(
             raise await _explained(registry, ctx, key, obj, error) from None
 
 
-async def prepare(registry: RegistryStore, ctx: RequestContext, obj: Json, validate: Validate) -> None:
+async def prepare(
+    registry: RegistryStore, ctx: RequestContext, obj: Json, validate: Validate, objections: Objections
+) -> None:
     """All that happens before the write. Also the way of an update that creates."""
     kind = registry.resource.kind.group_kind
-    await ctx.weight.begin(before_create, registry.strategy, ctx, kind, obj)
+    await ctx.weight.begin(before_create, registry.strategy, ctx, kind, obj, objections)
     await validate(obj)
-    if resource_version_of(obj):
+
+
+def _drop_version(obj: Json) -> None:
+    """The store gives an object its first version. Raises StatusError, but text that is no version is none."""
+    if _names_a_version(obj):
         raise StatusError("resourceVersion should not be set on objects to be created")
+    metadata(obj).pop("resourceVersion", None)
+
+
+def _names_a_version(obj: Json) -> bool:
+    try:
+        return object_resource_version(obj) != 0
+    except StatusError:
+        return False
 
 
 async def _explained(

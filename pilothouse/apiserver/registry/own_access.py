@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from copy import deepcopy
+from dataclasses import field
+from typing import Protocol
 
 from pilothouse.apiserver.authn.tokens import loopback_user
 from pilothouse.apiserver.registry.context import RequestContext
@@ -16,7 +19,24 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 
+KUBE_APISERVER = "kube-apiserver"
 _log = logging.getLogger(__name__)
+
+
+class FieldTracker(Protocol):
+    """Keeps managedFields, as a FieldManager does."""
+
+    def update(self, live: Json | None, new: Json, manager: str) -> None: ...
+    def apply(self, live: Json | None, patch: Json, manager: str, *, force: bool) -> Json: ...
+
+
+class Untracked:
+    """For who only reads and deletes: a write changes nothing in managedFields."""
+
+    def update(self, live: Json | None, new: Json, manager: str) -> None: ...
+
+    def apply(self, live: Json | None, patch: Json, manager: str, *, force: bool) -> Json:
+        raise NotImplementedError("what is not tracked cannot be applied")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +44,9 @@ class OwnAccess:
     """A registry as the server's own parts use it. All methods raise StatusErrors."""
 
     registry: RegistryStore
-    field_manager: str = ""
+    fields: FieldTracker = field(default_factory=Untracked)
+    manager: str = KUBE_APISERVER
+    """Whose fields those are that are written."""
 
     async def get(self, name: str, *, namespace: str = "") -> Json | None:
         try:
@@ -48,20 +70,31 @@ class OwnAccess:
         """Create the object, with the kind's defaults filled in. Raises AlreadyExists."""
         context = self._context(namespace_of(obj))
         self.registry.strategy.default(obj)
-        await self.registry.create(
-            context, obj, options=WriteOptions(field_manager=self.field_manager), validate=unchecked
-        )
+        self.fields.update(None, obj, self.manager)
+        await self.registry.create(context, obj, options=WriteOptions(), validate=unchecked)
 
     async def update(self, obj: Json, change: Callable[[Json], None]) -> None:
         """Changes the object of this name as it is when the change is written. Raises NotFound."""
 
-        async def changed(current: Json | None) -> Json:
-            if current is None:
-                raise NotFound.of(self.registry.resource.group_resource, name_of(obj))
+        def changed(current: Json) -> Json:
+            before = deepcopy(current)
             change(current)
+            self.fields.update(before, current, self.manager)
             return current
 
-        update = unchecked_update(changed, WriteOptions(field_manager=self.field_manager))
+        await self._update(obj, changed)
+
+    async def apply(self, patch: Json) -> None:
+        """Takes the fields of the patch over from whoever has them. Raises NotFound."""
+        await self._update(patch, lambda current: self.fields.apply(current, patch, self.manager, force=True))
+
+    async def _update(self, obj: Json, make: Callable[[Json], Json]) -> None:
+        async def made(current: Json | None) -> Json:
+            if current is None:
+                raise NotFound.of(self.registry.resource.group_resource, name_of(obj))
+            return make(current)
+
+        update = unchecked_update(made, WriteOptions())
         await self.registry.update(self._context(namespace_of(obj)), name_of(obj), update)
 
     async def delete(self, name: str, *, namespace: str = "") -> None:

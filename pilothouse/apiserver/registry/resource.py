@@ -65,6 +65,8 @@ class Resource:
     """Selectable fields; without it, metadata.name (and metadata.namespace)."""
     storage_path: str = ""
     """Under the registry's root; upstream's, where it is not the plural."""
+    field_annotations: frozenset[str] = frozenset()
+    """Annotations that stand for fields which the kind has no longer: its metadata alone is shown without them."""
     returns_deleted_object: bool = False
     """DELETE answers the object that was deleted instead of a Status."""
     trigger_field: str = ""

@@ -45,6 +45,8 @@ class Strategy:
     namespaced: bool = True
     allow_create_on_update: ClassVar[bool] = False
     allow_unconditional_update: ClassVar[bool] = True
+    validates_generate_name: ClassVar[bool] = True
+    """Whether the prefix of a generated name must follow the rule of names, too, or only what is made from it."""
     garbage_collection: ClassVar[GarbageCollection] = GarbageCollection.DELETE_DEPENDENTS
     reset_fields: ClassVar[tuple[str, ...]] = ()
     """Paths that writes through this strategy never own, such as `status` for the main resource."""
@@ -97,7 +99,11 @@ class Strategy:
 
     def validate_metadata(self, obj: Json) -> Errors:
         return validate_object_meta(
-            obj["metadata"], namespaced=self.namespaced, name_rule=self.name_rule, path=root("metadata")
+            obj["metadata"],
+            namespaced=self.namespaced,
+            name_rule=self.name_rule,
+            path=root("metadata"),
+            prefix_rule=self.validates_generate_name,
         )
 
     def validate_metadata_update(self, obj: Json, old: Json) -> Errors:

@@ -12,14 +12,16 @@ from pilothouse.apiserver.registry.strategy import Strategy
 
 
 class UpdateOnly:
-    """Can be updated and nothing else; never creates, even where the resource itself would."""
+    """Can be updated and nothing else. Only with `may_be_applied` does an apply create what is not there."""
 
-    def __init__(self, registry: RegistryStore, strategy: Strategy) -> None:
+    def __init__(self, registry: RegistryStore, strategy: Strategy, *, may_be_applied: bool = False) -> None:
         self._view = registry.with_strategy(strategy)
+        self._may_be_applied = may_be_applied
         self.reset_fields = strategy.reset_fields
 
     async def update(self, ctx: RequestContext, name: str, update: UpdateRequest) -> Updated:
-        return await self._view.update(ctx, name, replace(update, force_allow_create=False))
+        allow_create = self._may_be_applied and update.force_allow_create
+        return await self._view.update(ctx, name, replace(update, force_allow_create=allow_create))
 
 
 class StatusStore(UpdateOnly):

@@ -64,22 +64,14 @@ CREATED_AT = Column(
 DEFAULT_COLUMNS: Sequence[Column] = (NAME, CREATED_AT)
 
 
-def table_row(columns: Sequence[Column], obj: Json, include: str, shown: Json) -> Json:
-    """One object's row. `include` is the client's includeObject: Metadata, Object or None.
-
-    `shown` is the object in the form that the columns are made for; `obj` is the one that is served.
-    """
-    row: Json = {"cells": [column.cell(shown) for column in columns]}
-    conditions = [each for column in columns if column.row_conditions for each in column.row_conditions(shown)]
+def table_row(columns: Sequence[Column], seen: Json, shown: Json | None) -> Json:
+    """Return one object's row. `seen` is the object in the form that the columns are made for; `shown` is what the row
+    has of it beside the cells."""
+    row: Json = {"cells": [column.cell(seen) for column in columns]}
+    conditions = [each for column in columns if column.row_conditions for each in column.row_conditions(seen)]
     if conditions:
         row["conditions"] = conditions
-    if include == "None":
-        return row | {"object": None}
-    return row | {"object": obj if include == "Object" else partial_metadata(obj)}
-
-
-def partial_metadata(obj: Json, api_version: str = "meta.k8s.io/v1") -> Json:
-    return {"kind": "PartialObjectMetadata", "apiVersion": api_version, "metadata": obj.get("metadata") or {}}
+    return row | {"object": shown}
 
 
 def count(*fields: str) -> Cell:

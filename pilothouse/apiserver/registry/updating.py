@@ -54,6 +54,7 @@ class Update:
                         return await self._update(current)
                     if not allow_create:
                         raise NotFound.of(self.ctx.resource, self.name)
+                    self._check_uid(key, {})
                     return await self._create(key)
                 except (RevisionConflict, KeyExists, KeyNotFound):
                     continue
@@ -64,8 +65,8 @@ class Update:
         # Nobody can have seen a version of what is not there yet, so it is no condition either.
         metadata(obj).pop("resourceVersion", None)
         fill_system_fields(obj)
-        async with self.registry.hooks.around_create(obj, dry_run=self.asked.options.dry_run):
-            await creating.prepare(self.registry, self.ctx, obj, self.asked.validate_create)
+        async with self.registry.hooks.around_create(obj, dry_run=self.asked.options.dry_run) as objections:
+            await creating.prepare(self.registry, self.ctx, obj, self.asked.validate_create, objections)
             ttl = self.registry.strategy.ttl(obj)
             result = await self.registry.objects.create(key, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
             return Updated(result, created=True)
@@ -74,13 +75,13 @@ class Update:
         weight = self.ctx.weight
         weight.at_least(current.size)
         old = await weight.carry(current.parse)
-        self._check_uid(current, old)
+        self._check_uid(current.key, old)
         obj = await self.asked.make(await weight.carry(current.parse))
         self._check_resource_version(obj, current)
         try:
-            async with self.registry.hooks.around_update(obj, old, dry_run=self.asked.options.dry_run):
+            async with self.registry.hooks.around_update(obj, old, dry_run=self.asked.options.dry_run) as objections:
                 kind = self.registry.resource.kind.group_kind
-                await weight.begin(before_update, self.registry.strategy, self.ctx, kind, obj, old)
+                await weight.begin(before_update, self.registry.strategy, self.ctx, kind, obj, old, objections)
                 await self.asked.validate_update(obj, old)
                 if should_delete_during_update(self.registry.strategy, obj, old):
                     raise _LastFinalizerGone
@@ -98,9 +99,10 @@ class Update:
         ttl = self.registry.strategy.ttl(obj)
         return await self.registry.objects.update(current, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
 
-    def _check_uid(self, current: StoredObject, old: Json) -> None:
+    def _check_uid(self, key: str, old: Json) -> None:
+        """Raises Conflict. What is not there yet has no uid, so that whoever names one means another object."""
         if why := failed_precondition(old, Preconditions(self.asked.uid or None)):
-            raise Conflict.of(self.ctx.resource, self.name, invalid_object(current.key, why))
+            raise Conflict.of(self.ctx.resource, self.name, invalid_object(key, why))
 
     def _check_resource_version(self, obj: Json, current: StoredObject) -> None:
         """No version on the object means: whatever is there, where the strategy allows that."""

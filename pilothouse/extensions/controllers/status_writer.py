@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from pilothouse.apiserver.endpoints.fieldmanager.manager import FieldManager
-from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.apiserver.endpoints.groups import APIVersion
 from pilothouse.apiserver.endpoints.install import field_manager
 from pilothouse.apiserver.registry.own_access import OwnAccess
@@ -14,14 +12,12 @@ from pilothouse.extensions.customresourcedefinitions.strategy import GROUP_VERSI
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json, uid_of
 
-_MANAGER = "kube-apiserver"
-
 
 class StatusWriter:
     def __init__(self, registry: DefinitionStore) -> None:
-        self._access = OwnAccess(registry.with_strategy(DefinitionStatusStrategy()), field_manager=_MANAGER)
         version = APIVersion(GROUP_VERSION, served_definitions(registry))
-        self._fields: FieldManager = field_manager(version.resources[1], [version])
+        statuses = registry.with_strategy(DefinitionStatusStrategy())
+        self._access = OwnAccess(statuses, field_manager(version.resources[1], [version]))
 
     async def write(self, definition: Json, change: Callable[[Json], None]) -> bool:
         """Changes the definition as it is when the change is written. One that is gone, or another one of the same
@@ -31,11 +27,8 @@ class StatusWriter:
         def changed(current: Json) -> None:
             nonlocal found
             found = uid_of(current) == uid_of(definition)
-            if not found:
-                return
-            before = copy_of(current)
-            change(current)
-            self._fields.update(before, current, _MANAGER)
+            if found:
+                change(current)
 
         try:
             await self._access.update(definition, changed)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.errors import translated
 from pilothouse.apiserver.registry.parsing import parse_all
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.names import is_valid_path_segment_name
 
 
 class ObjectLookup:
@@ -13,6 +15,9 @@ class ObjectLookup:
         self._registry = registry
 
     async def get(self, name: str, namespace: str = "") -> Json | None:
+        """None also for names that no object can have."""
+        if invalid_resource_name(name):
+            return None
         with translated(self._registry.resource.group_resource, name):
             found = await self._registry.newest(namespace, name)
         return None if found is None else found.parse()
@@ -22,3 +27,11 @@ class ObjectLookup:
         with translated(self._registry.resource.group_resource):
             page = await self._registry.list_known(namespace)
         return await parse_all(page.objects)
+
+
+def invalid_resource_name(name: str) -> str:
+    """Return why a client cannot even ask for an object of this name; empty where it can."""
+    if not name:
+        return "resource name may not be empty"
+    problems = is_valid_path_segment_name(name)
+    return f"invalid resource name {quote(name)}: [{' '.join(problems)}]" if problems else ""

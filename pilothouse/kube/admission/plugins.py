@@ -13,7 +13,6 @@ from pilothouse.apiserver.admission.policy.validating.plugin import ValidatingAd
 from pilothouse.apiserver.admission.webhook.mutating import MutatingAdmissionWebhook
 from pilothouse.apiserver.admission.webhook.source import WebhookSource
 from pilothouse.apiserver.admission.webhook.validating import ValidatingAdmissionWebhook
-from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.kube.admission.always import AlwaysAdmit, AlwaysDeny
 from pilothouse.kube.admission.always_pull_images import AlwaysPullImages
 from pilothouse.kube.admission.certificates import (
@@ -69,6 +68,7 @@ from pilothouse.kube.node.runtimeclasses import RUNTIME_CLASSES
 from pilothouse.kube.scheduling.priorityclasses import PRIORITY_CLASSES
 from pilothouse.kube.storage.csidrivers import CSI_DRIVERS
 from pilothouse.kube.storage.storageclasses import STORAGE_CLASSES
+from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.objects import Json
 
 
@@ -95,7 +95,7 @@ _Make = Callable[[PluginParts], Plugin]
 PLUGINS: dict[str, _Make] = {
     "AlwaysAdmit": lambda parts: AlwaysAdmit(),
     "NamespaceAutoProvision": lambda parts: NamespaceAutoProvision(
-        parts.legacy.namespace_phase, OwnAccess(parts.registries.open(NAMESPACES)).ensure
+        parts.legacy.namespace_phase, tracked_access(parts.registries.open(NAMESPACES)).ensure
     ),
     "NamespaceLifecycle": lambda parts: NamespaceLifecycle(parts.legacy.namespace_phase),
     "NamespaceExists": lambda parts: NamespaceExists(parts.legacy.namespace_phase),

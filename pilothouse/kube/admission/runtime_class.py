@@ -7,11 +7,13 @@ from typing import TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.kube.admission.object_lookup import invalid_resource_name
 from pilothouse.kube.admission.pods import PODS, spec_of_written_pod
 from pilothouse.kube.admission.tolerations import merge_tolerations
 from pilothouse.kube.core.pods.equality import same_spec
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.status_error import StatusError
 
 GetRuntimeClass: TypeAlias = Callable[[str], Awaitable[Json | None]]
 
@@ -54,6 +56,8 @@ class RuntimeClass:
         name = spec.get("runtimeClassName")
         if name is None:
             return None
+        if why := invalid_resource_name(name):
+            raise StatusError(why)
         found = await self._get(name)
         if found is None:
             raise refused(attributes, f"pod rejected: RuntimeClass {quote(name)} not found")

@@ -44,11 +44,13 @@ class AdmissionRegistrationStorageProvider:
         self._authorizer = authorizer
 
     def open(self, registries: Registries) -> APIGroup:
-        statuses = registries.open(VALIDATING_ADMISSION_POLICIES)
+        policies = registries.open(VALIDATING_ADMISSION_POLICIES)
+        # The only status that upstream lets an apply create a whole object by.
+        statuses = StatusStore(policies, ValidatingPolicyStatusStrategy(), may_be_applied=True)
         resources = [
             *(served(registries.open(resource)) for resource in _WEBHOOKS),
             *(each for pair in _POLICIES for each in self._served(registries, *pair)),
-            served(statuses, StatusStore(statuses, ValidatingPolicyStatusStrategy()), subresource="status"),
+            served(policies, statuses, subresource="status"),
         ]
         return APIGroup(GROUP, [APIVersion(_V1, resources)])
 

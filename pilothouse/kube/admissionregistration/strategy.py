@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from pilothouse.apiserver.registry.carry_over import begin_generation
-from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
@@ -19,7 +19,7 @@ STORED_MUTATING_VERSION = "v1beta1"
 _STATIC_SUFFIX = ".static.k8s.io"
 
 
-class AdmissionRegistrationStrategy(KubeStrategy):
+class AdmissionRegistrationStrategy(Strategy):
     """`content` is the field whose changes count as generations."""
 
     namespaced = False

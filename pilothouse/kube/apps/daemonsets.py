@@ -84,11 +84,10 @@ def _default_spec(spec: Json) -> None:
 
 
 def _default_template_generation(obj: Json) -> None:
+    """Whoever writes an object has sent the annotation, so that the field manager counts it among the sender's."""
     text = annotations_of(obj).get(TEMPLATE_GENERATION)
-    if text is None:
-        return
     try:
-        annotations_of(obj)[TEMPLATE_GENERATION] = str(parse_int64(text))
+        _set_template_generation(obj, 0 if text is None else parse_int64(text))
     except ValueError as error:
         raise BadRequest(f'DaemonSet in version "v1" cannot be handled as a DaemonSet: {error}') from None
 
@@ -114,6 +113,7 @@ DAEMON_SETS = Resource(
     names=Names("daemonsets", kind="DaemonSet", short=["ds"], categories=["all"]),
     strategy=DaemonSetStrategy(),
     group="apps",
+    field_annotations=frozenset({TEMPLATE_GENERATION}),
     columns=[
         NAME,
         _count("Desired", "desiredNumberScheduled"),

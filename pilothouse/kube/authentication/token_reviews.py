@@ -11,7 +11,7 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Result, Validate
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.errors import BadRequest
-from pilothouse.machinery.nested_fields import items, text
+from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import aggregate
 
@@ -33,19 +33,21 @@ class TokenReviews:
         if not token:
             raise BadRequest("token is required for TokenReview in authentication")
         await validate(obj)
-        obj["status"] = await self._status(token, items(obj, "spec", "audiences") or self._audiences)
+        found = await self._status(token, items(obj, "spec", "audiences") or self._audiences)
+        # What the sender has put into the status stands, but for what the answer says.
+        status = {"user": {}, **part(obj, "status"), "authenticated": False, **found}
+        obj["status"] = {name: value for name, value in status.items() if value or name == "user"}
         return obj
 
     async def _status(self, given: str, wanted: Sequence[str]) -> Json:
         token = bearer_token(f"Bearer {given}")
         if not token:
-            return {"user": {}}
+            return {}
         try:
             found = await self._tokens.authenticate_token(token, wanted or None)
         except InvalidToken as error:
             # Upstream asks about the server's own token apart from the others, so that answer comes first.
-            return {"user": {}, "error": aggregate([WRONG_TOKEN, *error.args])}
+            return {"error": aggregate([WRONG_TOKEN, *error.args])}
         if found is None:
-            return {"user": {}, "error": WRONG_TOKEN}
-        status: Json = {"authenticated": True, "user": user_info(found.user)}
-        return status | {"audiences": list(found.audiences)} if found.audiences else status
+            return {"error": WRONG_TOKEN}
+        return {"authenticated": True, "user": user_info(found.user), "audiences": list(found.audiences)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo, ClusterAuthenticationTrust
@@ -19,6 +18,7 @@ from pilothouse.kube.core.namespaces import NAMESPACES
 from pilothouse.kube.core.services.storage import ServiceStorage
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
 from pilothouse.kube.served import Registries
+from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.dataclass import dataclass
 
 
@@ -34,7 +34,7 @@ class Bootstrap:
 
     def install(self, server: GenericAPIServer) -> None:
         namespaces = SystemNamespaces(self.registries.open(NAMESPACES))
-        config_maps = OwnAccess(self.registries.open(CONFIG_MAPS))
+        config_maps = tracked_access(self.registries.open(CONFIG_MAPS))
         trust = ClusterAuthenticationTrust(config_maps, self.trust)
         server.add_post_start_hook("start-system-namespaces-controller", namespaces.start)
         server.add_post_start_hook("start-cluster-authentication-info-controller", trust.start)
@@ -43,7 +43,7 @@ class Bootstrap:
         self._install_kubernetes_service(server)
 
     def _install_identity(self, server: GenericAPIServer) -> None:
-        leases = OwnAccess(self.registries.open(LEASES))
+        leases = tracked_access(self.registries.open(LEASES))
         lease = IdentityLease(leases, host=hostname(), address=self.address)
         collector = IdentityLeaseGarbageCollector(leases)
         server.add_post_start_hook("start-kube-apiserver-identity-lease-controller", lease.start)
@@ -52,7 +52,7 @@ class Bootstrap:
 
     def _install_kubernetes_service(self, server: GenericAPIServer) -> None:
         controller = KubernetesService(
-            OwnAccess(self.services.registry),
+            tracked_access(self.services.registry),
             self._reconciler(),
             cluster_ip=self.cluster_ip,
             address=self.address,
@@ -66,6 +66,6 @@ class Bootstrap:
         return LeaseEndpointReconciler(
             self.address,
             EndpointLeases(self.registries.store, root=self.registries.root),
-            endpoints=OwnAccess(self.registries.open(ENDPOINTS)),
-            slices=OwnAccess(self.registries.open(ENDPOINT_SLICES)),
+            endpoints=tracked_access(self.registries.open(ENDPOINTS)),
+            slices=tracked_access(self.registries.open(ENDPOINT_SLICES)),
         )

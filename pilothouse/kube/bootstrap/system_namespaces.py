@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.bootstrap.periodic import repeat, try_once
+from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.objects import Json
 
 SYSTEM_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease", "default")
@@ -17,7 +17,7 @@ _PERIOD = 60.0
 
 class SystemNamespaces:
     def __init__(self, namespaces: RegistryStore) -> None:
-        self._namespaces = OwnAccess(namespaces)
+        self._namespaces = tracked_access(namespaces)
 
     async def start(self, context: HookContext) -> None:
         await self.sync()

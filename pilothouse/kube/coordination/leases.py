@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.machinery.field import Errors, invalid, root
+from pilothouse.machinery.nested_fields import part
 from pilothouse.machinery.objects import Json
 
 GROUP = "coordination.k8s.io"
 
 
-class LeaseStrategy(KubeStrategy):
+class LeaseStrategy(Strategy):
     allow_create_on_update = True
     allow_unconditional_update = False
 
-    def default(self, obj: Json) -> None:
-        # Coordinated leader election is off in v1.36, and its fields are dropped.
-        for field in ("strategy", "preferredHolder"):
-            obj.get("spec", {}).pop(field, None)
+    def prepare_for_create(self, obj: Json) -> None:
+        _drop_coordination(obj, {})
+
+    def prepare_for_update(self, obj: Json, old: Json) -> None:
+        _drop_coordination(obj, part(old, "spec"))
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)
@@ -28,6 +30,13 @@ class LeaseStrategy(KubeStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         yield from _validate_spec(obj.get("spec") or {})
+
+
+def _drop_coordination(obj: Json, stored: Json) -> None:
+    """Coordinated leader election is off in v1.36: its fields are kept only where they were stored before."""
+    for field in ("strategy", "preferredHolder"):
+        if stored.get(field) is None:
+            part(obj, "spec").pop(field, None)
 
 
 def _validate_spec(spec: Json) -> Errors:

@@ -54,6 +54,7 @@ class PodTemplateStrategy(KubeStrategy):
 POD_TEMPLATES = Resource(
     names=Names("podtemplates", kind="PodTemplate"),
     strategy=PodTemplateStrategy(),
+    returns_deleted_object=True,
     columns=[
         NAME,
         *container_columns(lambda obj: part(obj, "template"), priority=0),

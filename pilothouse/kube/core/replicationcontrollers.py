@@ -13,7 +13,6 @@ from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.pod_names import pod_name_warnings
 from pilothouse.kube.pod_templates import default_pod_template, template_warnings
 from pilothouse.kube.spec_and_status import StatusSubresource
-from pilothouse.kube.strategy import validate_kube_finalizer
 from pilothouse.kube.template_columns import container_columns, selector_column
 from pilothouse.kube.validation.fields import nonnegative
 from pilothouse.kube.validation.replica_counts import validate_counts, validate_parts_of_replicas
@@ -24,7 +23,7 @@ from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.nested_fields import number, part
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata
 from pilothouse.machinery.selectors.labels import format_labels, from_set
-from pilothouse.machinery.validation.object_meta import validate_object_meta
+from pilothouse.machinery.validation.names import name_is_long_name
 
 _SPEC, _STATUS = root("spec"), root("status")
 _TEMPLATE = root("spec", "template")
@@ -35,6 +34,7 @@ _NOT_CONVERTIBLE = "non-convertible.kubernetes.io"
 
 class ReplicationControllerStrategy(WorkloadStrategy):
     kind = GroupVersionKind("", "v1", "ReplicationController")
+    validates_generate_name = False
     garbage_collection = GarbageCollection.ORPHAN_DEPENDENTS
 
     def default(self, obj: Json) -> None:
@@ -47,10 +47,8 @@ class ReplicationControllerStrategy(WorkloadStrategy):
             metadata(obj)["labels"] = labels_of(obj) or dict(labels)
         default_pod_template(spec["template"])
 
-    def validate_metadata(self, obj: Json) -> Errors:
-        yield from validate_object_meta(metadata(obj), namespaced=True, name_rule=self.name_rule, prefix_rule=False)
-        for position, name in enumerate(metadata(obj).get("finalizers") or ()):
-            yield from validate_kube_finalizer(name, root("metadata", "finalizers").index(position))
+    def name_rule(self, name: str, prefix: bool) -> list[str]:
+        return name_is_long_name(name, prefix)
 
     def validate(self, obj: Json) -> Errors:
         yield from self.validate_metadata(obj)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import partial
 
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.registry.informer import RegistryInformer
-from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
-from pilothouse.kube.flowcontrol.flow_schemas import FlowSchemaStatusStrategy
+from pilothouse.kube.flowcontrol.flow_schemas import FLOW_SCHEMAS, FlowSchemaStatusStrategy
+from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.status_error import StatusError
@@ -27,7 +26,8 @@ class ConfigurationConsumer:
     def __init__(self, controller: FlowController, schemas: RegistryStore, levels: RegistryStore) -> None:
         self._controller = controller
         self._schemas, self._levels = RegistryInformer(schemas), RegistryInformer(levels)
-        self._statuses = OwnAccess(schemas.with_strategy(FlowSchemaStatusStrategy()), _FIELD_MANAGER)
+        statuses = schemas.with_strategy(FlowSchemaStatusStrategy())
+        self._statuses = tracked_access(statuses, manager=_FIELD_MANAGER, subresource="status")
         self._changed = asyncio.Event()
         for informer in (self._schemas, self._levels):
             informer.listen(lambda _: self._changed.set())
@@ -53,7 +53,7 @@ class ConfigurationConsumer:
             wanted = self._condition(schema)
             if not _has_condition(schema, wanted):
                 try:
-                    await self._statuses.update(schema, partial(_put, wanted))
+                    await self._statuses.apply(_applied(schema, wanted))
                 except StatusError as error:
                     _log.warning("the status of flow schema %s is not written: %s", name_of(schema), error)
 
@@ -76,7 +76,13 @@ def _has_condition(schema: Json, wanted: Json) -> bool:
     return all(known.get(field) == wanted[field] for field in ("status", "reason", "message"))
 
 
-def _put(wanted: Json, schema: Json) -> None:
-    status = schema.setdefault("status", {})
-    others = [each for each in status.get("conditions") or [] if each.get("type") != _DANGLING]
-    status["conditions"] = [*others, wanted]
+def _applied(schema: Json, condition: Json) -> Json:
+    """The configuration that has nothing but the condition."""
+    kind = FLOW_SCHEMAS.kind
+    meta = {"name": name_of(schema)}
+    return {
+        "kind": kind.kind,
+        "apiVersion": kind.api_version,
+        "metadata": meta,
+        "status": {"conditions": [condition]},
+    }

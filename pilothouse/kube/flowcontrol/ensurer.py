@@ -20,6 +20,7 @@ from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.flowcontrol.suggested import SUGGESTED_LEVELS, SUGGESTED_SCHEMAS
+from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.errors import AlreadyExists, NotFound
 from pilothouse.machinery.objects import Json, annotations_of, metadata, name_of
 from pilothouse.machinery.status_error import StatusError
@@ -35,8 +36,8 @@ _log = logging.getLogger(__name__)
 
 class BootstrapConfigurationEnsurer:
     def __init__(self, levels: RegistryStore, schemas: RegistryStore) -> None:
-        self._levels = OwnAccess(levels, _FIELD_MANAGER)
-        self._schemas = OwnAccess(schemas, _FIELD_MANAGER)
+        self._levels = tracked_access(levels, manager=_FIELD_MANAGER)
+        self._schemas = tracked_access(schemas, manager=_FIELD_MANAGER)
 
     async def start(self, context: HookContext) -> None:
         await self.ensure()

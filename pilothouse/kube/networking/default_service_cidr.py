@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.networking.service_cidrs import SERVICE_CIDRS, ServiceCIDRStatusStrategy
+from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.status_error import StatusError
@@ -30,8 +30,8 @@ class DefaultServiceCIDR:
         self.known = asyncio.Event()
         """Set once the ServiceCIDR exists."""
         self._cidrs = [cidr.network for cidr in map(parse_cidr_sloppy, cidrs) if cidr is not None]
-        self._objects = OwnAccess(registry)
-        self._statuses = OwnAccess(registry.with_strategy(ServiceCIDRStatusStrategy()))
+        self._objects = tracked_access(registry)
+        self._statuses = tracked_access(registry.with_strategy(ServiceCIDRStatusStrategy()), subresource="status")
 
     async def start(self, context: HookContext) -> None:
         """Returns when the ServiceCIDR exists."""

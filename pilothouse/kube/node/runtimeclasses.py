@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.core.pods.internal_form import internal_form
 from pilothouse.kube.core.pods.validation.container_resources import validate_overhead
 from pilothouse.kube.core.pods.validation.options import PodValidationOptions
-from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import follow
 from pilothouse.kube.validation.node_labels import DEPRECATED_NODE_LABELS
 from pilothouse.kube.validation.tolerations import validate_tolerations
@@ -25,7 +25,7 @@ GROUP = "node.k8s.io"
 _SCHEDULING = root("scheduling")
 
 
-class RuntimeClassStrategy(KubeStrategy):
+class RuntimeClassStrategy(Strategy):
     namespaced = False
     allow_create_on_update = True
     allow_unconditional_update = False

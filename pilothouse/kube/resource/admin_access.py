@@ -6,12 +6,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeAlias
 
-from pilothouse.apiserver.registry.hooks import Hooks
-from pilothouse.machinery.errors import Invalid
+from pilothouse.apiserver.registry.hooks import Hooks, Objections
 from pilothouse.machinery.field import FieldError, Path, forbidden, internal, root
-from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.nested_fields import items
-from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.objects import Json, namespace_of
 
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
 
@@ -22,28 +20,26 @@ NamespaceLabels: TypeAlias = Callable[[str], Awaitable[dict[str, str] | None]]
 class AdminAccess(Hooks):
     """Checks the requests of what is created. They cannot change afterwards."""
 
-    def __init__(self, kind: GroupKind, labels: NamespaceLabels, spec: tuple[str, ...]) -> None:
-        self._kind = kind
+    def __init__(self, labels: NamespaceLabels, spec: tuple[str, ...]) -> None:
         self._labels = labels
         self._spec = spec
         """Where in the object the claim's spec is."""
 
-    def around_create(self, obj: Json, *, dry_run: bool) -> AbstractAsyncContextManager[None]:
+    def around_create(self, obj: Json, *, dry_run: bool) -> AbstractAsyncContextManager[Objections]:
         requests = items(obj, *self._spec, "devices", "requests")
         asking = (i for i, each in enumerate(requests) if (each.get("exactly") or {}).get("adminAccess"))
-        return _checked(self._kind, obj, self._labels, _first(root("spec", "devices", "requests"), asking))
+        return _checked(obj, self._labels, _first(root("spec", "devices", "requests"), asking))
 
 
 class AdminAccessStatus(Hooks):
     """Checks the first allocation that grants admin access; an allocation cannot change afterwards."""
 
-    def __init__(self, kind: GroupKind, labels: NamespaceLabels) -> None:
-        self._kind = kind
+    def __init__(self, labels: NamespaceLabels) -> None:
         self._labels = labels
 
-    def around_update(self, obj: Json, old: Json, *, dry_run: bool) -> AbstractAsyncContextManager[None]:
+    def around_update(self, obj: Json, old: Json, *, dry_run: bool) -> AbstractAsyncContextManager[Objections]:
         path = _granted(obj) if _granted(old) is None else None
-        return _checked(self._kind, obj, self._labels, path)
+        return _checked(obj, self._labels, path)
 
 
 def _granted(obj: Json) -> Path | None:
@@ -58,10 +54,9 @@ def _first(path: Path, positions: Iterator[int]) -> Path | None:
 
 
 @asynccontextmanager
-async def _checked(kind: GroupKind, obj: Json, labels: NamespaceLabels, path: Path | None) -> AsyncIterator[None]:
-    if path is not None and (error := await _refusal(namespace_of(obj), labels, path)) is not None:
-        raise Invalid.of(kind, name_of(obj), [error])
-    yield
+async def _checked(obj: Json, labels: NamespaceLabels, path: Path | None) -> AsyncIterator[Objections]:
+    refusal = None if path is None else await _refusal(namespace_of(obj), labels, path)
+    yield [refusal] if refusal else None
 
 
 async def _refusal(namespace: str, labels: NamespaceLabels, path: Path) -> FieldError | None:

@@ -14,12 +14,17 @@ from pilothouse.machinery.field import Errors, invalid, root
 from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, metadata
 from pilothouse.machinery.validation.immutable import semantically_equal
+from pilothouse.machinery.validation.names import name_is_long_name
 
 GROUP = "resource.k8s.io"
 
 
 class DeviceClassStrategy(KubeStrategy):
     namespaced = False
+    validates_generate_name = False
+
+    def name_rule(self, name: str, prefix: bool) -> list[str]:
+        return name_is_long_name(name, prefix)
 
     def prepare_for_create(self, obj: Json) -> None:
         metadata(obj)["generation"] = 1

@@ -24,12 +24,11 @@ class ResourceStorageProvider:
     def open(self, registries: Registries) -> APIGroup:
         labels = _labels_in(registries.open(NAMESPACES))
         claims, templates = registries.open(RESOURCE_CLAIMS), registries.open(RESOURCE_CLAIM_TEMPLATES)
-        claim_kind, template_kind = RESOURCE_CLAIMS.kind.group_kind, RESOURCE_CLAIM_TEMPLATES.kind.group_kind
-        statuses = claims.with_hooks(AdminAccessStatus(claim_kind, labels))
+        statuses = claims.with_hooks(AdminAccessStatus(labels))
         resources = [
-            served(claims, claims.with_hooks(AdminAccess(claim_kind, labels, ("spec",)))),
+            served(claims, claims.with_hooks(AdminAccess(labels, ("spec",)))),
             served(claims, ResourceClaimStatusStore(statuses, self._authorizer), subresource="status"),
-            served(templates, templates.with_hooks(AdminAccess(template_kind, labels, ("spec", "spec")))),
+            served(templates, templates.with_hooks(AdminAccess(labels, ("spec", "spec")))),
             served(registries.open(DEVICE_CLASSES)),
             served(registries.open(RESOURCE_SLICES)),
         ]

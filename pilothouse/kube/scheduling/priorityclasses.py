@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.apiserver.server.hooks import HookContext
 from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.field import Errors, forbidden, not_supported, root
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.validation.immutable import validate_immutable_field
@@ -99,7 +99,7 @@ class SystemPriorityClasses:
     """Creates the classes that the system itself needs, when the server starts."""
 
     def __init__(self, registry: RegistryStore) -> None:
-        self._classes = OwnAccess(registry)
+        self._classes = tracked_access(registry)
 
     async def start(self, context: HookContext) -> None:
         for name, value in SYSTEM_CLASSES.items():

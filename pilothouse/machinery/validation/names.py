@@ -86,7 +86,7 @@ _dns1123_label = PatternFormat(
     "123-abc",
     limit=DNS1123_LABEL_MAX_LENGTH,
 )
-_label_key_prefix = PatternFormat(
+_long_name = PatternFormat(
     _SUBDOMAIN, _SUBDOMAIN_MESSAGE, "example.com", limit=DNS1123_SUBDOMAIN_MAX_LENGTH, unit="bytes"
 )
 _label_key_name = PatternFormat(
@@ -136,7 +136,7 @@ def is_qualified_name(value: str) -> list[str]:
     if "/" in prefix:
         suffix = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         return [_too_many_slashes("/")[0] + suffix]
-    errors = _prefixed("prefix part ", _label_key_prefix(prefix) if prefix else [EMPTY_ERROR]) if slash else []
+    errors = _prefixed("prefix part ", _long_name(prefix) if prefix else [EMPTY_ERROR]) if slash else []
     empty = [] if name else [EMPTY_ERROR]
     return errors + _prefixed("name part ", empty + _label_key_name(name))
 
@@ -197,6 +197,11 @@ def is_in_range(value: int, low: int, high: int) -> list[str]:
 
 def name_is_dns_subdomain(name: str, prefix: bool = False) -> list[str]:
     return is_dns1123_subdomain(_without_trailing_dash(name) if prefix else name)
+
+
+def name_is_long_name(name: str, prefix: bool = False) -> list[str]:
+    """A DNS subdomain as the rules complain of it that were declared with the fields: by bytes."""
+    return _long_name(_without_trailing_dash(name) if prefix else name)
 
 
 def name_is_dns_label(name: str, prefix: bool = False) -> list[str]:

@@ -19,22 +19,30 @@ MANY_GROUPS = [("Impersonate-Group", f"g{number}") for number in range(4)]
 MANY_EXTRA = [(f"Impersonate-Extra-K{number}", "v") for number in range(4)]
 
 
-async def impersonate(rules: list[Json], *headers: tuple[str, str]) -> User:
-    """Whom alice, who is given the rules in the whole cluster, becomes. Raises Forbidden."""
+def authorizer_of(rules: list[Json]) -> RBACAuthorizer:
+    """Alice is given the rules in the whole cluster."""
     policy = RBACPolicy()
     policy.ready = True
     policy.put_role(role("impersonator", *rules))
     policy.put_binding(binding("b", "impersonator", user("alice")))
-    seen: list[User] = []
+    return RBACAuthorizer(policy)
 
-    async def handler(request: Request) -> Response:
-        seen.append(request.user)
-        return Response(200)
 
+def asking(*headers: tuple[str, str]) -> Request:
     request = make_request()()
     request.headers = [(name.lower().encode(), value.encode()) for name, value in headers]
-    await with_impersonation(RBACAuthorizer(policy))(handler)(request)
-    return seen[0]
+    return request
+
+
+async def answer(request: Request) -> Response:
+    return Response(200)
+
+
+async def impersonate(rules: list[Json], *headers: tuple[str, str]) -> User:
+    """Whom alice becomes. Raises Forbidden."""
+    request = asking(*headers)
+    await with_impersonation(authorizer_of(rules))(answer)(request)
+    return request.user
 
 
 def narrowly(mode: str, *parts: Json) -> list[Json]:
@@ -152,3 +160,35 @@ async def test_whoever_is_impersonated_is_either_authenticated_or_not(
 ) -> None:
     headers = [("Impersonate-User", name), *(("Impersonate-Group", group) for group in groups)]
     assert (await impersonate([allow("impersonate", "users groups")], *headers)).groups == standing
+
+
+@pytest.mark.parametrize(
+    ("headers", "refusal"),
+    [
+        (
+            [("Impersonate-User", "eve")],
+            'users "eve" is forbidden: User "alice" cannot impersonate resource "users" in API group "" at the cluster '
+            "scope",
+        ),
+        (
+            [BOB, ("Impersonate-Uid", "7")],
+            'uids.authentication.k8s.io "7" is forbidden: User "alice" cannot impersonate resource "uids" in API group '
+            '"authentication.k8s.io" at the cluster scope',
+        ),
+        (
+            [BOB, ("Impersonate-Extra-Scopes", "a")],
+            'userextras.authentication.k8s.io "a" is forbidden: User "alice" cannot impersonate resource '
+            '"userextras/scopes" in API group "authentication.k8s.io" at the cluster scope',
+        ),
+    ],
+)
+async def test_who_has_impersonated_by_the_legacy_verb_is_refused_by_that_verb(
+    headers: list[tuple[str, str]], refusal: str
+) -> None:
+    handler = with_impersonation(authorizer_of([allow("impersonate", "users", "bob")]))(answer)
+    with pytest.raises(Forbidden, match="impersonate-on:user-info:get"):
+        await handler(asking(*headers))
+    await handler(asking(BOB))
+    with pytest.raises(Forbidden) as refused:
+        await handler(asking(*headers))
+    assert refused.value.message == refusal

@@ -65,20 +65,12 @@ async def test_a_patch_that_does_not_fit_is_an_internal_error(
     assert message in answer.json["message"]
 
 
-@pytest.mark.parametrize(
-    ("operation", "code", "message"),
-    [
-        ({"path": "/metadata/namespace", "value": "other"}, 400, "does not match the namespace sent on the request"),
-        ({"path": "/metadata/resourceVersion", "value": "1"}, 500, "resourceVersion should not be set on objects"),
-    ],
-)
-async def test_a_changed_object_cannot_escape_its_request(
-    hooks: AdmissionWebhooks, operation: Json, code: int, message: str
-) -> None:
-    async with hooks.configured("mutating", hooks.webhook("m", patching({"op": "add", **operation}))):
+async def test_a_changed_object_cannot_escape_its_request(hooks: AdmissionWebhooks) -> None:
+    elsewhere = patching({"op": "add", "path": "/metadata/namespace", "value": "other"})
+    async with hooks.configured("mutating", hooks.webhook("m", elsewhere)):
         answer = await create(hooks)
-    assert answer.status == code
-    assert message in answer.json["message"]
+    assert answer.status == 400
+    assert "does not match the namespace sent on the request" in answer.json["message"]
 
 
 async def test_an_object_that_lost_its_kind_still_is_what_it_was(hooks: AdmissionWebhooks) -> None:

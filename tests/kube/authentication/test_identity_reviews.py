@@ -33,9 +33,9 @@ async def allow(_: Json) -> None:
     """Admission has nothing to say here."""
 
 
-async def create(storage: Creator, spec: Json) -> Json:
+async def create(storage: Creator, spec: Json, **sent: Json) -> Json:
     ctx = RequestContext("", GroupResource("authentication.k8s.io", "x"), JANE, warn=lambda text: None)
-    obj: Json = {"kind": "K", "apiVersion": "authentication.k8s.io/v1", "metadata": {}, "spec": spec}
+    obj: Json = {"kind": "K", "apiVersion": "authentication.k8s.io/v1", "metadata": {}, "spec": spec, **sent}
     result = await storage.create(ctx, obj, options=WriteOptions(), validate=allow)
     assert isinstance(result, dict)
     return result
@@ -90,3 +90,11 @@ async def test_everyone_can_ask_who_they_are() -> None:
     assert review["status"] == {"userInfo": SHOWN}
     assert "spec" not in review
     assert set(review["metadata"]) == {"creationTimestamp"}
+
+
+async def test_a_status_that_was_sent_stands_where_the_answer_says_nothing() -> None:
+    sent: Json = {"authenticated": True, "user": {"username": "eve"}, "audiences": ["a"], "error": "e"}
+    wrong = await create(reviews(), {"token": "garbage"}, status=sent)
+    right = await create(reviews(), {"token": "secret"}, status=sent)
+    assert wrong["status"] == {"user": {"username": "eve"}, "audiences": ["a"], "error": "invalid bearer token"}
+    assert right["status"] == {"authenticated": True, "user": SHOWN, "audiences": [SERVER], "error": "e"}

@@ -20,6 +20,7 @@ from pilothouse.kube.resource.claim_status import ResourceClaimStatusStore
 from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.objects import Json
+from tests.support.whole_server import whole_server
 
 NODE: Json = {
     "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["worker"]}]}]
@@ -30,7 +31,6 @@ ALLOCATED: Json = {
 }
 DEVICE: Json = {"driver": "x.io", "pool": "p", "device": "d"}
 DRIVER = User("system:serviceaccount:ns:driver", extra={"authentication.kubernetes.io/node-name": ("worker",)})
-KIND = RESOURCE_CLAIMS.kind.group_kind
 
 
 @dataclass
@@ -135,18 +135,18 @@ async def test_what_does_not_change_needs_no_permission(registry: RegistryStore)
     assert asked.asked == []
 
 
-async def ask_for_admin_access(labels: dict[str, str] | None, **exactly: bool) -> None:
+async def ask_for_admin_access(labels: dict[str, str] | None, **exactly: bool) -> list[str]:
     async def of_namespace(name: str) -> dict[str, str] | None:
         return labels
 
-    async with AdminAccess(KIND, of_namespace, ("spec",)).around_create(claim(**exactly), dry_run=False):
-        pass
+    async with AdminAccess(of_namespace, ("spec",)).around_create(claim(**exactly), dry_run=False) as objections:
+        return list(map(str, objections or ()))
 
 
 async def test_admin_access_is_granted_in_labelled_namespaces() -> None:
-    await ask_for_admin_access({ADMIN_LABEL: "true"}, adminAccess=True)
-    await ask_for_admin_access({}, adminAccess=False)
-    await ask_for_admin_access({})
+    assert await ask_for_admin_access({ADMIN_LABEL: "true"}, adminAccess=True) == []
+    assert await ask_for_admin_access({}, adminAccess=False) == []
+    assert await ask_for_admin_access({}) == []
 
 
 @pytest.mark.parametrize(
@@ -157,5 +157,17 @@ async def test_admin_access_is_granted_in_labelled_namespaces() -> None:
     ],
 )
 async def test_admin_access_is_refused_elsewhere(labels: dict[str, str] | None, message: str) -> None:
-    with pytest.raises(Invalid, match=message):
-        await ask_for_admin_access(labels, adminAccess=True)
+    [objection] = await ask_for_admin_access(labels, adminAccess=True)
+    assert message in objection
+
+
+async def test_admin_access_is_refused_along_with_all_else_that_is_wrong() -> None:
+    request = {"name": "r", "exactly": {"deviceClassName": "", "adminAccess": True}}
+    made = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [request]}}}
+    async with whole_server() as api:
+        refused = await api.request("POST", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims", made)
+    assert refused.status == 422
+    assert [(cause["reason"], cause["field"]) for cause in refused.json["details"]["causes"]] == [
+        ("FieldValueForbidden", "spec.devices.requests[0].adminAccess"),
+        ("FieldValueRequired", "spec.devices.requests[0].exactly.deviceClassName"),
+    ]

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from pilothouse.apiserver.admission.interface import Attributes, Operation
 from pilothouse.apiserver.admission.refusals import refused
+from pilothouse.kube.admission.object_lookup import invalid_resource_name
 from pilothouse.kube.admission.service_account.secret_references import (
     is_limited_to_its_secrets,
     unreferenced_secret,
@@ -91,8 +92,8 @@ class ServiceAccount:
                 await asyncio.sleep(pause)
             if (found := await self._get(attributes.namespace, name)) is not None:
                 return found
-        why = f"error looking up service account {attributes.namespace}/{name}: serviceaccount {quote(name)} not found"
-        raise refused(attributes, why)
+        why = invalid_resource_name(name) or f"serviceaccount {quote(name)} not found"
+        raise refused(attributes, f"error looking up service account {attributes.namespace}/{name}: {why}")
 
 
 def _written_pod(attributes: Attributes) -> Json | None:

@@ -17,6 +17,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.kube.rbac.bootstrap.reconciliation import is_protected, reconciled, refers_elsewhere
 from pilothouse.kube.rbac.bootstrap.tables import bootstrap_objects
+from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
@@ -40,7 +41,7 @@ class RolesNotInitialized(Exception):
 
 class BootstrapPolicy:
     def __init__(self, registries: Iterable[RegistryStore], *, pause: float = _PAUSE) -> None:
-        self._kinds = {registry.resource.names.kind: OwnAccess(registry) for registry in registries}
+        self._kinds = {registry.resource.names.kind: tracked_access(registry) for registry in registries}
         self._pause = pause
 
     async def ensure(self) -> None:

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from pilothouse.apiserver.registry.hooks import Hooks
-from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.kube.core.services.allocation.cluster_ips import ClusterIPOperation, canonical
@@ -30,6 +29,7 @@ from pilothouse.kube.core.services.traits import (
     needs_health_check,
     node_ports_of,
 )
+from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
@@ -54,7 +54,7 @@ class ReleaseHooks(Hooks):
         self.families = families
         self.ips = ips
         self.ports = ports
-        self._endpoints = OwnAccess(endpoints)
+        self._endpoints = tracked_access(endpoints)
 
     async def after_delete(self, deleted: StoredObject, *, dry_run: bool) -> None:
         if dry_run:

@@ -59,7 +59,8 @@ def init_ip_families(service: Json, old: Json | None, cluster: ClusterFamilies) 
     if type_of(service) == EXTERNAL_NAME or keeps_dual_stack_preference(service, old):
         return
     spec = service["spec"]
-    spec["ipFamilyPolicy"] = ip_family_policy_of(service) or _inferred_policy(service, old)
+    if spec.get("ipFamilyPolicy") is None:
+        spec["ipFamilyPolicy"] = _inferred_policy(service, old)
     _refuse(service, validate_cluster_ips(service, old))
     reduced = list(_reduce(service, old)) if old is not None else []
     _refuse(service, iter([*reduced, *_single_stack_errors(service), *_infer_families(service, cluster)]))

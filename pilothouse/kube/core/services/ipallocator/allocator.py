@@ -10,7 +10,6 @@ import logging
 from contextlib import suppress
 from random import Random, SystemRandom
 
-from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kube.core.services.ipallocator.address_range import AddressRange
 from pilothouse.kube.core.services.ipallocator.errors import (
@@ -23,6 +22,7 @@ from pilothouse.kube.core.services.ipallocator.errors import (
 )
 from pilothouse.kube.core.services.ipallocator.metrics import DYNAMIC, STATIC, measured, released
 from pilothouse.kube.networking.ip_addresses import FAMILY_LABEL, IP_ADDRESSES, MANAGED_BY_LABEL
+from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.kube.validation.addresses import ip_family
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, metadata, name_of, namespace_of
@@ -36,8 +36,8 @@ _log = logging.getLogger(__name__)
 
 class ServiceIPAllocator:
     def __init__(self, cidrs: RegistryStore, addresses: RegistryStore, *, random: Random | None = None) -> None:
-        self._cidrs = OwnAccess(cidrs)
-        self._addresses = OwnAccess(addresses)
+        self._cidrs = tracked_access(cidrs)
+        self._addresses = tracked_access(addresses)
         self._random = random or SystemRandom()
 
     async def allocate(self, service: Json, address: Address) -> None:

@@ -9,6 +9,7 @@ from pilothouse.kube.core.services.portallocator.allocator import PortAllocator
 from pilothouse.kube.core.services.portallocator.errors import PortAllocationError, PortAlreadyAllocated
 
 _FIRST_DUMMY = 32769
+_LAST_TRIED = 99
 _log = logging.getLogger(__name__)
 
 
@@ -31,12 +32,18 @@ class PortOperation:
 
     async def allocate_next(self) -> int:
         """Raises PortAllocationError."""
-        if self._dry_run:
-            port = max(self._taken) + 1 if self._taken else _FIRST_DUMMY
-        else:
-            port = await self._allocator.allocate_next()
+        port = await (self._next_dummy() if self._dry_run else self._allocator.allocate_next())
         self._taken.append(port)
         return port
+
+    async def _next_dummy(self) -> int:
+        """Upstream looks for a free one only below a hundred, which nobody gets to who names ports in range."""
+        if not self._taken:
+            return _FIRST_DUMMY
+        following = max(0, *self._taken) + 1
+        taken = (await self._allocator.snapshot()).taken
+        free = (port for port in range(following, _LAST_TRIED + 1) if port not in taken)
+        return next(free, following)
 
     def give_up(self, port: int) -> None:
         """The port is released when the write has succeeded."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
-from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kube.core.services.allocation.cluster_ips import canonical
 from pilothouse.kube.core.services.ipallocator.address_range import AddressRange
@@ -20,6 +19,7 @@ from pilothouse.kube.core.services.ipallocator.allocator import MANAGER, new_ip_
 from pilothouse.kube.core.services.ipallocator.metrics import counted
 from pilothouse.kube.core.services.traits import NO_ADDRESS, cluster_ip_of, cluster_ips_of
 from pilothouse.kube.networking.ip_addresses import FAMILY_LABEL, MANAGED_BY_LABEL
+from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.kube.validation.addresses import ip_family
 from pilothouse.machinery.errors import AlreadyExists
 from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
@@ -36,9 +36,9 @@ class ClusterIPRepair:
     def __init__(
         self, services: RegistryStore, cidrs: RegistryStore, addresses: RegistryStore, *, clock: Clock = system_clock
     ) -> None:
-        self._services = OwnAccess(services)
-        self._cidrs = OwnAccess(cidrs)
-        self._addresses = OwnAccess(addresses)
+        self._services = tracked_access(services)
+        self._cidrs = tracked_access(cidrs)
+        self._addresses = tracked_access(addresses)
         self._clock = clock
 
     async def run_once(self) -> None:

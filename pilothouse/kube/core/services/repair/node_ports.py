@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 
-from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.storage.errors import StorageError
 from pilothouse.kube.core.services.portallocator.allocator import PortAllocator, PortSnapshot
@@ -16,6 +15,7 @@ from pilothouse.kube.core.services.portallocator.errors import PortAllocationErr
 from pilothouse.kube.core.services.portallocator.metrics import REPAIR_ERRORS, REPAIR_PORT_ERRORS, counted
 from pilothouse.kube.core.services.portallocator.port_set import PortSet
 from pilothouse.kube.core.services.traits import health_check_port_of, ports_of
+from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of, namespace_of
 from pilothouse.machinery.status_error import StatusError
@@ -40,7 +40,7 @@ _NOT_ALLOCATED = _Problem("repair", "is not allocated; repairing")
 
 class NodePortRepair:
     def __init__(self, services: RegistryStore, ports: PortAllocator) -> None:
-        self._services = OwnAccess(services)
+        self._services = tracked_access(services)
         self._ports = ports
         self._leaks: dict[int, int] = {}  # port → rounds for which it is still kept
 
