@@ -81,6 +81,9 @@ class FlunderDecoder:
     def convert(self, value: Json) -> DecodedObject:
         return self.normalise(value)
 
+    def printed(self, obj: Json) -> Json:
+        return obj
+
 
 FLUNDERS = Resource(
     names=Names("flunders", kind="Flunder", short=["fl"]),

@@ -5,6 +5,7 @@ An update that changes nothing but times in managedFields is none: they are set 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -93,7 +94,7 @@ class Update:
     async def _write(self, current: StoredObject, obj: Json, old: Json) -> Result:
         """An update that changes nothing is not written and yields no event, unless it brings the stored form up to
         date."""
-        if await self.ctx.weight.carry(_is_stored, current, obj, old):
+        if await self.ctx.weight.carry(_is_stored, current, self.registry.objects.stored, obj, old):
             return current
         ttl = self.registry.strategy.ttl(obj)
         return await self.registry.objects.update(current, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
@@ -114,10 +115,11 @@ class Update:
         metadata(obj)["resourceVersion"] = str(current.revision)
 
 
-def _is_stored(current: StoredObject, obj: Json, old: Json) -> bool:
+def _is_stored(current: StoredObject, stored: Callable[[Json], Json], obj: Json, old: Json) -> bool:
     """Whether the store has `obj` already. Times that are all that has changed in it are set back."""
     _revert_lone_timestamps(obj, old)
-    unchanged = obj == old and _canonical(obj) == _canonical(old)
+    new = stored(obj)
+    unchanged = new == old and _canonical(new) == _canonical(old)
     return unchanged and not current.stale and current.is_shown_as_stored()
 
 

@@ -40,6 +40,8 @@ class ObjectCodec:
     fields_of: Callable[[Json], Fields]
     empty: Callable[[], Json] = dict
     on_read: Callable[[Json], None] | None = None
+    stored: Callable[[Json], Json] = lambda obj: obj
+    """Leaves out of an object what the store does not keep, and the object itself as it is."""
     type_prefix: bytes = field(init=False)
     """The kind and version as JSON: the start of a stored object, and of its form on the wire."""
 
@@ -49,6 +51,7 @@ class ObjectCodec:
 
     def encode(self, obj: Json) -> bytes:
         """The bytes to store: type and metadata first, resourceVersion left out. `obj` is not changed."""
+        obj = self.stored(obj)
         own = obj["metadata"]
         meta = {key: own[key] for key in _STORED_METADATA if key in own}
         rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}

@@ -14,7 +14,7 @@ from pilothouse.apiserver.endpoints.serializers.unstructured_protobuf import (
     not_marshalable,
 )
 from pilothouse.extensions.customresources.model import CustomResource
-from pilothouse.extensions.schema.embedded import MalformedEmbeddedResource, object_meta_type
+from pilothouse.extensions.schema.embedded import MalformedEmbeddedResource, canonical_object_meta, object_meta_type
 from pilothouse.machinery.apply.atoms import Atom
 from pilothouse.machinery.codec.decoder import (
     BodyError,
@@ -31,8 +31,6 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import NO_VERSION_OR_KIND, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.schema import PatchSchema
-from pilothouse.machinery.schema.collapse import collapse
-from pilothouse.machinery.schema.compiler import decoder_of
 from pilothouse.machinery.schema.examine import examine
 from pilothouse.machinery.schema.object_type import DecodeError
 
@@ -89,6 +87,10 @@ class CustomResourceDecoder:
         """An apply has checked every field against the schema already."""
         return DecodedObject(value, self.kind)
 
+    def printed(self, obj: Json) -> Json:
+        """Nothing is left out of an object without a Go type."""
+        return obj
+
     def _decode(self, read: _Read, data: bytes) -> DecodedObject:
         """Raises BodyError."""
         named = interpret(read.value)
@@ -135,5 +137,5 @@ def _coerce_metadata(obj: Json) -> list[str]:
     report = examine(node, obj["metadata"])
     if report.error:
         raise DecodeError(report.error)
-    obj["metadata"] = decoder_of(node)(collapse(node, obj["metadata"] or {}))
+    obj["metadata"] = canonical_object_meta(obj["metadata"] or {})
     return [strict.replace(' field "', ' field "metadata.', 1) for strict in report.strict]

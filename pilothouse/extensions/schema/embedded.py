@@ -15,6 +15,7 @@ from pilothouse.machinery.schema.collapse import collapse
 from pilothouse.machinery.schema.compiler import decoder_of
 from pilothouse.machinery.schema.examine import examine
 from pilothouse.machinery.schema.nodes import TypeNode
+from pilothouse.machinery.schema.printing import PRINTED
 from pilothouse.machinery.schema.tree import node_of
 from pilothouse.machinery.validation.names import is_kind_name, name_is_path_segment
 from pilothouse.machinery.validation.object_meta import validate_object_meta
@@ -59,7 +60,7 @@ def _coerce_resource(value: Json, path: Path, *, drop_invalid: bool) -> Iterator
         raise MalformedEmbeddedResource(invalid(at, printable(value["metadata"]), report.error))
     if report.error:
         value["metadata"] = _readable_part(value["metadata"])
-    value["metadata"] = decoder_of(object_meta_type())(collapse(object_meta_type(), value["metadata"]))
+    value["metadata"] = canonical_object_meta(value["metadata"])
     for strict in report.strict if not report.error else ():
         yield f"{at}.{strict.partition(' field ')[2].strip(chr(34))}"
 
@@ -73,6 +74,15 @@ def _readable_part(metadata: Any) -> Json:
 @lru_cache(maxsize=1)
 def object_meta_type() -> TypeNode:
     return node_of("k8s.io.apimachinery.pkg.apis.meta.v1", "ObjectMeta")
+
+
+def canonical_object_meta(value: Any) -> Json:
+    """Return metadata as it is written into an untyped object: as Go prints it. It must fit its type."""
+    node = object_meta_type()
+    write = PRINTED.of(node)
+    assert write is not None, "metadata has maps and lists"
+    printed: Json = write(decoder_of(node)(collapse(node, value)))
+    return printed
 
 
 def validate_embedded(value: Any, schema: Structural | None, path: Path) -> Errors:

@@ -66,8 +66,8 @@ class FieldManager:
             # Nobody has ever asked for this object to be tracked.
             return
         try:
-            served = self.merge.form.served
-            managed = self._track(served(live), served(new), managed, manager)
+            form = self.merge.form
+            managed = self._track(form.served(live), form.tracked(new), managed, manager)
         except (Unkeyed, InvalidElement):
             return
         set_entries(new, encode_entries(managed))
