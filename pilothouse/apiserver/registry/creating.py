@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import orjson
-
 from pilothouse.apiserver.registry.before import before_create
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import translated
@@ -13,7 +11,7 @@ from pilothouse.apiserver.registry.interface import Result, Validate
 from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.errors import AlreadyExists
-from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of
+from pilothouse.machinery.objects import Json, exact_copy, metadata, name_of, resource_version_of
 from pilothouse.machinery.status_error import StatusError
 
 if TYPE_CHECKING:
@@ -29,11 +27,10 @@ async def create(
     """Raises AlreadyExists, Invalid. With generateName, a name that is taken is tried again with another one."""
     if name_of(obj) or not metadata(obj).get("generateName"):
         return await _create(registry, ctx, obj, options=options, validate=validate)
-    # Through JSON, because that is many times faster than a copy of every part.
-    unnamed = orjson.dumps(obj)
     for _ in range(_NAME_ATTEMPTS - 1):
+        unnamed = exact_copy(obj, registry.objects.stored)
         try:
-            return await _create(registry, ctx, orjson.loads(unnamed), options=options, validate=validate)
+            return await _create(registry, ctx, unnamed, options=options, validate=validate)
         except AlreadyExists:
             continue
     return await _create(registry, ctx, obj, options=options, validate=validate)
