@@ -11,7 +11,7 @@ from pilothouse.apiserver.registry.interface import Result, Validate
 from pilothouse.apiserver.registry.metadata import fill_system_fields
 from pilothouse.apiserver.registry.options import WriteOptions
 from pilothouse.machinery.errors import AlreadyExists
-from pilothouse.machinery.objects import Json, exact_copy, metadata, name_of, resource_version_of
+from pilothouse.machinery.objects import Json, metadata, name_of, resource_version_of
 from pilothouse.machinery.status_error import StatusError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ async def create(
     if name_of(obj) or not metadata(obj).get("generateName"):
         return await _create(registry, ctx, obj, options=options, validate=validate)
     for _ in range(_NAME_ATTEMPTS - 1):
-        unnamed = exact_copy(obj, registry.objects.stored)
+        unnamed = registry.objects.copy_of(obj)
         try:
             return await _create(registry, ctx, unnamed, options=options, validate=validate)
         except AlreadyExists:

@@ -10,6 +10,7 @@ They raise StorageErrors (`registry/errors.py` translates them), and BadRequest 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 
 from pilothouse.apiserver.registry.interface import Result
@@ -25,7 +26,7 @@ from pilothouse.apiserver.storage.metrics import RequestMetrics
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.views import store_of
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, exact_copy
 from pilothouse.machinery.schema import types
 
 
@@ -58,6 +59,10 @@ class ObjectStore:
         """Return the object as it comes back from the store."""
         return self._codec.stored(obj)
 
+    def copy_of(self, obj: Json) -> Json:
+        """Return an exact copy of an object that is to be stored."""
+        return exact_copy(obj, self._codec.stored) if self._codec.raw is None else deepcopy(obj)
+
     async def create(self, key: str, obj: Json, *, ttl: int, dry_run: bool) -> Result:
         """Raises KeyExists."""
         if dry_run:
@@ -87,7 +92,7 @@ class ObjectStore:
 def _codec_of(resource: Resource, empty: Callable[[], Json], on_read: Callable[[Json], None] | None) -> ObjectCodec:
     codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of, empty, on_read)
     built_in = types.of(resource.kind)
-    return codec if built_in is None else replace(codec, stored=built_in.stored)
+    return codec if built_in is None else replace(codec, stored=built_in.stored, raw=built_in.raw_fields)
 
 
 class StoredResource:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from pilothouse.apiserver.registry import creating
 from pilothouse.apiserver.registry.before import before_update
 from pilothouse.apiserver.registry.context import RequestContext
@@ -26,6 +24,7 @@ from pilothouse.machinery.errors import Conflict, Invalid, NotFound
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.schema.raw_json import dump_exactly
 from pilothouse.machinery.validation.object_meta import VERSION_REQUIRED
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def _is_stored(current: StoredObject, stored: Callable[[Json], Json], obj: Json,
 
 def _canonical(obj: Json) -> bytes:
     """Python holds True equal to 1; JSON does not."""
-    return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
+    return dump_exactly(obj, sort_keys=True)
 
 
 def _revert_lone_timestamps(obj: Json, old: Json) -> None:

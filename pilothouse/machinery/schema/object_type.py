@@ -20,6 +20,7 @@ from pilothouse.machinery.schema.examine import examine
 from pilothouse.machinery.schema.nodes import TypeNode
 from pilothouse.machinery.schema.patching import PatchedType
 from pilothouse.machinery.schema.printing import PRINTED, STORED
+from pilothouse.machinery.schema.raw_json import RawFields, raw_fields_of, sort_raw
 from pilothouse.machinery.schema.scalars import Mismatch
 
 
@@ -66,7 +67,15 @@ class ObjectType:
             converted = conversion.value(self.node, obj)
         except ConversionError as error:
             raise DecodeError(str(error)) from None
-        return Decoded(self.fit(converted), conversion.strict_errors)
+        obj = self.fit(converted)
+        if self.raw_fields is not None:
+            sort_raw(self.raw_fields, obj)
+        return Decoded(obj, conversion.strict_errors)
+
+    @cached_property
+    def raw_fields(self) -> RawFields | None:
+        """The fields whose text is kept as it came."""
+        return raw_fields_of(self.node)
 
     @cached_property
     def printed(self) -> Callable[[Json], Json]:

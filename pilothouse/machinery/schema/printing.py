@@ -3,7 +3,8 @@
     printed   as an answer shows it:           {"labels": {}, "rules": []}  →  {"rules": []}
     stored    as it comes back from the store: {"labels": {}, "rules": []}  →  {"rules": None}
 
-An object in which nothing is left out is returned itself; else what is returned shares all parts that stayed.
+The text of a raw value is for the store only. An object in which nothing is left out is returned itself; else what is
+returned shares all parts that stayed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.compiler import has_empty_form
 from pilothouse.machinery.schema.lists_and_maps import OMIT
 from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
+from pilothouse.machinery.schema.raw_json import RAW_EXTENSION, RawObject
 
 Write: TypeAlias = Callable[[Any], Any]
 
@@ -55,6 +57,8 @@ class Printer:
         return _unless_empty(write, None) if null else write
 
     def _other(self, node: TypeNode) -> Write | None:
+        if node.kind is NodeKind.ANY:
+            return _without_text if node.go_type == RAW_EXTENSION and not self._stored else None
         element = None if node.element is None else self.of(node.element)
         if element is None:
             return None
@@ -90,6 +94,10 @@ def _struct_writer(steps: dict[str, Write]) -> Write:
         return out
 
     return lambda raw: raw if raw is None else write(raw)
+
+
+def _without_text(value: Any) -> Any:
+    return dict(value) if isinstance(value, RawObject) else value
 
 
 def _unless_empty(write: Write | None, empty: Any) -> Write:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pilothouse.machinery.field import Errors, Path, invalid
 from pilothouse.machinery.schema.lists_and_maps import EmptyMap
+from pilothouse.machinery.schema.raw_json import RawObject
 
 FIELD_IMMUTABLE = "field is immutable"
 
@@ -18,8 +19,11 @@ def validate_immutable_field(new: Any, old: Any, path: Path) -> Errors:
 def semantically_equal(a: Any, b: Any) -> bool:
     """Equality in which a missing part, null, an empty list and an empty map are the same.
 
-    An empty struct differs from a missing one, since it can say something: `emptyDir: {}`.
+    An empty struct differs from a missing one, since it can say something: `emptyDir: {}`. Raw values are compared
+    by their text.
     """
+    if isinstance(a, RawObject) or isinstance(b, RawObject):
+        return bool(a == b)
     if a is None or b is None:
         return _is_nothing(a) and _is_nothing(b)
     if isinstance(a, dict) and isinstance(b, dict):
