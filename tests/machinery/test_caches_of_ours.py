@@ -82,6 +82,7 @@ MEMOS = {
         "machinery/apply/schema_atoms:_ATOMS",
         "machinery/cel/interpreter/dispatch:Function._found",
         "machinery/schema/compiler:_compiled",
+        "machinery/schema/printing:Printer._made",
         "machinery/schema/tree:_SHARED",
         "machinery/schema/tree:_STRUCTS",
     ),

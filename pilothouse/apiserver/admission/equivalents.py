@@ -27,12 +27,14 @@ class ServedForm:
     """The complaints of strict reading; none where nobody reads strictly. Raises DecodeError."""
     atom: Callable[[], Atom] = lambda: DEDUCED
     """How objects of the kind merge."""
+    printed: Callable[[Json], Json] = lambda obj: obj
+    """Leaves out of an object what is not shown when it is empty."""
     from_stored: Conversion | None = None
     to_stored: Conversion | None = None
 
     async def served(self, obj: Json) -> Json:
         """Return the object in this form. It may be `obj` itself: not to be changed."""
-        return obj if self.from_stored is None else await self.from_stored(obj)
+        return self.printed(obj if self.from_stored is None else await self.from_stored(obj))
 
     async def stored(self, obj: Json) -> Json:
         return obj if self.to_stored is None else await self.to_stored(obj)

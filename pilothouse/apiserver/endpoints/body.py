@@ -36,7 +36,7 @@ def decode_object_body(
     metadata(decoded.obj)
     scope.served.default(decoded.obj)
     if request.audit is not None:
-        request.audit.log_request_object(decoded.obj)
+        request.audit.log_request_object(scope.served.decoder.printed(decoded.obj))
     return scope.to_stored(decoded.obj)
 
 

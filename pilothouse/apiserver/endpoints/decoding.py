@@ -65,3 +65,7 @@ class ObjectDecoder(Protocol):
 
     def convert(self, value: Json) -> DecodedObject:
         """The same for the outcome of a strategic merge patch or an apply, whose refusals have other words."""
+
+    def printed(self, obj: Json) -> Json:
+        """Return the object as it is shown, without what is left out when it is empty. It may share parts with `obj`,
+        or be `obj`, which stays as it is."""

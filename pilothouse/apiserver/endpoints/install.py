@@ -139,6 +139,7 @@ def _form(served: ServedResource, resource: GroupVersionResource, waiting: Waiti
         read,
         unknown_fields=unknown_fields,
         atom=lambda: served.decoder.atom,
+        printed=served.decoder.printed,
         from_stored=waiting(served.from_stored) if served.from_stored else None,
         to_stored=waiting(served.to_stored) if served.to_stored else None,
     )

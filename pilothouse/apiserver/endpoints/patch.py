@@ -74,7 +74,7 @@ class PatchMechanism:
     def patched(self, existing: Json | None) -> Json:
         if existing is None:
             raise self.not_found
-        obj = self.patcher.apply(self.scope.from_stored(copy_of(existing)))
+        obj = self.patcher.apply(self.scope.shown(copy_of(existing)))
         self.scope.served.default(obj)
         new = self.scope.to_stored(obj)
         self.scope.field_manager.update(existing, new, self.manager)

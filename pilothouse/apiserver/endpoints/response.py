@@ -52,7 +52,7 @@ def _object_response(request: Request, scope: RequestScope, output: Output, resu
         obj = transform.single(request, scope, output.convert, result)
         return encoded(request, output, obj, status=status)
     if not isinstance(result, StoredObject):
-        obj = result if transform.is_status(result) else scope.from_stored(result)
+        obj = result if transform.is_status(result) else scope.shown(result)
         return encoded(request, output, obj, status=status)
     view = scope.served.view
     if request.audit is not None and request.audit.wants_response:

@@ -73,5 +73,7 @@ class RequestScope:
     def to_stored(self, obj: Json) -> Json:
         return obj if self.served.to_stored is None else self.served.to_stored(obj)
 
-    def from_stored(self, obj: Json) -> Json:
-        return obj if self.served.from_stored is None else self.served.from_stored(obj)
+    def shown(self, obj: Json) -> Json:
+        """Return the object as answers in this version show it. It may be used up, or be a part of what is returned."""
+        served = obj if self.served.from_stored is None else self.served.from_stored(obj)
+        return self.served.decoder.printed(served)

@@ -23,7 +23,7 @@ def is_status(result: Result) -> bool:
 
 def single(request: Request, scope: RequestScope, target: GroupVersionKind, result: Result) -> Json:
     """Raises NotAcceptable when a list view is asked of one object."""
-    obj = scope.served.view.object(result) if isinstance(result, StoredObject) else scope.from_stored(result)
+    obj = scope.served.view.object(result) if isinstance(result, StoredObject) else scope.shown(result)
     if target.kind == "Table":
         metadata = {"resourceVersion": resource_version_of(obj)} if resource_version_of(obj) else {}
         return table(scope, target, metadata) | {"rows": [row(scope, target, obj, include_object(request))]}

@@ -91,6 +91,9 @@ class TypedDecoder:
         decoded = self.type.convert(value)
         return DecodedObject(decoded.obj, self.kind, decoded.strict_errors)
 
+    def printed(self, obj: Json) -> Json:
+        return self.type.printed(obj)
+
     def _decode_protobuf(self, data: bytes) -> DecodedObject:
         obj = _decode_protobuf(data, self.kind)
         kind = _kind_of(obj)

@@ -26,10 +26,9 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import NO_VERSION_OR_KIND, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.patch.schema import PatchSchema
-from pilothouse.machinery.schema.collapse import collapse
-from pilothouse.machinery.schema.compiler import decoder_of
 from pilothouse.machinery.schema.examine import examine
 from pilothouse.machinery.schema.object_type import DecodeError
+from pilothouse.machinery.schema.printing import canonical_object_meta
 from pilothouse.machinery.schema.tree import object_meta_type
 
 
@@ -99,6 +98,10 @@ class UnstructuredDecoder:
         """An apply has checked every field against the schema already, where there is one."""
         return DecodedObject(value, self.kind)
 
+    def printed(self, obj: Json) -> Json:
+        """Nothing is left out of an object without a Go type."""
+        return obj
+
     def knows(self, kind: GroupVersionKind) -> bool:
         """Whether objects of that group and version can be read here."""
         return kind.group_version == self.kind.group_version
@@ -151,5 +154,5 @@ def _coerce_metadata(obj: Json) -> list[str]:
     report = examine(node, obj["metadata"])
     if report.error:
         raise DecodeError(report.error)
-    obj["metadata"] = decoder_of(node)(collapse(node, obj["metadata"] or {}))
+    obj["metadata"] = canonical_object_meta(obj["metadata"] or {})
     return [strict.replace(' field "', ' field "metadata.', 1) for strict in report.strict]

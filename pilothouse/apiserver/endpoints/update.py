@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pilothouse.apiserver.endpoints.body import check_name, decode_object_body, read_body
 from pilothouse.apiserver.endpoints.fieldmanager.user_agent import manager_or_user_agent
-from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.apiserver.endpoints.negotiation import negotiate_input, negotiate_output
 from pilothouse.apiserver.endpoints.options import update_options
 from pilothouse.apiserver.endpoints.response import object_response
@@ -15,7 +14,7 @@ from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.interface import Updater
 from pilothouse.apiserver.registry.metadata import dedup_owner_references, ensure_namespace
 from pilothouse.apiserver.registry.options import WriteOptions
-from pilothouse.machinery.objects import Json, uid_of
+from pilothouse.machinery.objects import Json, exact_copy, uid_of
 
 
 def update_handler(storage: Updater, scope: RequestScope) -> Handler:
@@ -28,7 +27,7 @@ def update_handler(storage: Updater, scope: RequestScope) -> Handler:
         manager = manager_or_user_agent(options.field_manager, request.header(b"user-agent"))
 
         def replacement(existing: Json | None) -> Json:
-            new = copy_of(obj)
+            new = exact_copy(obj, scope.served.decoder.printed)
             scope.field_manager.update(existing, new, manager)
             return new
 

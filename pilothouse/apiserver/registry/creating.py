@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import orjson
-
 from pilothouse.apiserver.registry.before import before_create
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.errors import object_resource_version, translated
@@ -30,11 +28,10 @@ async def create(
     """Raises AlreadyExists, Invalid. With generateName, a name that is taken is tried again with another one."""
     if name_of(obj) or not metadata(obj).get("generateName"):
         return await _create(registry, ctx, obj, options=options, validate=validate)
-    # Through JSON, because that is many times faster than a copy of every part.
-    unnamed = orjson.dumps(obj)
     for _ in range(_NAME_ATTEMPTS - 1):
+        unnamed = registry.objects.copy_of(obj)
         try:
-            return await _create(registry, ctx, orjson.loads(unnamed), options=options, validate=validate)
+            return await _create(registry, ctx, unnamed, options=options, validate=validate)
         except AlreadyExists:
             continue
     return await _create(registry, ctx, obj, options=options, validate=validate)

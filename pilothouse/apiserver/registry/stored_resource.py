@@ -10,6 +10,8 @@ They raise StorageErrors (`registry/errors.py` translates them), and BadRequest 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
 
 from pilothouse.apiserver.registry.interface import Result
 from pilothouse.apiserver.registry.keys import Keys
@@ -24,7 +26,8 @@ from pilothouse.apiserver.storage.metrics import RequestMetrics
 from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.views import store_of
 from pilothouse.machinery.names import GroupResource
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.objects import Json, exact_copy
+from pilothouse.machinery.schema import types
 
 
 def keys_of(resource: Resource, root: str) -> Keys:
@@ -52,6 +55,14 @@ class ObjectStore:
             entry = await self._store.get(key)
         return None if entry is None else StoredObject(entry, self._codec)
 
+    def stored(self, obj: Json) -> Json:
+        """Return the object as it comes back from the store."""
+        return self._codec.stored(obj)
+
+    def copy_of(self, obj: Json) -> Json:
+        """Return an exact copy of an object that is to be stored."""
+        return exact_copy(obj, self._codec.stored) if self._codec.raw is None else deepcopy(obj)
+
     async def create(self, key: str, obj: Json, *, ttl: int, dry_run: bool) -> Result:
         """Raises KeyExists."""
         if dry_run:
@@ -78,6 +89,12 @@ class ObjectStore:
             return StoredObject(await self._store.delete(current.key, expected=current.revision), self._codec)
 
 
+def _codec_of(resource: Resource, empty: Callable[[], Json], on_read: Callable[[Json], None] | None) -> ObjectCodec:
+    codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of, empty, on_read)
+    built_in = types.of(resource.kind)
+    return codec if built_in is None else replace(codec, stored=built_in.stored, raw=built_in.raw_fields)
+
+
 class StoredResource:
     """`objects` and `cacher` are for the modules of this package; everybody else goes by the methods."""
 
@@ -95,7 +112,7 @@ class StoredResource:
         self.keys = keys_of(resource, root)
         group_resource = resource.group_resource
         store = store_of(store, group_resource)
-        codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of, empty, on_read)
+        codec = _codec_of(resource, empty, on_read)
         self.objects = ObjectStore(store, codec, group_resource)
         self.cacher = Cacher(store, self.keys.prefix, codec, resource=group_resource, trigger=resource.trigger_field)
 

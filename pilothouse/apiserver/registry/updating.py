@@ -5,9 +5,8 @@ An update that changes nothing but times in managedFields is none: they are set 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-
-import orjson
 
 from pilothouse.apiserver.registry import creating
 from pilothouse.apiserver.registry.before import before_update
@@ -25,6 +24,7 @@ from pilothouse.machinery.errors import Conflict, Invalid, NotFound
 from pilothouse.machinery.field import invalid, root
 from pilothouse.machinery.names import GroupKind
 from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.schema.raw_json import dump_exactly
 from pilothouse.machinery.validation.object_meta import VERSION_REQUIRED
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Update:
     async def _write(self, current: StoredObject, obj: Json, old: Json) -> Result:
         """An update that changes nothing is not written and yields no event, unless it brings the stored form up to
         date."""
-        if await self.ctx.weight.carry(_is_stored, current, obj, old):
+        if await self.ctx.weight.carry(_is_stored, current, self.registry.objects.stored, obj, old):
             return current
         ttl = self.registry.strategy.ttl(obj)
         return await self.registry.objects.update(current, obj, ttl=ttl, dry_run=self.asked.options.dry_run)
@@ -116,16 +116,17 @@ class Update:
         metadata(obj)["resourceVersion"] = str(current.revision)
 
 
-def _is_stored(current: StoredObject, obj: Json, old: Json) -> bool:
+def _is_stored(current: StoredObject, stored: Callable[[Json], Json], obj: Json, old: Json) -> bool:
     """Whether the store has `obj` already. Times that are all that has changed in it are set back."""
     _revert_lone_timestamps(obj, old)
-    unchanged = obj == old and _canonical(obj) == _canonical(old)
+    new = stored(obj)
+    unchanged = new == old and _canonical(new) == _canonical(old)
     return unchanged and not current.stale and current.is_shown_as_stored()
 
 
 def _canonical(obj: Json) -> bytes:
     """Python holds True equal to 1; JSON does not."""
-    return orjson.dumps(obj, option=orjson.OPT_SORT_KEYS)
+    return dump_exactly(obj, sort_keys=True)
 
 
 def _revert_lone_timestamps(obj: Json, old: Json) -> None:

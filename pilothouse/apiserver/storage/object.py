@@ -21,6 +21,7 @@ import orjson
 from pilothouse.apiserver.storage.interface import Entry, Revision
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import METADATA_ORDER, Json, labels_of, metadata
+from pilothouse.machinery.schema.raw_json import RawFields, compact, dump_exactly, keep_raw
 
 Fields: TypeAlias = dict[str, str]
 
@@ -40,6 +41,10 @@ class ObjectCodec:
     fields_of: Callable[[Json], Fields]
     empty: Callable[[], Json] = dict
     on_read: Callable[[Json], None] | None = None
+    stored: Callable[[Json], Json] = lambda obj: obj
+    """Leaves out of an object what the store does not keep, and the object itself as it is."""
+    raw: RawFields | None = None
+    """The fields whose text is stored as it came, while the wire form is compact."""
     type_prefix: bytes = field(init=False)
     """The kind and version as JSON: the start of a stored object, and of its form on the wire."""
 
@@ -49,10 +54,12 @@ class ObjectCodec:
 
     def encode(self, obj: Json) -> bytes:
         """The bytes to store: type and metadata first, resourceVersion and selfLink left out. `obj` is not changed."""
+        obj = self.stored(obj)
         own = obj["metadata"]
         meta = {key: own[key] for key in _STORED_METADATA if key in own}
         rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
-        return orjson.dumps({"kind": self.kind, "apiVersion": self.api_version, "metadata": meta, **rest})
+        whole = {"kind": self.kind, "apiVersion": self.api_version, "metadata": meta, **rest}
+        return orjson.dumps(whole) if self.raw is None else dump_exactly(whole)
 
 
 class StoredObject:
@@ -106,7 +113,8 @@ class StoredObject:
         """The JSON wire form without `{"kind":…,"apiVersion":…,`."""
         if self._body is None:
             as_stored = self._splice() if self.is_shown_as_stored() else None
-            self._body = as_stored or self._rebuild()
+            body = as_stored or self._rebuild()
+            self._body = body if self._codec.raw is None else compact(body)
         return self._body
 
     @property
@@ -147,10 +155,12 @@ class StoredObject:
     @property
     def is_spliced(self) -> bool:
         """Whether the body costs no more than a copy, for this object and all others of its resource."""
-        return self._codec.on_read is None
+        return self._codec.on_read is None and self._codec.raw is None
 
     def _shown(self) -> Json:
         obj: Json = orjson.loads(self._value)
+        if self._codec.raw is not None:
+            keep_raw(self._codec.raw, self._value, obj)
         if self._codec.on_read is not None:
             self._codec.on_read(obj)
         return obj

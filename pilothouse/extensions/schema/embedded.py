@@ -10,9 +10,8 @@ from pilothouse.extensions.schema.structural import Structural
 from pilothouse.machinery.field import Errors, FieldError, Path, invalid, required
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.schema.collapse import collapse
-from pilothouse.machinery.schema.compiler import decoder_of
 from pilothouse.machinery.schema.examine import examine
+from pilothouse.machinery.schema.printing import canonical_object_meta
 from pilothouse.machinery.schema.tree import object_meta_type
 from pilothouse.machinery.validation.names import is_kind_name, name_is_path_segment
 from pilothouse.machinery.validation.object_meta import validate_object_meta
@@ -57,7 +56,7 @@ def _coerce_resource(value: Json, path: Path, *, drop_invalid: bool) -> Iterator
         raise MalformedEmbeddedResource(invalid(at, printable(value["metadata"]), report.error))
     if report.error:
         value["metadata"] = _readable_part(value["metadata"])
-    value["metadata"] = decoder_of(object_meta_type())(collapse(object_meta_type(), value["metadata"]))
+    value["metadata"] = canonical_object_meta(value["metadata"])
     for strict in report.strict if not report.error else ():
         yield f"{at}.{strict.partition(' field ')[2].strip(chr(34))}"
 

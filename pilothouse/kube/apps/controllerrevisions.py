@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import orjson
-
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.strategy import KubeStrategy
@@ -11,6 +9,7 @@ from pilothouse.machinery.field import Errors, invalid, required, root
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.nested_fields import number
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema.raw_json import raw_text
 from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE
 from pilothouse.machinery.validation.object_meta import validate_nonnegative_field
 
@@ -26,8 +25,8 @@ class ControllerRevisionStrategy(KubeStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         yield from self._validate_revision(obj)
-        # Upstream compares the text: neither the order of keys nor what is empty may change.
-        if orjson.dumps(obj.get("data")) != orjson.dumps(old.get("data")):
+        # Not even the order of keys or the space between them may change.
+        if raw_text(obj.get("data")) != raw_text(old.get("data")):
             yield invalid(root("data"), obj.get("data"), FIELD_IMMUTABLE)
 
     def _validate_revision(self, obj: Json) -> Errors:

@@ -23,6 +23,7 @@ from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.nested_fields import number, part
 from pilothouse.machinery.objects import Json, annotations_of, labels_of, metadata
 from pilothouse.machinery.selectors.labels import format_labels, from_set
+from pilothouse.machinery.validation.immutable import semantically_equal
 from pilothouse.machinery.validation.names import name_is_long_name
 
 _SPEC, _STATUS = root("spec"), root("status")
@@ -100,7 +101,7 @@ def _validate_convertible(obj: Json, old: Json) -> Errors:
             continue
         if "selector" not in broken:
             yield FieldError(ErrorType.NOT_FOUND, broken, value, "unknown non-convertible field")
-        elif obj["spec"].get("selector") != old["spec"].get("selector"):
+        elif not semantically_equal(obj["spec"].get("selector"), old["spec"].get("selector")):
             why = "cannot update non-convertible selector"
             yield invalid(_SPEC.child("selector"), obj["spec"].get("selector"), why)
 

@@ -48,7 +48,7 @@ class ResourceQuotaStrategy(KubeStrategy):
         yield from _validate_spec(part(obj, "spec"), root("spec"))
         scopes = items(obj, "spec", "scopes")
         if set(scopes) != set(items(old, "spec", "scopes")):
-            yield invalid(root("spec", "scopes"), scopes or None, FIELD_IMMUTABLE)
+            yield invalid(root("spec", "scopes"), part(obj, "spec").get("scopes"), FIELD_IMMUTABLE)
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         hard = part(obj, "spec", "hard")

@@ -43,7 +43,7 @@ class ServiceCIDRStrategy(KubeStrategy):
                 yield invalid(_PATH.index(0), new[0], FIELD_IMMUTABLE)
             yield from _validate_cidrs(new, _PATH)
         else:
-            yield invalid(_PATH, new or None, FIELD_IMMUTABLE)
+            yield invalid(_PATH, obj["spec"].get("cidrs"), FIELD_IMMUTABLE)
 
 
 class ServiceCIDRStatusStrategy(ServiceCIDRStrategy):

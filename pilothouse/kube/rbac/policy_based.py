@@ -13,6 +13,7 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.view import RegistryView
 from pilothouse.kube.rbac.escalation import may_everything
 from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.validation.immutable import semantically_equal
 
 _GARBAGE_COLLECTION = ("ownerReferences", "finalizers", "selfLink", "managedFields")
 
@@ -50,7 +51,7 @@ class PolicyBasedStorage(RegistryView):
 
 def _only_for_garbage_collection(obj: Json, old: Json) -> bool:
     """Return whether nothing changes but fields that whoever collects garbage must be able to change in any role."""
-    return _without_links(obj) == _without_links(old)
+    return semantically_equal(_without_links(obj), _without_links(old))
 
 
 def _without_links(obj: Json) -> Json:

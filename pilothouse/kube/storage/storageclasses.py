@@ -9,6 +9,7 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.storage.parameters import validate_driver, validate_parameters
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import one_of
+from pilothouse.kube.validation.label_selectors import shown_labels
 from pilothouse.kube.validation.node_labels import DEPRECATED_NODE_LABELS
 from pilothouse.machinery.field import Errors, Path, duplicate, required, root
 from pilothouse.machinery.nested_fields import items, part, text
@@ -48,8 +49,8 @@ class StorageClassStrategy(KubeStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate(obj)
         yield from self.validate_metadata_update(obj, old)
-        parameters = dict(sorted(part(obj, "parameters").items()))
-        yield from validate_immutable_field(parameters, part(old, "parameters"), root("parameters"))
+        parameters = shown_labels(obj.get("parameters"))
+        yield from validate_immutable_field(parameters, old.get("parameters"), root("parameters"))
         for field in _IMMUTABLE:
             yield from validate_immutable_field(obj.get(field), old.get(field), root(field))
 

@@ -44,7 +44,7 @@ def shown_selector(selector: Json | None) -> Json | None:
 
 
 def shown_labels(labels: Mapping[str, str] | None) -> Mapping[str, str] | None:
-    return dict(sorted(labels.items())) if labels else None
+    return None if labels is None else dict(sorted(labels.items()))
 
 
 def _shown_requirement(requirement: Json) -> Json:

@@ -106,4 +106,4 @@ def _shown(selector: Json) -> Json:
         }
         for each in items(selector, "matchExpressions")
     ]
-    return {"MatchExpressions": expressions or None}
+    return {"MatchExpressions": None if selector.get("matchExpressions") is None else expressions}

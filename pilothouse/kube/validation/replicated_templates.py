@@ -5,6 +5,7 @@ from __future__ import annotations
 from pilothouse.kube.pod_templates import validate_template
 from pilothouse.kube.validation.label_selectors import LABELS_DO_NOT_MATCH, shown_labels
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported
+from pilothouse.machinery.nested_fields import part
 from pilothouse.machinery.objects import Json, labels_of
 from pilothouse.machinery.selectors.labels import Selector
 
@@ -21,7 +22,8 @@ def validate_replicated_template(
 
 def validate_labels_match(template: Json, selector: Selector, path: Path) -> Errors:
     if not selector.matches(labels_of(template)):
-        yield invalid(path.child("metadata", "labels"), shown_labels(labels_of(template)), LABELS_DO_NOT_MATCH)
+        shown = shown_labels(part(template, "metadata").get("labels"))
+        yield invalid(path.child("metadata", "labels"), shown, LABELS_DO_NOT_MATCH)
 
 
 def validate_runs_forever(template: Json, path: Path, owner: str) -> Errors:

@@ -56,7 +56,7 @@ def validate_template_metadata(meta: Json, path: Path) -> Errors:
     yield from validate_annotations(meta.get("annotations"), path.child("annotations"))
     yield from validate_labels(meta.get("labels"), path.child("labels"))
     for name, shown in _NOT_IN_TEMPLATES.items():
-        if meta.get(name):
+        if meta.get(name) is not None:
             yield forbidden(path.child(shown), "cannot be set")
 
 

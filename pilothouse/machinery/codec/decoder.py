@@ -23,6 +23,7 @@ from pilothouse.machinery.names import NO_VERSION_OR_KIND, GroupVersion, GroupVe
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.schema.examine import TypeProblem, word_for
 from pilothouse.machinery.schema.object_type import Decoded, DecodeError, ObjectType
+from pilothouse.machinery.schema.raw_json import RawFields, keep_raw, sort_raw
 from pilothouse.machinery.schema.scalars import Mismatch
 
 _TYPE_META = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
@@ -104,6 +105,8 @@ def decode_body(
     if gvk.kind != default.kind:
         raise BodyError(unknown_conversion(kind, default), gvk)
     obj = decoded.obj
+    if kind.raw_fields is not None:
+        _keep_raw(content, kind.raw_fields, obj)
     if "kind" not in obj or "apiVersion" not in obj:
         obj["kind"], obj["apiVersion"] = gvk.kind, gvk.api_version
     return DecodedBody(obj, gvk, decoded.strict_errors if strict else ())
@@ -155,6 +158,14 @@ def _decode(content: _Content, kind: ObjectType) -> Decoded:
         pass
     decoded = kind.decode_document(_document(content, value))
     return Decoded(decoded.obj, content.strict_errors + decoded.strict_errors)
+
+
+def _keep_raw(content: _Content, fields: RawFields, obj: Json) -> None:
+    """Raw values are as the text has them; those from YAML are made of maps."""
+    if content.text is None:
+        sort_raw(fields, obj)
+    else:
+        keep_raw(fields, content.text, obj)
 
 
 def _document(content: _Content, value: Any) -> Any:

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from pilothouse.machinery.protobuf.reading import compile_reader
 from pilothouse.machinery.protobuf.schema_values import SchemaOrBool, SchemaOrSchemas, SchemaOrStrings
-from pilothouse.machinery.protobuf.values import BareList, Duration, IntOrString, MicroTime, Quantity, RawJson, Time
+from pilothouse.machinery.protobuf.values import (
+    BareList,
+    Duration,
+    IntOrString,
+    MicroTime,
+    Quantity,
+    RawExtension,
+    RawJson,
+    Time,
+)
 from pilothouse.machinery.protobuf.writing import compile_writer
 from pilothouse.machinery.wire_facts.facts import FieldFacts, facts_of, is_list
 
@@ -26,7 +35,7 @@ _VALUES: dict[str, Callable[[], MessageType]] = {
     f"{_META}.FieldsV1": RawJson,
     "k8s.io.apimachinery.pkg.api.resource.Quantity": Quantity,
     "k8s.io.apimachinery.pkg.util.intstr.IntOrString": IntOrString,
-    "k8s.io.apimachinery.pkg.runtime.RawExtension": RawJson,
+    "k8s.io.apimachinery.pkg.runtime.RawExtension": RawExtension,
     f"{_EXTENSIONS}.v1.JSON": RawJson,
     f"{_EXTENSIONS}.v1beta1.JSON": RawJson,
 }

@@ -13,6 +13,7 @@ from pilothouse.machinery.protobuf.errors import ProtobufError
 from pilothouse.machinery.protobuf.scan import bytes_of, fields_of, int_of, scan, text_of, texts_of
 from pilothouse.machinery.protobuf.wire import TRUNCATED, delimited, varint
 from pilothouse.machinery.quantity import parse_quantity
+from pilothouse.machinery.schema.raw_json import RawObject, raw_text
 from pilothouse.machinery.times import format_micro_time, format_time, parse_micro_time, parse_time
 
 _REMEMBERED = 4096  # values
@@ -141,7 +142,7 @@ class IntOrString(SmallValue):
 
 
 class RawJson(Value):
-    """RawExtension, FieldsV1 and apiextensions' JSON: any JSON value, as its text."""
+    """FieldsV1 and apiextensions' JSON: any JSON value, as its text."""
 
     def write(self, value: Any) -> bytes:
         return delimited(b"\x0a", orjson.dumps(value))
@@ -149,6 +150,18 @@ class RawJson(Value):
     def read(self, data: bytes, pos: int, end: int, into: Any, depth: int) -> Any:
         raw = bytes_of(dict(scan(data, pos, end, (0x0A,))), 0x0A)
         return orjson.loads(raw) if raw else None
+
+
+class RawExtension(RawJson):
+    """A JSON value whose text is kept as it is."""
+
+    def write(self, value: Any) -> bytes:
+        return delimited(b"\x0a", raw_text(value))
+
+    def read(self, data: bytes, pos: int, end: int, into: Any, depth: int) -> Any:
+        raw = bytes_of(dict(scan(data, pos, end, (0x0A,))), 0x0A)
+        value = orjson.loads(raw) if raw else None
+        return RawObject.of(value, raw) if isinstance(value, dict) else value
 
 
 class BareList:

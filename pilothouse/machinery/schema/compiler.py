@@ -1,7 +1,9 @@
-"""Turns a type tree into closures that decode a value in place, the way Go's structs would hold and print it.
+"""Turns a type tree into closures that decode a value in place, into what Go's structs would hold.
 
-Nulls go, empty values go where Go's tag says omitempty, and fields that Go always prints are put in. A value that does
-not fit, and a field that the type does not have, raise Mismatch: this is the fast way for the requests that are right.
+Nulls go, zero values go where Go's tag says omitempty and the struct could not tell them from unset ones, and fields
+that Go always prints are put in. Lists, maps and bytes that came empty stay, since Go tells them from nil ones until it
+prints them (`printing.py`). A value that does not fit, and a field that the type does not have, raise Mismatch: this is
+the fast way for the requests that are right.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.schema.lists_and_maps import KEEP, OMIT, Decode, Zero, collection_decoder
+from pilothouse.machinery.schema.lists_and_maps import OMIT, Decode, Zero, collection_decoder
 from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
 from pilothouse.machinery.schema.scalars import DECODERS, ZEROS, Mismatch
 from pilothouse.machinery.schema.unions import union_decoder
@@ -90,27 +92,27 @@ def _struct(node: TypeNode) -> Decode:
 
     # Known before its fields are compiled, because they may lead back to it.
     _compiled[node] = decode
-    steps |= {field.name: _step(field, empty=_empty_list(node)) for field in node.fields.values()}
+    steps |= {field.name: _step(field) for field in node.fields.values()}
     always += [(field.name, _zero_of_field(field)) for field in node.fields.values() if _is_always_printed(field)]
     return decode
-
-
-def _empty_list(node: TypeNode) -> Any:
-    """What an empty list without omitempty becomes: null in kinds that are stored as protobuf, which knows none."""
-    stored_as_json = node.name.startswith(("io.k8s.apiextensions-apiserver", "io.k8s.kube-aggregator"))
-    return KEEP if stored_as_json or node.name.endswith("List") else None
 
 
 def _is_always_printed(field: Field) -> bool:
     if field.omitzero:
         return False
-    return not field.omitempty or (not field.pointer and not _has_empty_form(field.node))
+    return not field.omitempty or (not field.pointer and not has_empty_form(field.node))
 
 
-def _has_empty_form(node: TypeNode) -> bool:
+def has_empty_form(node: TypeNode) -> bool:
+    """Whether omitempty can leave out a value of the type."""
     if node.kind in (NodeKind.LIST, NodeKind.MAP):
         return True
     return node.kind is NodeKind.SCALAR and node.scalar not in _WITHOUT_EMPTY_FORM and node.element is None
+
+
+def _is_value(node: TypeNode) -> bool:
+    """Whether a Go variable of the type cannot be nil, so that a zero value is the same as none."""
+    return node.kind is NodeKind.SCALAR and node.scalar is not Scalar.BYTES and has_empty_form(node)
 
 
 def _zero_of_field(field: Field) -> Zero:
@@ -121,14 +123,11 @@ def _nothing() -> None:
     return None
 
 
-def _step(field: Field, *, empty: Any) -> Any:
-    """What to do with the field's value, null apart: a function, or `str` for a string that is left out when empty."""
+def _step(field: Field) -> Any:
+    """What to do with the field's value, null apart: a function, or `str` for a string that is the same as none."""
     if field.omitzero:
         return _unless_zero(decoder_of(field.node), zero_of(field.node))
-    droppable = field.omitempty and not field.pointer and _has_empty_form(field.node)
-    if field.node.kind in (NodeKind.LIST, NodeKind.MAP) and not field.pointer:
-        return collection_decoder(field.node, decoder_of, zero_of, empty=OMIT if droppable else empty)
-    if droppable:
+    if field.omitempty and not field.pointer and _is_value(field.node):
         return str if field.node.scalar is Scalar.STRING else _unless_empty(decoder_of(field.node))
     may_print_null = field.node.scalar in (Scalar.TIME, Scalar.MICRO_TIME) or field.node.element is not None
     if field.pointer and field.omitempty and may_print_null:

@@ -12,53 +12,47 @@ Decode: TypeAlias = Callable[[Any], Any]
 Zero: TypeAlias = Callable[[], Any]
 
 OMIT: Any = object()
-"""What a decoder returns when the field is not to be printed."""
+"""What a decoder returns when the field is the same as one that was never set."""
 
-KEEP: Any = object()
-"""As `empty`: an empty list stays one."""
+
+class EmptyMap(dict[str, Any]):
+    """A map that came without entries. Semantically it equals a map that did not come, which no empty struct does."""
 
 
 def collection_decoder(
-    node: TypeNode, decoder_of: Callable[[TypeNode], Decode], zero_of: Callable[[TypeNode], Zero], *, empty: Any = KEEP
+    node: TypeNode, decoder_of: Callable[[TypeNode], Decode], zero_of: Callable[[TypeNode], Zero]
 ) -> Decode:
-    """`empty` is what an empty list or map becomes."""
     assert node.element is not None
     is_list = node.kind is NodeKind.LIST
     if node.element.scalar is Scalar.STRING:
-        return _strings(empty) if is_list else _string_map(empty)
+        return _strings if is_list else _string_map
     # Protobuf knows no null inside a map of bytes.
     zero = str if node.element.scalar is Scalar.BYTES else zero_of(node.element)
-    return (_list if is_list else _map)(decoder_of(node.element), zero, empty)
+    return (_list if is_list else _map)(decoder_of(node.element), zero)
 
 
-def _strings(empty: Any) -> Decode:
-    def decode(raw: Any) -> Any:
-        if type(raw) is not list:
-            raise Mismatch
-        for value in raw:
-            if type(value) is not str:
-                raw[:] = ["" if item is None else string(item) for item in raw]
-                break
-        return raw if raw or empty is KEEP else empty
-
-    return decode
+def _strings(raw: Any) -> Any:
+    if type(raw) is not list:
+        raise Mismatch
+    for value in raw:
+        if type(value) is not str:
+            raw[:] = ["" if item is None else string(item) for item in raw]
+            break
+    return raw
 
 
-def _string_map(empty: Any) -> Decode:
-    def decode(raw: Any) -> Any:
-        if type(raw) is not dict:
-            raise Mismatch
-        for key, value in raw.items():
-            if type(value) is not str:
-                if value is not None:
-                    raise Mismatch
-                raw[key] = ""
-        return raw if raw or empty is KEEP else empty
-
-    return decode
+def _string_map(raw: Any) -> Any:
+    if type(raw) is not dict:
+        return _empty_map(raw)
+    for key, value in raw.items():
+        if type(value) is not str:
+            if value is not None:
+                raise Mismatch
+            raw[key] = ""
+    return raw or EmptyMap()
 
 
-def _list(decode_element: Decode, zero: Zero, empty: Any) -> Decode:
+def _list(decode_element: Decode, zero: Zero) -> Decode:
     def decode(raw: Any) -> Any:
         if type(raw) is not list:
             raise Mismatch
@@ -66,19 +60,26 @@ def _list(decode_element: Decode, zero: Zero, empty: Any) -> Decode:
             new = zero() if value is None else decode_element(value)
             if new is not value:
                 raw[at] = new
-        return raw if raw or empty is KEEP else empty
+        return raw
 
     return decode
 
 
-def _map(decode_element: Decode, zero: Zero, empty: Any) -> Decode:
+def _map(decode_element: Decode, zero: Zero) -> Decode:
     def decode(raw: Any) -> Any:
         if type(raw) is not dict:
-            raise Mismatch
+            return _empty_map(raw)
         for key, value in raw.items():
             new = zero() if value is None else decode_element(value)
             if new is not value:
                 raw[key] = new
-        return raw if raw or empty is KEEP else empty
+        return raw or EmptyMap()
 
     return decode
+
+
+def _empty_map(raw: Any) -> EmptyMap:
+    """An object may be decoded again, in another version."""
+    if type(raw) is not EmptyMap or raw:
+        raise Mismatch
+    return raw

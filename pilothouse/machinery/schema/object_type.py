@@ -1,4 +1,7 @@
-"""A kind's type: decodes what a client sent into exactly what kube-apiserver would hold, and tells what it dropped."""
+"""A kind's type: decodes what a client sent into exactly what kube-apiserver would hold, and tells what it dropped.
+
+Lists, maps and bytes that were sent empty are held so; `printed` and `stored` leave them out where Go does.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ from pilothouse.machinery.schema.convert import Conversion, ConversionError
 from pilothouse.machinery.schema.examine import examine
 from pilothouse.machinery.schema.nodes import TypeNode
 from pilothouse.machinery.schema.patching import PatchedType
+from pilothouse.machinery.schema.printing import PRINTED, STORED
+from pilothouse.machinery.schema.raw_json import RawFields, raw_fields_of, sort_raw
 from pilothouse.machinery.schema.scalars import Mismatch
 
 
@@ -62,7 +67,25 @@ class ObjectType:
             converted = conversion.value(self.node, obj)
         except ConversionError as error:
             raise DecodeError(str(error)) from None
-        return Decoded(self.fit(converted), conversion.strict_errors)
+        obj = self.fit(converted)
+        if self.raw_fields is not None:
+            sort_raw(self.raw_fields, obj)
+        return Decoded(obj, conversion.strict_errors)
+
+    @cached_property
+    def raw_fields(self) -> RawFields | None:
+        """The fields whose text is kept as it came."""
+        return raw_fields_of(self.node)
+
+    @cached_property
+    def printed(self) -> Callable[[Json], Json]:
+        """Return the object as answers and policies show it. It may share its parts with what was given."""
+        return PRINTED.of(self.node) or _itself
+
+    @cached_property
+    def stored(self) -> Callable[[Json], Json]:
+        """The same, as it comes back from the store."""
+        return STORED.of(self.node) or _itself
 
     @property
     def patch_schema(self) -> PatchSchema:
@@ -72,3 +95,7 @@ class ObjectType:
     def normalise(self, obj: Json) -> Json:
         """The same form for an object that is known to fit its type, as one from protobuf. Changed in place."""
         return self.fit(obj)
+
+
+def _itself(obj: Json) -> Json:
+    return obj

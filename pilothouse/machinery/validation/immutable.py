@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from pilothouse.machinery.field import Errors, Path, invalid
+from pilothouse.machinery.schema.lists_and_maps import EmptyMap
+from pilothouse.machinery.schema.raw_json import RawObject
 
 FIELD_IMMUTABLE = "field is immutable"
 
@@ -15,17 +17,24 @@ def validate_immutable_field(new: Any, old: Any, path: Path) -> Errors:
 
 
 def semantically_equal(a: Any, b: Any) -> bool:
-    """Equality in which a missing part, null and an empty list are the same.
+    """Equality in which a missing part, null, an empty list and an empty map are the same.
 
-    An empty object differs from a missing one, since it can say something: `emptyDir: {}`.
+    An empty struct differs from a missing one, since it can say something: `emptyDir: {}`. Raw values are compared
+    by their text.
     """
+    if isinstance(a, RawObject) or isinstance(b, RawObject):
+        return bool(a == b)
     if a is None or b is None:
-        return a in (None, []) and b in (None, [])
+        return _is_nothing(a) and _is_nothing(b)
     if isinstance(a, dict) and isinstance(b, dict):
         return all(semantically_equal(a.get(key), b.get(key)) for key in a.keys() | b.keys())
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(semantically_equal, a, b))
     return bool(a == b)
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or (not value and isinstance(value, list | EmptyMap))
 
 
 def _is_empty(value: Any) -> bool:

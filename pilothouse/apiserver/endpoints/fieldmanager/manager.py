@@ -35,7 +35,7 @@ from pilothouse.machinery.apply.validate import TypedError
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Conflict
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
-from pilothouse.machinery.objects import Json, metadata, uid_of
+from pilothouse.machinery.objects import Json, exact_copy, metadata, uid_of
 from pilothouse.machinery.status_error import StatusError
 from pilothouse.machinery.times import now
 
@@ -71,8 +71,8 @@ class FieldManager:
             # Nobody has ever asked for this object to be tracked.
             return
         try:
-            served = self.merge.form.served
-            managed = self._track(served(live), served(new), managed, manager)
+            form = self.merge.form
+            managed = self._track(form.served(live), form.tracked(new), managed, manager)
         except _MISFITS:
             return
         set_entries(new, encode_entries(managed))
@@ -80,7 +80,8 @@ class FieldManager:
     def apply(self, live: Json | None, patch: Json, manager: str, *, force: bool) -> Json:
         """The new object in the version of the request, not yet with defaults. Raises StatusError."""
         self._check_kind(patch)
-        live = copy_of(self._empty() if live is None else self.merge.form.served(live))
+        form = self.merge.form
+        live = exact_copy(self._empty() if live is None else form.served(live), form.decoder.printed)
         entries = metadata(live).pop("managedFields", None)
         try:
             managed = decode_entries(entries, stored=True)

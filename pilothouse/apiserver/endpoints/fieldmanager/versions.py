@@ -31,6 +31,10 @@ class VersionForm:
     def stored(self, obj: Json) -> Json:
         return obj if self.to_stored is None else self.to_stored(copy_of(obj))
 
+    def tracked(self, obj: Json) -> Json:
+        """Return an object of the stored form as its fields are owned: nobody owns what is not printed."""
+        return self.decoder.printed(self.served(obj))
+
     def served(self, obj: Json) -> Json:
         return obj if self.from_stored is None else self.from_stored(copy_of(obj))
 

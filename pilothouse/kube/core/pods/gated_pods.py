@@ -17,7 +17,7 @@ def validate_gated_changes(spec: Json, stored: Json, path: Path) -> Errors:
     selector, before = spec.get("nodeSelector") or {}, stored.get("nodeSelector") or {}
     if any(selector.get(key) != value for key, value in before.items()):
         why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        yield invalid(path.child("nodeSelector"), selector or None, why)
+        yield invalid(path.child("nodeSelector"), spec.get("nodeSelector"), why)
     affinity, stored_affinity = _node_affinity(spec), _node_affinity(stored)
     if not semantically_equal(affinity, stored_affinity):
         at = path.child("affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
@@ -43,15 +43,15 @@ def _node_affinity(spec: Json) -> Json | None:
     return (spec.get("affinity") or {}).get("nodeAffinity")
 
 
-def _terms(affinity: Json | None) -> Sequence[Json]:
-    return ((affinity or {}).get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
+def _terms(affinity: Json | None) -> Sequence[Json] | None:
+    return ((affinity or {}).get(REQUIRED) or {}).get("nodeSelectorTerms")
 
 
-def _validate_terms(terms: Sequence[Json], stored: Sequence[Json], path: Path) -> Errors:
+def _validate_terms(terms: Sequence[Json] | None, stored: Sequence[Json] | None, path: Path) -> Errors:
     if not stored:
         return
-    if len(terms) != len(stored):
-        printed = [internal_form("NodeSelectorTerm", term) for term in terms] or None
+    if terms is None or len(terms) != len(stored):
+        printed = None if terms is None else [internal_form("NodeSelectorTerm", term) for term in terms]
         yield invalid(path, printed, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")
         return
     for position, (term, before) in enumerate(zip(terms, stored, strict=True)):

@@ -47,9 +47,9 @@ def validate_ip_families_update(service: Json, old: Json) -> Errors:
                 yield invalid(_FAMILIES.index(0), families, _FIXED)
         return
     if len(before) > len(families) and not cluster_ips_of(service):
-        yield invalid(_FAMILIES.index(0), families or None, "primary ipFamily can not be unset")
+        yield invalid(_FAMILIES.index(0), service["spec"].get("ipFamilies"), "primary ipFamily can not be unset")
     if families and before and families[0] != before[0]:
-        yield invalid(_FAMILIES.index(0), cluster_ips_of(service) or None, _FIXED)
+        yield invalid(_FAMILIES.index(0), service["spec"].get("clusterIPs"), _FIXED)
     if len(before) > len(families) == 1:
         yield from _validate_downgrade(service, "ipFamily")
 

@@ -1,0 +1,157 @@
+"""What Go leaves out of a typed object that it writes: lists, maps and bytes that are empty, where their tag says so.
+
+    printed   as an answer shows it:           {"labels": {}, "rules": []}  →  {"rules": []}
+    stored    as it comes back from the store: {"labels": {}, "rules": []}  →  {"rules": None}
+
+The text of a raw value is for the store only. An object in which nothing is left out is returned itself; else what is
+returned shares all parts that stayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema.collapse import collapse
+from pilothouse.machinery.schema.compiler import decoder_of, has_empty_form
+from pilothouse.machinery.schema.lists_and_maps import OMIT
+from pilothouse.machinery.schema.nodes import Field, NodeKind, Scalar, TypeNode
+from pilothouse.machinery.schema.raw_json import RAW_EXTENSION, RawObject
+from pilothouse.machinery.schema.tree import object_meta_type
+
+Write: TypeAlias = Callable[[Any], Any]
+
+_STORED_AS_JSON = ("io.k8s.apiextensions-apiserver", "io.k8s.kube-aggregator")
+_COLLECTIONS = (NodeKind.LIST, NodeKind.MAP)
+
+
+class Printer:
+    """Makes the functions that write types in one of the two ways."""
+
+    def __init__(self, *, stored: bool) -> None:
+        self._stored = stored
+        self._made: dict[TypeNode, Write | None] = {}
+
+    def of(self, node: TypeNode) -> Write | None:
+        """None for a type of which nothing is ever left out."""
+        if node not in self._made:
+            self._made[node] = self._struct(node) if node.kind is NodeKind.STRUCT else self._other(node)
+        return self._made[node]
+
+    def _struct(self, node: TypeNode) -> Write | None:
+        steps: dict[str, Write] = {}
+        write = _struct_writer(steps)
+        # Known before its fields are, because they may lead back to it.
+        self._made[node] = write
+        for field in node.fields.values():
+            if step := self._field(node, field):
+                steps[field.name] = step
+        return write if steps else None
+
+    def _field(self, struct: TypeNode, field: Field) -> Write | None:
+        write = self.of(field.node)
+        if field.pointer or not (field.node.kind in _COLLECTIONS or field.node.scalar is Scalar.BYTES):
+            return write
+        if field.omitempty and has_empty_form(field.node):
+            return _unless_empty(write, OMIT)
+        null = self._stored and field.node.kind in _COLLECTIONS and _loses_empty_lists(struct)
+        return _unless_empty(write, None) if null else write
+
+    def _other(self, node: TypeNode) -> Write | None:
+        if node.kind is NodeKind.ANY:
+            return _without_text if node.go_type == RAW_EXTENSION and not self._stored else None
+        element = None if node.element is None else self.of(node.element)
+        if element is None:
+            return None
+        if node.kind is NodeKind.SCALAR:
+            return _union_writer(element)
+        return _list_writer(element) if node.kind is NodeKind.LIST else _map_writer(element)
+
+
+PRINTED = Printer(stored=False)
+STORED = Printer(stored=True)
+
+
+def _loses_empty_lists(struct: TypeNode) -> bool:
+    """Protobuf, in which most kinds are stored, does not tell an empty list from none."""
+    return not struct.name.startswith(_STORED_AS_JSON) and not struct.name.endswith("List")
+
+
+def _struct_writer(steps: dict[str, Write]) -> Write:
+    step_of = steps.get
+
+    def write(raw: Json) -> Json:
+        out = raw
+        for key, value in raw.items():
+            step = step_of(key)
+            if step is None or (new := step(value)) is value:
+                continue
+            if out is raw:
+                out = raw.copy()
+            if new is OMIT:
+                del out[key]
+            else:
+                out[key] = new
+        return out
+
+    return lambda raw: raw if raw is None else write(raw)
+
+
+def _without_text(value: Any) -> Any:
+    return dict(value) if isinstance(value, RawObject) else value
+
+
+def _unless_empty(write: Write | None, empty: Any) -> Write:
+    if write is None:
+        return lambda value: value or empty
+    return lambda value: write(value) if value else empty
+
+
+def _list_writer(element: Write) -> Write:
+    def write(raw: Any) -> Any:
+        out = raw
+        for at, value in enumerate(raw or ()):
+            new = element(value)
+            if new is not value:
+                if out is raw:
+                    out = raw.copy()
+                out[at] = new
+        return out
+
+    return write
+
+
+def _map_writer(element: Write) -> Write:
+    def write(raw: Any) -> Any:
+        out = raw
+        for key, value in raw.items() if raw else ():
+            new = element(value)
+            if new is not value:
+                if out is raw:
+                    out = raw.copy()
+                out[key] = new
+        return out
+
+    return write
+
+
+def _union_writer(schema: Write) -> Write:
+    """A schema, many of them, or something else."""
+    schemas = _list_writer(lambda value: schema(value) if isinstance(value, dict) else value)
+
+    def write(raw: Any) -> Any:
+        if isinstance(raw, dict):
+            return schema(raw)
+        return schemas(raw) if isinstance(raw, list) else raw
+
+    return write
+
+
+def canonical_object_meta(value: Any) -> Json:
+    """Return metadata as it is written into an untyped object: as Go prints it. It must fit its type."""
+    node = object_meta_type()
+    write = PRINTED.of(node)
+    assert write is not None, "metadata has maps and lists"
+    printed: Json = write(decoder_of(node)(collapse(node, value)))
+    return printed
