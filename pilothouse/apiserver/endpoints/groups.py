@@ -7,11 +7,14 @@ from dataclasses import field
 from functools import cached_property
 from typing import Any
 
+from pilothouse.apiserver.endpoints.abilities import abilities_of
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
 from pilothouse.apiserver.endpoints.deprecation import Deprecation
+from pilothouse.apiserver.endpoints.negotiation import Views
 from pilothouse.apiserver.endpoints.patch_types import ALL_PATCHES
 from pilothouse.apiserver.endpoints.serializers.interface import View
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers
+from pilothouse.apiserver.registry.interface import Lister
 from pilothouse.apiserver.registry.resource import Names
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS, Column
 from pilothouse.apiserver.server.hooks import PostStartHook
@@ -19,6 +22,8 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors import fields
+
+_TABLED_SUBRESOURCES = ("status", "scale")
 
 
 def no_default(obj: Json) -> None:
@@ -47,6 +52,7 @@ class ServedResource:
     convert_field: fields.Transform | None = None
     """Refuses field labels that the kind does not have."""
     columns: Sequence[Column] = DEFAULT_COLUMNS
+    """Of its tables; empty where there are none."""
     row_order: Callable[[Json], Any] | None = None
     """The sort key for the rows of a list's table; without it, they come as the objects do."""
     serializers: Serializers = BUILT_IN
@@ -62,6 +68,12 @@ class ServedResource:
     @cached_property
     def view(self) -> View:
         return View(self.kind, self.names.list_kind, self.from_stored, self.typed_items)
+
+    @cached_property
+    def views(self) -> Views:
+        """The other forms in which its objects can be had. Only what is listed, and statuses and scales, has tables."""
+        listed = Lister in abilities_of(self.storage) or self.subresource in _TABLED_SUBRESOURCES
+        return Views.TABLES if listed and self.columns else Views.METADATA
 
     @property
     def warning(self) -> str:

@@ -90,6 +90,8 @@ class Serializer(Protocol):
     media_type: str
     stream_media_type: str
     """The content type of a watch in this media type; empty where there is none."""
+    only_views: bool
+    """Whether it can write the views of objects (and Status), but not the objects themselves."""
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         """Return the bytes of an object that says its kind and apiVersion."""

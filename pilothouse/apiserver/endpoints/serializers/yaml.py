@@ -52,6 +52,7 @@ _LISTS = YamlListWriter()
 class YamlSerializer:
     media_type = "application/yaml"
     stream_media_type = ""
+    only_views = False
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         return emit_yaml(obj)
