@@ -166,6 +166,10 @@ Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 Filter: TypeAlias = Callable[[Handler], Handler]
 
 
+NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
+"""Browsers go by the content type that an answer says it has."""
+
+
 def raw_json(status: int, value: object) -> Response:
     """Indented JSON without negotiation, as upstream writes what is no API object."""
     return Response(status, orjson.dumps(value, option=orjson.OPT_INDENT_2), [(b"content-type", b"application/json")])

@@ -7,7 +7,7 @@ from time import perf_counter
 
 from pilothouse.apiserver.authz.interface import Answer, Authorizer, Decision, attributes_of, forbidden, sanitized
 from pilothouse.apiserver.filters.metrics import AUTHORIZATION_ATTEMPTS, AUTHORIZATION_DURATION
-from pilothouse.apiserver.http import Filter, Handler, Request, Response, text
+from pilothouse.apiserver.http import NO_SNIFFING, Filter, Handler, Request, Response, text
 from pilothouse.machinery.gofmt import quote
 
 _DECISIONS = {Decision.ALLOW: "allow", Decision.DENY: "forbid", Decision.NO_OPINION: "forbid"}
@@ -33,6 +33,7 @@ def with_authorization(authorizer: Authorizer) -> Filter:
                 AUTHORIZATION_ATTEMPTS.inc(_ALLOWED)
                 return await handler(request)
             AUTHORIZATION_ATTEMPTS.inc(_DENIED)
+            request.answer_headers.append(NO_SNIFFING)
             raise forbidden(attributes, answer.reason)
 
         return authorize
