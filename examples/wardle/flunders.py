@@ -98,7 +98,7 @@ def api_group(registry: RegistryStore) -> APIGroup:
         storage=registry,
         kind=KIND,
         decoder=FlunderDecoder(),
-        storage_version=KIND.version,
+        storage_version=KIND.group_version,
         default=FLUNDERS.strategy.default,
         convert_field=metadata_fields_only,
         columns=FLUNDERS.columns,

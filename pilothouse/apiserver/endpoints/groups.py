@@ -41,8 +41,8 @@ class ServedResource:
     """The kind of the objects that this endpoint takes and gives; a subresource may have another than its resource."""
     decoder: ObjectDecoder
     subresource: str = ""
-    storage_version: str = ""
-    """The version its objects are stored at; empty where nothing is stored."""
+    storage_version: GroupVersion | None = None
+    """The group and version its objects are stored at; None where nothing is stored."""
     storage_path: str = ""
     """Where its objects are stored, which tells that those of another group or version are the same; may be empty."""
     default: Callable[[Json], None] = no_default

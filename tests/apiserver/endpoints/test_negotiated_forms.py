@@ -115,6 +115,29 @@ async def test_an_error_that_has_no_acceptable_form_is_indented_json(api: API, a
     assert answer.body.endswith(b'  "code": 404\n}')
 
 
+@pytest.mark.parametrize(
+    ("path", "form", "field", "empty"),
+    [
+        (CONFIG_MAPS, "Table", "rows", "[]"),
+        ("/api/v1/limitranges", "Table", "rows", "null"),
+        ("/apis/rbac.authorization.k8s.io/v1/roles", "Table", "rows", "null"),
+        ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "Table", "rows", "null"),
+        (CONFIG_MAPS, "PartialObjectMetadataList", "items", "null"),
+    ],
+)
+async def test_a_view_that_upstream_makes_item_by_item_is_null_without_items(
+    api: API, path: str, form: str, field: str, empty: str
+) -> None:
+    view = f"as={form};g=meta.k8s.io;v=v1"
+    path += "?labelSelector=none"
+    plain = await api.request("GET", path, accept=f"application/json;{view}")
+    assert plain.body.endswith(f'"{field}":{empty}}}\n'.encode())
+    pretty = await api.request("GET", path, accept=f"application/json;{view};pretty=1")
+    assert pretty.body.endswith(f'"{field}": {empty}\n}}'.encode())
+    yaml = await api.request("GET", path, accept=f"application/yaml;{view}")
+    assert f"{field}: {empty}\n".encode() in yaml.body
+
+
 async def test_only_what_is_not_indented_ends_with_a_newline(api: API) -> None:
     for path in (CONFIG_MAPS, "/api", POD):
         assert (await api.request("GET", path)).body.endswith(b"}\n")

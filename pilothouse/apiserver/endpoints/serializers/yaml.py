@@ -42,7 +42,7 @@ class YamlListWriter:
 
     def tail(self, frame: ListFrame, *, empty: bool) -> bytes:
         after = {key: value for key, value in frame.fields.items() if key > frame.items}
-        return (b" []\n" if empty else b"") + (emit_yaml(after) if after else b"")
+        return (b" %b\n" % frame.no_items if empty else b"") + (emit_yaml(after) if after else b"")
 
 
 _JSON = JsonSerializer()
