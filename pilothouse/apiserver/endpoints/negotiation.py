@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import Enum
+from typing import Protocol
 
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.registry import Serializers, media_types, stream_media_types
@@ -24,6 +25,16 @@ _LONGEST_INSERTION = 12
 """As many clauses Go's sort inserts one by one, which shows because the preference is no order."""
 
 
+class EndpointRestrictions(Protocol):
+    """What an endpoint can do with the parameters of a media type. It is hashable."""
+
+    @property
+    def server_version(self) -> str: ...
+
+    def allows(self, serializer: Serializer, target: GroupVersionKind | None) -> bool:
+        """Whether it answers in this media type, as the target where there is one."""
+
+
 class Views(Enum):
     """The forms besides its own in which an endpoint can answer."""
 
@@ -31,6 +42,17 @@ class Views(Enum):
     """No object of a resource: errors, discovery."""
     METADATA = _PARTIAL
     TABLES = (*_PARTIAL, "Table")
+
+    @property
+    def server_version(self) -> str:
+        return "" if self is Views.NONE else "v1"
+
+    def allows(self, serializer: Serializer, target: GroupVersionKind | None) -> bool:
+        if target is None:
+            return self is Views.NONE or not serializer.only_views
+        if target.group != "meta.k8s.io" or target.version not in _META_VERSIONS or target.kind not in self.value:
+            return False
+        return target.kind != "Table" or serializer.media_type != "application/vnd.kubernetes.protobuf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +74,9 @@ class Clause:
     params: tuple[tuple[str, str], ...]
 
 
-def negotiate_output(request: Request, serializers: Serializers, views: Views = Views.NONE) -> Output:
+def negotiate_output(request: Request, serializers: Serializers, endpoint: EndpointRestrictions = Views.NONE) -> Output:
     """Raises NotAcceptable where nothing that the endpoint can answer is acceptable."""
-    output = _negotiate(request.header(b"accept"), serializers, views)
+    output = _negotiate(request.header(b"accept"), serializers, endpoint)
     if output is None:
         raise _not_acceptable(media_types(serializers))
     if not output.pretty and _wants_pretty(request):
@@ -91,13 +113,13 @@ def _not_acceptable(supported: list[str]) -> NotAcceptable:
 
 
 @bounded_cache(entries=1024, key_bytes=512, chosen=1)
-def _negotiate(header: str, serializers: Serializers, views: Views) -> Output | None:
+def _negotiate(header: str, serializers: Serializers, endpoint: EndpointRestrictions) -> Output | None:
     if not header:
         return Output(serializers[0])
     for clause in parse_accept(header):
         for serializer in serializers:
             if matches(clause, serializer):
-                output = _accept(clause, serializer, views)
+                output = _accept(clause, serializer, endpoint)
                 if output is not None:
                     return output
     return None
@@ -110,27 +132,19 @@ def matches(clause: Clause, serializer: Serializer) -> bool:
     )
 
 
-def _accept(clause: Clause, serializer: Serializer, views: Views) -> Output | None:
+def _accept(clause: Clause, serializer: Serializer, endpoint: EndpointRestrictions) -> Output | None:
     """The options in a clause's parameters; None where the endpoint cannot do what they ask for."""
     params = dict(clause.params)
     if params.get("stream") and (params["stream"] != "watch" or not serializer.stream_media_type):
         return None
-    if params.get("sv") and (params["sv"] != "v1" or views is Views.NONE):
+    if params.get("sv") and params["sv"] != endpoint.server_version:
         return None
     convert = None
     if {"as", "g", "v"} & params.keys():
         convert = GroupVersionKind(params.get("g", ""), params.get("v", ""), params.get("as", ""))
-        if not _can_convert(convert, serializer, views):
-            return None
-    elif serializer.only_views and views is not Views.NONE:
+    if not endpoint.allows(serializer, convert):
         return None
     return Output(serializer, convert, pretty=params.get("pretty") == "1")
-
-
-def _can_convert(target: GroupVersionKind, serializer: Serializer, views: Views) -> bool:
-    if target.group != "meta.k8s.io" or target.version not in _META_VERSIONS or target.kind not in views.value:
-        return False
-    return target.kind != "Table" or serializer.media_type != "application/vnd.kubernetes.protobuf"
 
 
 def parse_accept(header: str) -> list[Clause]:
