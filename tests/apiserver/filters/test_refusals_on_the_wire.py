@@ -25,3 +25,13 @@ async def test_a_pod_without_a_node_has_no_content_in_its_log(tmp_path: Path) ->
         assert (await api.request("POST", "/api/v1/namespaces/default/pods", pod)).status == 201
         answer = await api.request("GET", f"{POD}/log")
     assert (answer.status, answer.body, "content-type" in answer.headers) == (204, b"", False)
+
+
+async def test_a_path_with_a_verb_and_no_resource_has_no_request_info(tmp_path: Path) -> None:
+    async with whole_server(tmp_path) as api:
+        answer = await api.request("GET", "/api/v1/watch?a=b")
+    assert (answer.status, answer.headers["content-type"]) == (500, "text/plain; charset=utf-8")
+    assert answer.body.decode() == (
+        'Internal Server Error: "/api/v1/watch?a=b": failed to create RequestInfo: '
+        "unable to determine kind and namespace from url, /api/v1/watch?a=b\n"
+    )
