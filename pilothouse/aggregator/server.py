@@ -73,7 +73,8 @@ class Aggregator:
         self.generic.add_drained(self._stop)
 
     def prepare_run(self) -> PreparedAPIServer:
-        return self.generic.prepare_run(livez_grace_period=self.config.generic.run_options.livez_grace_period)
+        config = self.config.generic
+        return self.generic.prepare_run(livez_grace_period=config.run_options.livez_grace_period, flags=config.flags)
 
     def _install_api(self) -> None:
         generic, group = self.config.generic, self._store.api_group()

@@ -27,6 +27,10 @@ _LONGEST_WITH_NAME = 4096
 """A longer selector names no object: nobody knows yet whose it is, so it is not worth reading."""
 
 
+class UndeterminedRequest(Exception):
+    """The path names a verb and nothing that it is for."""
+
+
 @dataclass(frozen=True, slots=True)
 class RequestInfo:
     path: str
@@ -54,7 +58,7 @@ class RequestInfo:
 def request_info(request: Request) -> RequestInfo:
     """Return the parsed request; one that cannot be understood has no resource, and falls off the end of the chain.
 
-    Raises BadRequest where there are too many parameters.
+    Raises BadRequest where there are too many parameters, UndeterminedRequest for /watch or /proxy without a resource.
     """
     info = _from_path(request.method, request.path)
     if not info.is_resource or info.name or info.verb not in ("get", "delete", "watch"):
@@ -81,9 +85,11 @@ def _from_path(method: str, path: str) -> RequestInfo:
             return RequestInfo(path, verb, prefix=prefix)
         group, *parts = parts
     version, *parts = parts
-    verb, verb_in_path = verb_of(method), parts[0] in _SPECIAL_VERBS and len(parts) > 1
+    verb, verb_in_path = verb_of(method), parts[0] in _SPECIAL_VERBS
     if verb_in_path:
         verb, *parts = parts
+        if not parts:
+            raise UndeterminedRequest("unable to determine kind and namespace from url")
     namespace, parts = _split_namespace(parts)
     return RequestInfo(
         path,

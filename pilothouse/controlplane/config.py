@@ -123,6 +123,7 @@ def _generic(parts: _Parts) -> GenericConfig:
         authorizer=parts.authorization.authorizer,
         run_options=options.generic,
         admission_plugins=options.admission.enabled,
+        flags=options.shown(),
         services=parts.services,
     )
 

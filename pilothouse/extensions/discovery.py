@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 from pilothouse.apiserver.discovery.handlers import document_handler
 from pilothouse.apiserver.discovery.manager import GroupDocuments, GroupManager
-from pilothouse.apiserver.discovery.resources import hash_of_storage_version
+from pilothouse.apiserver.discovery.resources import storage_version_hash
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.extensions.customresourcedefinitions.conditions import ESTABLISHED, TERMINATING
 from pilothouse.extensions.customresources.model import CustomResource, Version
 from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.kube_versions import preference
+from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json
 
 _VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
@@ -116,7 +117,7 @@ def _storage_version_hash(resource: CustomResource) -> Json:
     if not stored.served:
         return {}
     kind = resource.spec["names"]["kind"]
-    return {"storageVersionHash": hash_of_storage_version(resource.group, stored.name, kind)}
+    return {"storageVersionHash": storage_version_hash(GroupVersion(resource.group, stored.name), kind)}
 
 
 def _version_discovery(version: str, resources: list[CustomResource]) -> Json:

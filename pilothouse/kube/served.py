@@ -106,7 +106,7 @@ def served(
         kind=shown,
         decoder=TypedDecoder(shown),
         subresource=subresource,
-        storage_version=resource.version,
+        storage_version=resource.kind.group_version,
         storage_path=registry.keys.prefix,
         default=_default(resource, kind, conversion),
         to_stored=conversion.to_stored if conversion else None,

@@ -18,8 +18,10 @@ from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.flowcontrol.debug import install_flowcontrol_debug
 from pilothouse.apiserver.http import Handler
+from pilothouse.apiserver.server.checks import Unhealthy
 from pilothouse.apiserver.server.config import GenericConfig
-from pilothouse.apiserver.server.hooks import HookContext
+from pilothouse.apiserver.server.health import READYZ, HealthCheck
+from pilothouse.apiserver.server.hooks import HookContext, nothing_to_start
 from pilothouse.apiserver.server.resource_config import ResourceConfig
 from pilothouse.apiserver.webhook.client import WebhookClients
 from pilothouse.apiserver.webhook.credentials import anonymous
@@ -47,6 +49,12 @@ if TYPE_CHECKING:
 
 
 _CACHES_FILL_WITHIN = 60.0
+_HOOKS_WITHOUT_WORK = (
+    "start-apiserver-admission-initializer",
+    "storage-object-count-tracker-hook",
+    "peer-endpoint-reconciler-controller",
+)
+"""Admission is ready with the server, objects are counted where they are kept, and there are no peers to find."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,7 @@ class KubeServer:
         self.config = config
         self.generic = config.generic.new_server("kube-apiserver", delegate)
         self.registries = config.open_registries()
+        self._caches_are_filled = False
         connections = PodConnections(config.generic.authorizer, config.kubelet)
         provider = LegacyRESTStorageProvider(config.service_network, connections, config.service_accounts)
         legacy = provider.open(self.registries)
@@ -150,17 +159,28 @@ class KubeServer:
         install_group_list(self.generic, served)
 
     def _keep_caches(self) -> None:
+        for name in _HOOKS_WITHOUT_WORK:
+            self.generic.add_post_start_hook(name, nothing_to_start)
+        self.generic.add_post_start_hook("generic-apiserver-start-informers", self._start_caches)
         self.generic.add_post_start_hook("storage-readiness", self._fill_caches)
+        self.generic.add_health_check(HealthCheck("informer-sync", self._check_caches, endpoints=(READYZ,)))
         self.generic.add_drained(self.registries.stop)
+
+    async def _start_caches(self, context: HookContext) -> None:
+        await self.registries.start()
+
+    async def _check_caches(self) -> None:
+        if not self._caches_are_filled:
+            raise Unhealthy("the watch caches are not filled yet")
 
     async def _fill_caches(self, context: HookContext) -> None:
         """Requests that come before the caches are full wait for a moment or read the store. A resource whose objects
         can not be read does not keep the others from being served for ever."""
-        await self.registries.start()
         with suppress(TimeoutError):
             async with asyncio.timeout(_CACHES_FILL_WITHIN):
                 await self.registries.wait_ready()
                 await self._follow_nodes(context)
+        self._caches_are_filled = True
 
     async def _follow_nodes(self, context: HookContext) -> None:
         if self.config.node_graph is not None:

@@ -81,7 +81,7 @@ class Timeout(StatusError):
         return cls(f"Timeout: {message}", details=details)
 
     @classmethod
-    def too_large_resource_version(cls, requested: int, current: int, retry_after_seconds: int = 1) -> Timeout:
+    def too_large_resource_version(cls, requested: int, current: int, retry_after_seconds: int) -> Timeout:
         error = cls.of(f"Too large resource version: {requested}, current: {current}", retry_after_seconds)
         cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
         return cls(error.message, details={"causes": [cause]} | (error.details or {}))

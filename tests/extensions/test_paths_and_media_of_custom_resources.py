@@ -90,7 +90,9 @@ async def test_custom_resources_speak_json_and_yaml_only(server: API) -> None:
     assert (await server.request("POST", WIDGETS, yaml, media="application/yaml")).status == 201
     read = await server.request("GET", WIDGETS, accept=PROTOBUF)
     assert (read.status, read.headers["content-type"]) == (406, PROTOBUF)
-    assert b"object *unstructured.UnstructuredList does not implement the protobuf marshalling interface" in read.body
+    assert f"only the following media types are accepted: {ACCEPTED}".encode() in read.body
+    absent = await server.request("GET", f"{WIDGETS}/absent", accept=PROTOBUF)
+    assert (absent.status, absent.headers["content-type"]) == (406, PROTOBUF)
     other = await server.request("GET", WIDGETS, accept="text/html")
     assert (other.status, other.json["message"]) == (406, f"only the following media types are accepted: {ACCEPTED}")
     refused = await server.request("POST", WIDGETS, b"k8s\0", media=PROTOBUF)

@@ -21,9 +21,9 @@ from pilothouse.apiserver.discovery.resources import resource_list
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.endpoints.negotiation import matches, negotiate_output, parse_accept
 from pilothouse.apiserver.endpoints.response import compressed, encoded
-from pilothouse.apiserver.endpoints.routes import method_not_allowed
+from pilothouse.apiserver.endpoints.restful import get_route
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
-from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, JSON
+from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, JSON, media_types
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.objects import Json
@@ -62,15 +62,6 @@ class AggregatedDocument:
         return compressed(request, Response(200, self.body(serializer), [(b"content-type", media_type), *headers]))
 
 
-def get_only(handler: Handler) -> Handler:
-    async def discover(request: Request) -> Response:
-        if request.method != "GET":
-            raise method_not_allowed()
-        return await handler(request)
-
-    return discover
-
-
 def with_aggregated(plain: Handler, aggregated: Callable[[], AggregatedDocument]) -> Handler:
     """Clients that know the aggregated form ask for it in their Accept header."""
 
@@ -81,8 +72,7 @@ def with_aggregated(plain: Handler, aggregated: Callable[[], AggregatedDocument]
             if "profile=nopeer" in accept:
                 NO_PEER_REQUESTS.inc()
             return aggregated().answer(request, serializer)
-        response = await plain(request)
-        return response.with_header(b"vary", b"Accept")
+        return await plain(request)
 
     return discover
 
@@ -95,16 +85,21 @@ def aggregated_form(accept: str) -> Serializer | None:
     return next((form for clause in clauses for form in BUILT_IN if matches(clause, form)), None)
 
 
+def discovery_route(handler: Handler) -> Handler:
+    spoken = tuple(media_types(BUILT_IN))
+    return get_route(handler, spoken, consumes=spoken)
+
+
 def document_handler(make: Callable[[], Json]) -> Handler:
     """A discovery document in whatever media type the client wants."""
-    return get_only(any_method(make))
+    return discovery_route(any_method(make))
 
 
 def any_method(make: Callable[[], Json]) -> Handler:
     """The same, without regard to the method, as the aggregator has it."""
 
     async def discover(request: Request) -> Response:
-        return encoded(request, negotiate_output(request, BUILT_IN, transforms=False), make())
+        return encoded(request, negotiate_output(request, BUILT_IN), make())
 
     return discover
 
@@ -120,14 +115,14 @@ def group_handler(group: APIGroup) -> Handler:
 
 
 def legacy_root_handler(group: APIGroup, address: Callable[[], str]) -> Handler:
-    plain = document_handler(lambda: api_versions(group, address()))
+    plain = any_method(lambda: api_versions(group, address()))
     document = AggregatedDocument(lambda: group_discovery_list([group_discovery(group)]))
-    return get_only(with_aggregated(plain, lambda: document))
+    return discovery_route(with_aggregated(plain, lambda: document))
 
 
 def root_handler(manager: GroupManager) -> Handler:
     """/apis: the groups that there are at the moment of the request."""
-    plain = document_handler(lambda: api_group_list(group.entry for group in manager.groups()))
+    plain = any_method(lambda: api_group_list(group.entry for group in manager.groups()))
     shown = AggregatedDocument(lambda: group_discovery_list([]))
     known: tuple[GroupDocuments, ...] | None = None
 
@@ -138,4 +133,4 @@ def root_handler(manager: GroupManager) -> Handler:
             known, shown = groups, AggregatedDocument(lambda: group_discovery_list(g.discovery for g in groups))
         return shown
 
-    return get_only(with_aggregated(plain, aggregated))
+    return discovery_route(with_aggregated(plain, aggregated))

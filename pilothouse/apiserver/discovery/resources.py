@@ -32,7 +32,7 @@ def _api_resource(version: APIVersion, served: ServedResource) -> Json:
     if not served.subresource:
         out |= _names(served)
         if served.storage_version:
-            out["storageVersionHash"] = storage_version_hash(version.group_version, served)
+            out["storageVersionHash"] = storage_version_hash(served.storage_version, served.kind.kind)
     return out
 
 
@@ -41,13 +41,9 @@ def _names(served: ServedResource) -> Json:
     return {key: value for key, value in parts.items() if value}
 
 
-def storage_version_hash(group_version: GroupVersion, served: ServedResource) -> str:
+def storage_version_hash(stored: GroupVersion, kind: str) -> str:
     """Changes when objects are stored in another form."""
-    return hash_of_storage_version(group_version.group, served.storage_version, served.kind.kind)
-
-
-def hash_of_storage_version(group: str, version: str, kind: str) -> str:
-    text = f"{group}/{version}/{kind}"
+    text = f"{stored.group}/{stored.version}/{kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
 
 

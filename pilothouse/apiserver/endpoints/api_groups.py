@@ -8,7 +8,8 @@ from pilothouse.apiserver.discovery.handlers import group_handler, legacy_root_h
 from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.apiserver.endpoints.groups import APIGroup
 from pilothouse.apiserver.endpoints.install import Installer
-from pilothouse.apiserver.endpoints.routes import VersionRoutes, resource_not_found
+from pilothouse.apiserver.endpoints.restful import resource_not_found
+from pilothouse.apiserver.endpoints.routes import VersionRoutes
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.openapi.containers import group_container, group_list_container, version_container
 from pilothouse.apiserver.server.server import GenericAPIServer
@@ -30,10 +31,10 @@ def install_api_group(server: GenericAPIServer, group: APIGroup, installer: Inst
     routes = {v.group_version.version: installer.install(v, group.versions) for v in group.versions}
     for version in group.versions:
         path = f"{group.root}/{version.group_version.version}"
-        server.mux.handle(path, version_handler(version))
+        _with_or_without_slash(server, path, version_handler(version))
         server.openapi.update(version_container(group, version, server.definitions))
     if group.name:
-        server.mux.handle(group.root, group_handler(group))
+        _with_or_without_slash(server, group.root, group_handler(group))
     server.mux.handle_prefix(f"{group.root}/", _by_version(routes), listed=False)
     server.openapi.update(group_container(group))
 
@@ -43,7 +44,7 @@ def install_legacy_api_group(
 ) -> None:
     """/api and everything below it."""
     install_api_group(server, group, installer)
-    server.mux.handle(group.root, legacy_root_handler(group, address))
+    _with_or_without_slash(server, group.root, legacy_root_handler(group, address))
 
 
 def install_group_list(server: GenericAPIServer, groups: Iterable[APIGroup]) -> None:
@@ -65,6 +66,11 @@ def install_group_list(server: GenericAPIServer, groups: Iterable[APIGroup]) -> 
     server.mux.handle("/apis", root)
     server.mux.handle("/apis/", root)
     server.openapi.update(group_list_container())
+
+
+def _with_or_without_slash(server: GenericAPIServer, path: str, handler: Handler) -> None:
+    server.mux.handle(path, handler)
+    server.mux.handle(f"{path}/", handler, listed=False)
 
 
 def _by_version(routes: dict[str, VersionRoutes]) -> Handler:

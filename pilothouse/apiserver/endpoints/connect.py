@@ -7,6 +7,7 @@ from copy import deepcopy
 
 from pilothouse.apiserver.admission.interface import Operation
 from pilothouse.apiserver.endpoints.connect_options import options_of, put_options
+from pilothouse.apiserver.endpoints.negotiation import negotiate_output
 from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.registry.interface import Connecter, GetterWithOptions
@@ -20,7 +21,9 @@ def connect_handler(storage: Connecter, scope: RequestScope) -> Handler:
     async def connect(request: Request) -> Response:
         if "dryRun" in request.query:
             raise BadRequest("dryRun is not supported")
-        if not reads:
+        if reads:
+            negotiate_output(request, scope.served.serializers, scope.served.views)
+        else:
             await _admit(request, scope)
         return await storage.connect(scope.context(request), request.info.name, request)
 

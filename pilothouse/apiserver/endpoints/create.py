@@ -29,7 +29,7 @@ def create_handler(storage: Creator | NamedCreator, scope: RequestScope) -> Hand
     keeps_system_fields: bool = getattr(storage, "keeps_system_fields", False)
 
     async def create(request: Request) -> Response:
-        output = negotiate_output(request, scope.served.serializers)
+        output = negotiate_output(request, scope.served.serializers, scope.served.views)
         serializer = negotiate_input(request, scope.served.serializers)
         body = await read_body(request)
         options = create_options(request)

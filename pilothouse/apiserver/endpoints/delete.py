@@ -18,7 +18,7 @@ from pilothouse.machinery.objects import Json
 
 def delete_handler(storage: GracefulDeleter, scope: RequestScope) -> Handler:
     async def delete(request: Request) -> Response:
-        output = negotiate_output(request, scope.served.serializers)
+        output = negotiate_output(request, scope.served.serializers, scope.served.views)
         options = await _options(request, scope)
         validate = _validator(request, scope, options)
         deleted = await storage.delete(scope.context(request), request.info.name, options=options, validate=validate)
@@ -31,7 +31,7 @@ def delete_handler(storage: GracefulDeleter, scope: RequestScope) -> Handler:
 
 def delete_collection_handler(storage: CollectionDeleter, scope: RequestScope) -> Handler:
     async def delete_collection(request: Request) -> Response:
-        output = negotiate_output(request, scope.served.serializers)
+        output = negotiate_output(request, scope.served.serializers, scope.served.views)
         selection = replace(list_options(request, scope), watch=False)
         options = await _options(request, scope)
         validate = _validator(request, scope, options)

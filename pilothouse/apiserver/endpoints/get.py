@@ -12,7 +12,7 @@ from pilothouse.apiserver.registry.interface import Getter
 
 def get_handler(storage: Getter, scope: RequestScope) -> Handler:
     async def get(request: Request) -> Response:
-        output = negotiate_output(request, scope.served.serializers)
+        output = negotiate_output(request, scope.served.serializers, scope.served.views)
         result = await storage.get(scope.context(request), request.info.name, get_options(request))
         return await object_response(request, scope, output, result)
 

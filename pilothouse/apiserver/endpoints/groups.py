@@ -7,10 +7,13 @@ from dataclasses import field
 from functools import cached_property
 from typing import Any
 
+from pilothouse.apiserver.endpoints.abilities import abilities_of
 from pilothouse.apiserver.endpoints.decoding import ObjectDecoder
+from pilothouse.apiserver.endpoints.negotiation import Views
 from pilothouse.apiserver.endpoints.patch_types import ALL_PATCHES
 from pilothouse.apiserver.endpoints.serializers.interface import View
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, Serializers
+from pilothouse.apiserver.registry.interface import Lister
 from pilothouse.apiserver.registry.resource import Names
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS, Column
 from pilothouse.apiserver.server.hooks import PostStartHook
@@ -18,6 +21,8 @@ from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.selectors import fields
+
+_TABLED_SUBRESOURCES = ("status", "scale")
 
 
 def no_default(obj: Json) -> None:
@@ -45,8 +50,8 @@ class ServedResource:
     """The kind of the objects that this endpoint takes and gives; a subresource may have another than its resource."""
     decoder: ObjectDecoder
     subresource: str = ""
-    storage_version: str = ""
-    """The version its objects are stored at; empty where nothing is stored."""
+    storage_version: GroupVersion | None = None
+    """The group and version its objects are stored at; None where nothing is stored."""
     storage_path: str = ""
     """Where its objects are stored, which tells that those of another group or version are the same; may be empty."""
     default: Callable[[Json], None] = no_default
@@ -56,6 +61,7 @@ class ServedResource:
     convert_field: fields.Transform | None = None
     """Refuses field labels that the kind does not have."""
     columns: Sequence[Column] = DEFAULT_COLUMNS
+    """Of its tables; empty where there are none."""
     columns_of_version: bool = False
     """The columns are made for objects of this version, and not for their stored form."""
     row_order: Callable[[Json], Any] | None = None
@@ -75,6 +81,12 @@ class ServedResource:
     @cached_property
     def view(self) -> View:
         return View(self.kind, self.names.list_kind, self.from_stored, self.typed_items)
+
+    @cached_property
+    def views(self) -> Views:
+        """The other forms in which its objects can be had. Only what is listed, and statuses and scales, has tables."""
+        listed = Lister in abilities_of(self.storage) or self.subresource in _TABLED_SUBRESOURCES
+        return Views.TABLES if listed and self.columns else Views.METADATA
 
     @property
     def path(self) -> str:

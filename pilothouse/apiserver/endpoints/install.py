@@ -27,14 +27,17 @@ from pilothouse.apiserver.endpoints.get import get_handler
 from pilothouse.apiserver.endpoints.groups import APIVersion, ServedResource
 from pilothouse.apiserver.endpoints.list import list_handler, watch_handler
 from pilothouse.apiserver.endpoints.patch import patch_handler
+from pilothouse.apiserver.endpoints.restful import ANYTHING
 from pilothouse.apiserver.endpoints.routes import Methods, ResourceRoutes, VersionRoutes
 from pilothouse.apiserver.endpoints.scope import RequestScope
+from pilothouse.apiserver.endpoints.serializers.registry import media_types, stream_media_types
 from pilothouse.apiserver.endpoints.update import update_handler
 from pilothouse.apiserver.registry.interface import (
     CollectionDeleter,
     Connecter,
     Creator,
     Getter,
+    GetterWithOptions,
     GracefulDeleter,
     Lister,
     NamedCreator,
@@ -101,7 +104,8 @@ class Installer:
         can = abilities_of(storage)
         return ResourceRoutes(
             namespaced=served.namespaced,
-            serializers=served.serializers,
+            produces=_produced(served),
+            produces_lists=(*media_types(served.serializers), *stream_media_types(served.serializers)),
             collection=collection,
             item=with_warning(_item_methods(storage, scope), served.warning),
             everywhere=_picked(collection, _LIST, _WATCH),
@@ -120,6 +124,14 @@ class Installer:
             equivalents=self.equivalents,
             run_options=self.run_options,
         )
+
+
+def _produced(served: ServedResource) -> tuple[str, ...]:
+    """What takes the connection over answers in whatever media type it likes."""
+    spoken = tuple(media_types(served.serializers))
+    if isinstance(served.storage, GetterWithOptions):
+        return (*served.storage.media_types, *spoken)
+    return ANYTHING if Connecter in abilities_of(served.storage) else spoken
 
 
 def _form(served: ServedResource, resource: GroupVersionResource, waiting: Waiting) -> ServedForm:

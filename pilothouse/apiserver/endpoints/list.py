@@ -14,7 +14,7 @@ from pilothouse.machinery.errors import MethodNotAllowed
 
 def list_handler(storage: Lister, scope: RequestScope) -> Handler:
     async def list_objects(request: Request) -> Response:
-        output = negotiate_output(request, scope.served.serializers)
+        output = negotiate_output(request, scope.served.serializers, scope.served.views)
         options = list_options(request, scope)
         return await list_response(request, scope, output, await storage.list(scope.context(request), options))
 
@@ -26,7 +26,7 @@ def watch_handler(storage: Lister, scope: RequestScope) -> Handler:
     watched = storage if isinstance(storage, Watcher) else None
 
     async def watch(request: Request) -> Response:
-        output = negotiate_output(request, scope.served.serializers)
+        output = negotiate_output(request, scope.served.serializers, scope.served.views)
         options = list_options(request, scope)
         if watched is None:
             raise MethodNotAllowed.of(request.info.group_resource, "watch")

@@ -11,6 +11,7 @@ from pilothouse.apiserver.endpoints.scope import RequestScope
 from pilothouse.apiserver.endpoints.serializers.interface import ListFrame, ListWriter, View
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.registry.interface import ListResult
+from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import NotAcceptable
@@ -74,7 +75,10 @@ async def list_view(
         return StoredObjectsView(ListFrame(fields, view.item_prefix), result.objects, view)
     if target.kind == "Table":
         include = transform.include_object(request)
-        frame = ListFrame(transform.table(scope, target, list_metadata(result)))
+        frame = ListFrame(
+            transform.table(scope, target, list_metadata(result)),
+            null_when_empty=scope.served.columns == DEFAULT_COLUMNS,
+        )
         objects = await _in_row_order(scope, result.objects)
         return MadeItems(
             frame, objects, lambda stored: transform.row(scope, target, scope.served.view.object(stored), include)
@@ -82,7 +86,7 @@ async def list_view(
     if target.kind != "PartialObjectMetadataList":
         what = f"the requested object is a list (*{scope.served.view.go_type}List)"
         raise NotAcceptable(f"you requested PartialObjectMetadata, but {what}")
-    frame = ListFrame(_fields(target.kind, target.api_version, list_metadata(result)))
+    frame = ListFrame(_fields(target.kind, target.api_version, list_metadata(result)), null_when_empty=True)
     return MadeItems(
         frame,
         result.objects,

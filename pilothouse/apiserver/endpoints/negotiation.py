@@ -6,6 +6,8 @@ Accept: application/json;as=Table;v=v1;g=meta.k8s.io, application/json   → JSO
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
+from typing import Protocol
 
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.registry import Serializers, media_types, stream_media_types
@@ -19,6 +21,38 @@ _META_VERSIONS = ("v1", "v1beta1")
 _PARTIAL = ("PartialObjectMetadata", "PartialObjectMetadataList")
 _HUMAN_AGENTS = ("curl", "Wget", "Mozilla/5.0")
 _TRUE = frozenset(("1", "t", "T", "true", "TRUE", "True"))
+_LONGEST_INSERTION = 12
+"""As many clauses Go's sort inserts one by one, which shows because the preference is no order."""
+
+
+class EndpointRestrictions(Protocol):
+    """What an endpoint can do with the parameters of a media type. It is hashable."""
+
+    @property
+    def server_version(self) -> str: ...
+
+    def allows(self, serializer: Serializer, target: GroupVersionKind | None) -> bool:
+        """Whether it answers in this media type, as the target where there is one."""
+
+
+class Views(Enum):
+    """The forms besides its own in which an endpoint can answer."""
+
+    NONE = ()
+    """No object of a resource: errors, discovery."""
+    METADATA = _PARTIAL
+    TABLES = (*_PARTIAL, "Table")
+
+    @property
+    def server_version(self) -> str:
+        return "" if self is Views.NONE else "v1"
+
+    def allows(self, serializer: Serializer, target: GroupVersionKind | None) -> bool:
+        if target is None:
+            return self is Views.NONE or not serializer.only_views
+        if target.group != "meta.k8s.io" or target.version not in _META_VERSIONS or target.kind not in self.value:
+            return False
+        return target.kind != "Table" or serializer.media_type != "application/vnd.kubernetes.protobuf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +74,9 @@ class Clause:
     params: tuple[tuple[str, str], ...]
 
 
-def negotiate_output(request: Request, serializers: Serializers, *, transforms: bool = True) -> Output:
-    """Raises NotAcceptable. `transforms` says whether the endpoint can answer as a Table or as metadata only."""
-    output = _negotiate(request.header(b"accept"), serializers, transforms)
+def negotiate_output(request: Request, serializers: Serializers, endpoint: EndpointRestrictions = Views.NONE) -> Output:
+    """Raises NotAcceptable where nothing that the endpoint can answer is acceptable."""
+    output = _negotiate(request.header(b"accept"), serializers, endpoint)
     if output is None:
         raise _not_acceptable(media_types(serializers))
     if not output.pretty and _wants_pretty(request):
@@ -79,13 +113,13 @@ def _not_acceptable(supported: list[str]) -> NotAcceptable:
 
 
 @bounded_cache(entries=1024, key_bytes=512, chosen=1)
-def _negotiate(header: str, serializers: Serializers, transforms: bool) -> Output | None:
+def _negotiate(header: str, serializers: Serializers, endpoint: EndpointRestrictions) -> Output | None:
     if not header:
         return Output(serializers[0])
     for clause in parse_accept(header):
         for serializer in serializers:
             if matches(clause, serializer):
-                output = _accept(clause, serializer, transforms)
+                output = _accept(clause, serializer, endpoint)
                 if output is not None:
                     return output
     return None
@@ -98,46 +132,57 @@ def matches(clause: Clause, serializer: Serializer) -> bool:
     )
 
 
-def _accept(clause: Clause, serializer: Serializer, transforms: bool) -> Output | None:
+def _accept(clause: Clause, serializer: Serializer, endpoint: EndpointRestrictions) -> Output | None:
     """The options in a clause's parameters; None where the endpoint cannot do what they ask for."""
     params = dict(clause.params)
-    if params.get("stream", "watch") not in ("watch", "") or (
-        params.get("stream") and not serializer.stream_media_type
-    ):
+    if params.get("stream") and (params["stream"] != "watch" or not serializer.stream_media_type):
         return None
-    if params.get("sv", "v1") not in ("v1", ""):
+    if params.get("sv") and params["sv"] != endpoint.server_version:
         return None
     convert = None
     if {"as", "g", "v"} & params.keys():
         convert = GroupVersionKind(params.get("g", ""), params.get("v", ""), params.get("as", ""))
-        if not transforms or not _can_convert(convert, serializer):
-            return None
+    if not endpoint.allows(serializer, convert):
+        return None
     return Output(serializer, convert, pretty=params.get("pretty") == "1")
 
 
-def _can_convert(target: GroupVersionKind, serializer: Serializer) -> bool:
-    if target.group != "meta.k8s.io" or target.version not in _META_VERSIONS:
-        return False
-    if target.kind == "Table":
-        return serializer.media_type != "application/vnd.kubernetes.protobuf"
-    return target.kind in _PARTIAL
-
-
 def parse_accept(header: str) -> list[Clause]:
-    """The clauses, best first; equal ones in the order given."""
-    return sorted(_clauses(header), key=lambda clause: -clause.quality)
+    """The clauses in the order in which upstream tries them: each goes before those that it is preferred to."""
+    clauses = list(_clauses(header))
+    if len(clauses) > _LONGEST_INSERTION:
+        return sorted(clauses, key=lambda clause: -clause.quality)
+    ordered: list[Clause] = []
+    for clause in clauses:
+        place = len(ordered)
+        while place and _is_preferred(clause, ordered[place - 1]):
+            place -= 1
+        ordered.insert(place, clause)
+    return ordered
+
+
+def _is_preferred(clause: Clause, other: Clause) -> bool:
+    """Not an order, since a wildcard of higher quality goes both before and after what is named: so upstream has it."""
+    return (
+        clause.quality > other.quality
+        or (clause.type != "*" and other.type == "*")
+        or (clause.subtype != "*" and other.subtype == "*")
+    )
 
 
 def _clauses(header: str) -> Iterator[Clause]:
     for part in header.split(","):
         media, *rest = (piece.strip() for piece in part.split(";"))
-        main, slash, sub = media.partition("/")
-        if not slash:
-            if media != "*":
+        main, _, sub = media.partition("/")
+        if not sub:
+            if main.strip() != "*":
                 continue
-            main = sub = "*"
+            sub = "*"
+        if "/" in sub:
+            continue
         pairs = [(key.strip(), value.strip()) for key, _, value in (piece.partition("=") for piece in rest)]
-        quality = next((_quality(value) for key, value in pairs if key == "q"), 1.0)
+        pairs = [(key, value) for key, value in pairs if value and "=" not in value]
+        quality = next((_quality(value) for key, value in reversed(pairs) if key == "q"), 1.0)
         yield Clause(main.strip(), sub.strip(), quality, tuple(pair for pair in pairs if pair[0] != "q"))
 
 
@@ -145,7 +190,7 @@ def _quality(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        return 1.0
+        return 0.0
 
 
 def _wants_pretty(request: Request) -> bool:

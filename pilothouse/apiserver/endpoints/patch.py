@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def patch_handler(storage: Patcher, scope: RequestScope) -> Handler:
     async def patch(request: Request) -> Response:
         patch_type = request.header(b"content-type").partition(";")[0].strip()
-        output = negotiate_output(request, scope.served.serializers)
+        output = negotiate_output(request, scope.served.serializers, scope.served.views)
         body = await read_body(request)
         if request.audit is not None:
             await request.audit.log_request_patch(body)

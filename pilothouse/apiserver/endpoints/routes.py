@@ -8,18 +8,20 @@ cluster-scoped: /things                 /things/NAME[/SUB]
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import field
 from typing import TypeAlias
 
-from pilothouse.apiserver.endpoints.negotiation import parse_accept
-from pilothouse.apiserver.endpoints.serializers.registry import Serializers, media_types
+from pilothouse.apiserver.endpoints.restful import (
+    check_accept,
+    check_content_type,
+    method_not_allowed,
+    resource_not_found,
+)
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.request_info import RequestInfo
-from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.errors import MethodNotAllowed, NotAcceptable, NotFound, UnsupportedMediaType
-from pilothouse.machinery.server_response import METHOD_NOT_ALLOWED, RESOURCE_NOT_FOUND
+
+_OF_LISTS = ("list", "watch")
 
 Methods: TypeAlias = dict[tuple[str, str], Handler]
 """From HTTP methods and the verbs that they stand for to handlers."""
@@ -30,7 +32,9 @@ class ResourceRoutes:
     """The handlers of one resource or subresource."""
 
     namespaced: bool
-    serializers: Serializers
+    produces: tuple[str, ...]
+    produces_lists: tuple[str, ...] = ()
+    """The same for lists, which can be watched."""
     collection: Methods = field(default_factory=dict)
     item: Methods = field(default_factory=dict)
     everywhere: Methods = field(default_factory=dict)
@@ -84,35 +88,7 @@ class VersionRoutes:
         return await handler(request)
 
 
-def resource_not_found() -> NotFound:
-    return NotFound(RESOURCE_NOT_FOUND, details={})
-
-
-def method_not_allowed() -> MethodNotAllowed:
-    return MethodNotAllowed(METHOD_NOT_ALLOWED, details={})
-
-
 def _check_media_types(request: Request, routes: ResourceRoutes) -> None:
-    """The route's own look at media types, before the handler negotiates in detail."""
-    if not _route_produces(request.header(b"accept"), routes.serializers):
-        available = ", ".join(media_types(routes.serializers))
-        message = f"406: Not Acceptable\n\nAvailable representations: {available}"
-        raise NotAcceptable(message, details={})
-    if request.method == "PATCH" and _content_type(request) not in routes.patch_types:
-        raise UnsupportedMediaType("415: Unsupported Media Type", details={})
-
-
-def _content_type(request: Request) -> str:
-    return request.header(b"content-type").partition(";")[0].strip()
-
-
-@bounded_cache(entries=1024, key_bytes=512, chosen=1)
-def _route_produces(accept: str, serializers: Serializers) -> bool:
-    if not accept:
-        return True
-    produced = set(media_types(serializers))
-    return any(_offers(f"{clause.type}/{clause.subtype}", produced) for clause in parse_accept(accept))
-
-
-def _offers(media_range: str, produced: Iterable[str]) -> bool:
-    return media_range == "*/*" or media_range in produced
+    check_accept(request, routes.produces_lists if request.info.verb in _OF_LISTS else routes.produces)
+    if request.method == "PATCH" and routes.patch_types:
+        check_content_type(request, routes.patch_types)

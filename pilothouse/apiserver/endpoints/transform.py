@@ -35,11 +35,12 @@ def single(request: Request, scope: RequestScope, target: GroupVersionKind, resu
 
 def table(scope: RequestScope, target: GroupVersionKind, metadata: Json, *, headers: bool = True) -> Json:
     """A table without rows; without `headers` it does not say what its columns are."""
+    shown = [column.definition for column in scope.served.columns if column.headed] if headers else None
     return {
         "kind": "Table",
         "apiVersion": target.api_version,
         "metadata": metadata,
-        "columnDefinitions": [column.definition for column in scope.served.columns if column.headed] if headers else [],
+        "columnDefinitions": shown,
         "rows": [],
     }
 

@@ -25,7 +25,7 @@ def _served(
         kind=resource.kind,
         decoder=decoder,
         subresource=subresource,
-        storage_version=resource.version,
+        storage_version=resource.kind.group_version,
         default=resource.strategy.default,
         convert_field=metadata_fields_only,
         columns=resource.columns,

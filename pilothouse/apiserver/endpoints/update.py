@@ -19,7 +19,7 @@ from pilothouse.machinery.objects import Json, exact_copy, uid_of
 
 def update_handler(storage: Updater, scope: RequestScope) -> Handler:
     async def update(request: Request) -> Response:
-        output = negotiate_output(request, scope.served.serializers)
+        output = negotiate_output(request, scope.served.serializers, scope.served.views)
         body = await read_body(request)
         options = update_options(request)
         serializer = negotiate_input(request, scope.served.serializers)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from time import perf_counter
 
-from pilothouse.apiserver.authz.interface import Answer, Authorizer, Decision, attributes_of, forbidden, sanitized
+from pilothouse.apiserver.authz.interface import Answer, Authorizer, Decision, attributes_of, forbidden
+from pilothouse.apiserver.filters.internal_error import internal_error
 from pilothouse.apiserver.filters.metrics import AUTHORIZATION_ATTEMPTS, AUTHORIZATION_DURATION
-from pilothouse.apiserver.http import Filter, Handler, Request, Response, text
-from pilothouse.machinery.gofmt import quote
+from pilothouse.apiserver.http import NO_SNIFFING, Filter, Handler, Request, Response
 
 _DECISIONS = {Decision.ALLOW: "allow", Decision.DENY: "forbid", Decision.NO_OPINION: "forbid"}
 _ALLOWED, _DENIED, _ERROR = ("allowed",), ("denied",), ("error",)
@@ -33,6 +33,7 @@ def with_authorization(authorizer: Authorizer) -> Filter:
                 AUTHORIZATION_ATTEMPTS.inc(_ALLOWED)
                 return await handler(request)
             AUTHORIZATION_ATTEMPTS.inc(_DENIED)
+            request.answer_headers.append(NO_SNIFFING)
             raise forbidden(attributes, answer.reason)
 
         return authorize
@@ -45,6 +46,4 @@ def _failed(request: Request, answer: Answer) -> Response:
     if request.audit is not None:
         request.annotate("authorization.k8s.io/reason", "internal error")
     _log.error("authorization of %s %s: %s", request.method, request.path, answer.error)
-    asked = f"{request.path}?{request.query_string}" if request.query_string else request.path
-    message = sanitized(f"Internal Server Error: {quote(asked)}: {answer.error}")
-    return text(500, message + "\n", x_content_type_options="nosniff")
+    return internal_error(request, answer.error)

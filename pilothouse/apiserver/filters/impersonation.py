@@ -9,9 +9,10 @@ from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authn.user_info import user_info
 from pilothouse.apiserver.authz.impersonation import Impersonator
 from pilothouse.apiserver.authz.interface import Authorizer, attributes_of
-from pilothouse.apiserver.http import Filter, Handler, Headers, Request, Response
+from pilothouse.apiserver.http import NO_SNIFFING, Filter, Handler, Headers, Request, Response
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.status_error import StatusError
 
 _PREFIX = b"impersonate-"
 _EXTRA = b"impersonate-extra-"
@@ -25,17 +26,26 @@ def with_impersonation(authorizer: Authorizer) -> Filter:
         async def impersonate(request: Request) -> Response:
             if not any(name.startswith(_PREFIX) for name, _ in request.headers):
                 return await handler(request)
-            wanted = wanted_user(request.headers)
-            if wanted is not None:
-                request.user = await impersonator.impersonated_user(wanted, attributes_of(request))
-                if request.audit is not None:
-                    request.audit.log_impersonated_user(user_info(request.user))
+            try:
+                await _go_on_as_wanted(impersonator, request)
+            except StatusError:
+                request.answer_headers.append(NO_SNIFFING)
+                raise
             request.headers = [pair for pair in request.headers if not pair[0].startswith(_PREFIX)]
             return await handler(request)
 
         return impersonate
 
     return wrap
+
+
+async def _go_on_as_wanted(impersonator: Impersonator, request: Request) -> None:
+    wanted = wanted_user(request.headers)
+    if wanted is None:
+        return
+    request.user = await impersonator.impersonated_user(wanted, attributes_of(request))
+    if request.audit is not None:
+        request.audit.log_impersonated_user(user_info(request.user))
 
 
 def wanted_user(headers: Headers) -> User | None:

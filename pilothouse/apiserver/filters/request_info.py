@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.beside_the_loop import by_size
+from pilothouse.apiserver.filters.internal_error import asked_url, internal_error
 from pilothouse.apiserver.http import Handler, Request, Response
-from pilothouse.apiserver.request_info import request_info
+from pilothouse.apiserver.request_info import UndeterminedRequest, request_info
 
 
 def with_request_info(handler: Handler) -> Handler:
     async def inform(request: Request) -> Response:
-        request.info = await by_size(len(request.query_string), request_info, request)
+        try:
+            request.info = await by_size(len(request.query_string), request_info, request)
+        except UndeterminedRequest as error:
+            return internal_error(request, f"failed to create RequestInfo: {error}, {asked_url(request)}")
         return await handler(request)
 
     return inform

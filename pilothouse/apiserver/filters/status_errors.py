@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.beside_the_loop import by_size
-from pilothouse.apiserver.endpoints.negotiation import Output, negotiate_output
-from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, JSON
-from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.endpoints.negotiation import negotiate_output
+from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN
+from pilothouse.apiserver.http import Handler, Request, Response, raw_json
 from pilothouse.machinery.errors import NotAcceptable
 from pilothouse.machinery.status_error import StatusError
 
@@ -34,17 +34,17 @@ def _forget_frames(error: BaseException | None) -> None:
 
 
 def error_response(request: Request, error: StatusError) -> Response:
-    output = _output(request)
-    body = output.serializer.encode(error.status, pretty=output.pretty)
-    response = Response(error.code, body, [(b"content-type", output.serializer.media_type.encode())])
+    response = _written(request, error)
     if error.retry_after_seconds:
         response.with_header(b"retry-after", str(error.retry_after_seconds).encode())
     return response
 
 
-def _output(request: Request) -> Output:
+def _written(request: Request, error: StatusError) -> Response:
     """A client that accepts nothing we speak still gets to know why, in JSON."""
     try:
-        return negotiate_output(request, BUILT_IN)
+        output = negotiate_output(request, BUILT_IN)
     except NotAcceptable:
-        return Output(JSON)
+        return raw_json(error.code, error.status)
+    body = output.serializer.encode(error.status, pretty=output.pretty)
+    return Response(error.code, body, [(b"content-type", output.serializer.media_type.encode())])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
-from pilothouse.apiserver.server.version import GIT_VERSION
+from pilothouse.apiserver.server.version import MAJOR, MINOR
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 
@@ -59,7 +59,7 @@ class Route:
 @dataclass(frozen=True, slots=True)
 class Info:
     title: str = "Kubernetes"
-    version: str = GIT_VERSION
+    version: str = f"{MAJOR}.{MINOR}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

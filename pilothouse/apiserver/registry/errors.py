@@ -22,6 +22,10 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 _UINT64_DIGITS = 20
 
 
+_UNCACHED = frozenset({"events"})
+"""What upstream keeps in no watch cache: who asks too early has no cache to wait for."""
+
+
 @contextmanager
 def translated(resource: GroupResource, name: str = "") -> Iterator[None]:
     """Raise what a store or a watch cache raises in the block as the Status that upstream gives for it."""
@@ -35,10 +39,9 @@ def translated(resource: GroupResource, name: str = "") -> Iterator[None]:
         raise Conflict.of(resource, name, MODIFIED) from None
     except storage.Compacted:
         raise Expired("The resourceVersion for the provided list is too old.") from None
-    except storage.FutureRevision as error:
-        raise Timeout.too_large_resource_version(error.requested, error.current) from None
-    except cacher.TooLargeRevision as error:
-        raise Timeout.too_large_resource_version(error.requested, error.current) from None
+    except (storage.FutureRevision, cacher.TooLargeRevision) as error:
+        retry_after = 0 if resource.resource in _UNCACHED else 1
+        raise Timeout.too_large_resource_version(error.requested, error.current, retry_after) from None
     except cacher.TooOld as error:
         raise Expired(f"too old resource version: {error.requested} ({error.oldest})") from None
     except cacher.CacheNotReady:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 
 from pilothouse.apiserver.authn.bearer import UnionTokenAuthenticator
@@ -53,6 +54,8 @@ class GenericConfig:
     run_options: ServerRunOptions = field(default_factory=ServerRunOptions)
     admission_plugins: frozenset[str] = frozenset()
     """The names of those that may run."""
+    flags: Mapping[str, str] = field(default_factory=dict)
+    """The values of the flags that the server was started with, for who looks at /flagz."""
     services: ServiceResolver = field(default_factory=NoServices)
     """Where webhooks and aggregated APIs find the Services that they are reached by."""
 

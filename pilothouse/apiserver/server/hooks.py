@@ -62,6 +62,10 @@ PostStartHook: TypeAlias = Callable[[HookContext], Awaitable[None]]
 PreShutdownHook: TypeAlias = Callable[[], Awaitable[None]]
 
 
+async def nothing_to_start(context: HookContext) -> None:
+    """Stands for a hook of upstream whose work is not needed here: its check is there for those who look for it."""
+
+
 class HookFailed(Exception):
     """A hook raised; a post-start hook that does so ends the process.
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import orjson
-
-from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.http import Handler, Request, Response, raw_json
 from pilothouse.apiserver.server.mux import PathRecorderMux
 
 
@@ -21,8 +19,3 @@ def index(listed_paths: Callable[[], list[str]]) -> Handler:
         return raw_json(200, {"paths": listed_paths()})
 
     return answer
-
-
-def raw_json(status: int, value: object) -> Response:
-    """Indented JSON without negotiation, as upstream writes what is no API object."""
-    return Response(status, orjson.dumps(value, option=orjson.OPT_INDENT_2), [(b"content-type", b"application/json")])

@@ -6,7 +6,7 @@ health checks, the listed paths and runs the hooks of all the servers below it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from pilothouse.apiserver.discovery.manager import GroupManager
@@ -16,6 +16,7 @@ from pilothouse.apiserver.openapi.definitions import OpenAPIDefinitions
 from pilothouse.apiserver.openapi.handlers import OpenAPIDocuments, install_openapi
 from pilothouse.apiserver.openapi.service import OpenAPIService
 from pilothouse.apiserver.server.checks import LOG, LOOPBACK, PING, shutdown_check
+from pilothouse.apiserver.server.debug_flags import install_debug_flags
 from pilothouse.apiserver.server.health import HealthCheck, install_health
 from pilothouse.apiserver.server.hooks import PostStartEntry, PostStartHook, PreShutdownEntry, PreShutdownHook
 from pilothouse.apiserver.server.index import install_index
@@ -23,6 +24,7 @@ from pilothouse.apiserver.server.lifecycle import LifecycleSignals
 from pilothouse.apiserver.server.metrics_endpoint import install_metrics
 from pilothouse.apiserver.server.mux import PathRecorderMux
 from pilothouse.apiserver.server.version import install_version
+from pilothouse.apiserver.server.zpages import install_zpages
 from pilothouse.machinery.dataclass import dataclass
 
 Release: TypeAlias = Callable[[], Awaitable[None]]
@@ -122,7 +124,9 @@ class GenericAPIServer:
     def listed_paths(self) -> list[str]:
         return sorted({*self.mux.listed_paths(), *(self.next.listed_paths() if self.next else ())})
 
-    def prepare_run(self, *, livez_grace_period: float = 0.0) -> PreparedAPIServer:
+    def prepare_run(
+        self, *, livez_grace_period: float = 0.0, flags: Mapping[str, str] | None = None
+    ) -> PreparedAPIServer:
         """Closes the lists and installs what shows them. Called on the outermost server only."""
         self.add_health_check(shutdown_check(self.lifecycle.shutdown_initiated))
         install_index(self.mux, self.listed_paths)
@@ -132,6 +136,8 @@ class GenericAPIServer:
         install_openapi(self.mux, self.openapi_documents)
         ready = self.lifecycle.has_been_ready.signal
         install_health(self.mux, self.health_checks(), grace=livez_grace_period, ready=ready)
+        install_debug_flags(self.mux)
+        install_zpages(self.mux, flags or {}, self.listed_paths)
         self._close()
         return PreparedAPIServer(self)
 

@@ -11,15 +11,14 @@ import sys
 from functools import cache
 
 from pilothouse import __version__
-from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.server.index import raw_json
+from pilothouse.apiserver.endpoints.restful import get_route
+from pilothouse.apiserver.http import Request, Response, raw_json
 from pilothouse.apiserver.server.mux import PathRecorderMux
-from pilothouse.machinery.errors import MethodNotAllowed
-from pilothouse.machinery.server_response import METHOD_NOT_ALLOWED
 
 MAJOR, MINOR, PATCH = "1", "36", "4"
 GIT_VERSION = f"v{MAJOR}.{MINOR}.{PATCH}"
 
+_MEDIA_TYPES = ("application/json",)
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -46,11 +45,10 @@ def version_info() -> dict[str, str]:
 
 
 def install_version(mux: PathRecorderMux) -> None:
-    mux.handle("/version", version)
-    mux.handle("/version/", version, listed=False)
+    route = get_route(version, _MEDIA_TYPES, consumes=_MEDIA_TYPES)
+    mux.handle("/version", route)
+    mux.handle("/version/", route, listed=False)
 
 
 async def version(request: Request) -> Response:
-    if request.method != "GET":
-        raise MethodNotAllowed(METHOD_NOT_ALLOWED, details={})
     return raw_json(200, version_info())

@@ -30,7 +30,7 @@ from pilothouse.controlplane.options.serving import InsecureServingOptions, Secu
 from pilothouse.controlplane.options.token_webhook import TokenWebhookOptions
 from pilothouse.controlplane.options.upstream_flags import UNSUPPORTED, UNSUPPORTED_NAMES, WITHOUT_EFFECT
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.flags.declare import Flag, build, flags_of
+from pilothouse.machinery.flags.declare import Flag, build, flags_of, shown_values
 from pilothouse.machinery.flags.flagset import FlagError, parse
 
 SECTIONS: dict[str, type[Any]] = {
@@ -91,6 +91,10 @@ class Options:
             raise FlagError(f'"pilothouse serve" does not take any arguments, got {positionals}')
         sections = {name: build(section, parsed.values) for name, section in SECTIONS.items()}
         return cls(**sections, given=frozenset(parsed.values))
+
+    def shown(self) -> dict[str, str]:
+        """Return the values of all flags that have an effect, by name."""
+        return {name: value for part in SECTIONS for name, value in shown_values(getattr(self, part)).items()}
 
     def problems(self) -> Iterator[str]:
         """Everything that is wrong, section by section; nothing when the options make sense."""

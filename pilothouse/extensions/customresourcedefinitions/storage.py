@@ -24,12 +24,13 @@ from pilothouse.extensions.customresourcedefinitions.strategy import (
 from pilothouse.machinery.codec.scheme import EXTENSIONS
 from pilothouse.machinery.conditions import Condition, set_condition
 from pilothouse.machinery.errors import Conflict, NotFound
+from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.times import now
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 
-_SHOWN_STORAGE_VERSION = "v1beta1"
+_SHOWN_STORAGE_VERSION = GroupVersion(CUSTOM_RESOURCE_DEFINITIONS.kind.group, "v1beta1")
 """Upstream still stores definitions in this version, and clients compare the hash that tells of it."""
 
 _DECODER = TypedDecoder(CUSTOM_RESOURCE_DEFINITIONS.kind, EXTENSIONS)

@@ -116,7 +116,7 @@ def _served(
         storage=rules.storage(own),
         kind=resource.kind(version.name),
         decoder=CustomResourceDecoder(resource, version.name),
-        storage_version=resource.storage_version.name,
+        storage_version=resource.kind(resource.storage_version.name).group_version,
         storage_path=registry.keys.prefix,
         default=lambda obj: rules.default(resource, version, obj),
         to_stored=to_stored(resource, version, convert),

@@ -6,7 +6,7 @@ from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.subresource import StatusStore
-from pilothouse.apiserver.server.hooks import HookContext, PostStartHook
+from pilothouse.apiserver.server.hooks import PostStartHook, nothing_to_start
 from pilothouse.kube.flowcontrol.consumer import ConfigurationConsumer
 from pilothouse.kube.flowcontrol.ensurer import BootstrapConfigurationEnsurer
 from pilothouse.kube.flowcontrol.flow_schemas import FLOW_SCHEMAS, FlowSchemaStatusStrategy
@@ -42,8 +42,7 @@ class FlowControlStorageProvider:
         if self._controller is None:
             return {}
         consumer = ConfigurationConsumer(self._controller, schemas, levels)
-        return {"priority-and-fairness-config-consumer": consumer.start, "priority-and-fairness-filter": _nothing}
-
-
-async def _nothing(context: HookContext) -> None:
-    """The filter keeps no time of its own; its check is there for those who look for it."""
+        return {
+            "priority-and-fairness-config-consumer": consumer.start,
+            "priority-and-fairness-filter": nothing_to_start,
+        }

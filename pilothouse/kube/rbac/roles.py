@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.registry.resource import Names, Resource
-from pilothouse.apiserver.registry.table import CREATED_AT, NAME
+from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json
@@ -68,10 +68,10 @@ def _validate_aggregation(rule: Json) -> Errors:
         yield from validate_label_selector(selector, path.index(position))
 
 
-ROLES = Resource(names=Names("roles", kind="Role"), strategy=RoleStrategy(), group=GROUP, columns=[NAME, CREATED_AT])
+ROLES = Resource(names=Names("roles", kind="Role"), strategy=RoleStrategy(), group=GROUP, columns=DEFAULT_COLUMNS)
 CLUSTER_ROLES = Resource(
     names=Names("clusterroles", kind="ClusterRole"),
     strategy=ClusterRoleStrategy(),
     group=GROUP,
-    columns=[NAME, CREATED_AT],
+    columns=DEFAULT_COLUMNS,
 )

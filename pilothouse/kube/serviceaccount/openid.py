@@ -7,14 +7,13 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from pilothouse.apiserver.endpoints.restful import get_route
 from pilothouse.apiserver.http import Handler, Request, Response
 from pilothouse.apiserver.openapi.route import STRING, Route, RouteContainer
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.kube.serviceaccount.keys import VerifyingKeys
-from pilothouse.machinery.errors import MethodNotAllowed
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.server_response import METHOD_NOT_ALLOWED
 
 CONFIGURATION_PATH = "/.well-known/openid-configuration"
 KEYS_PATH = "/openid/v1/jwks"
@@ -73,12 +72,10 @@ def _serve(keys: VerifyingKeys, document: Callable[[], Json], media_type: str) -
     headers = [(b"content-type", media_type.encode()), (b"cache-control", f"public, max-age={_MAX_AGE}".encode())]
 
     async def serve(request: Request) -> Response:
-        if request.method != "GET":
-            raise MethodNotAllowed(METHOD_NOT_ALLOWED, details={})
         await keys.load()
         return Response(200, orjson.dumps(document()), [*headers])
 
-    return serve
+    return get_route(serve, (media_type,))
 
 
 def _configuration_route() -> Route:

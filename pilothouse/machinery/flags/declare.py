@@ -37,6 +37,14 @@ def flags_of(section: type[Any]) -> list[Flag]:
     return [item.metadata["flag"] for item in fields(section) if "flag" in item.metadata]
 
 
+def shown_values(section: Any) -> dict[str, str]:
+    """The values of a section's flags by their names. Texts are as they are, where the help would quote them."""
+    declared = [
+        (item.metadata["flag"], getattr(section, item.name)) for item in fields(section) if "flag" in item.metadata
+    ]
+    return {flag.name: value if isinstance(value, str) else flag.type.show(value) for flag, value in declared}
+
+
 S = TypeVar("S")
 
 

@@ -10,6 +10,7 @@ Everything that can be wrong with bytes or object is a ProtobufError.
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pilothouse.machinery.bounded_cache import bounded_cache
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pilothouse.machinery.objects import Json
     from pilothouse.machinery.protobuf.message import MessageType
 
+_UNVERSIONED = ("APIVersions", "APIResourceList")
 _UNREADABLE = (IndexError, ValueError, OverflowError, RecursionError)
 _UNWRITABLE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError, struct.error)
 
@@ -81,7 +83,13 @@ def supports(gvk: GroupVersionKind) -> bool:
 
 
 def encode(obj: Json) -> bytes:
-    """The object under its own apiVersion and kind, in its envelope."""
+    """The object under its own apiVersion and kind, in its envelope.
+
+    Discovery of the legacy group names no version: its messages are those of v1, and its envelope names none either.
+    """
+    if obj.get("kind") in _UNVERSIONED and "apiVersion" not in obj:
+        unversioned = GroupVersionKind("", "", obj["kind"])
+        return envelope(unversioned, encode_raw(obj, replace(unversioned, version="v1")))
     gvk = gvk_of(obj)
     return envelope(gvk, encode_raw(obj, gvk))
 

@@ -39,6 +39,8 @@ async def test_a_version_lists_its_resources_with_their_verbs(api: API) -> None:
         "watch",
     ]
     assert resources["configmaps"]["storageVersionHash"] == "qFsyl6wFWjQ="
+    (events,) = (await api.request("GET", "/apis/events.k8s.io/v1")).json["resources"]
+    assert events["storageVersionHash"] == resources["events"]["storageVersionHash"] == "r2yiGXH7wu8="
     assert "deletecollection" not in resources["namespaces"]["verbs"]
     assert resources["namespaces/finalize"]["verbs"] == ["update"]
     assert resources["namespaces/status"]["verbs"] == ["get", "patch", "update"]

@@ -30,7 +30,7 @@ from pilothouse.apiserver.filters.wait_group import WaitGroup, with_wait_group
 from pilothouse.apiserver.filters.warnings import warning_headers, with_warnings
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.streams import close_stream
-from pilothouse.machinery.errors import Forbidden, NotFound, Unauthorized
+from pilothouse.machinery.errors import BadRequest, Forbidden, NotFound, Unauthorized
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.server_errors import ServiceUnavailable, Timeout, TooManyRequests
@@ -106,6 +106,19 @@ async def test_a_request_that_takes_too_long_is_answered_with_504(make_request: 
 
     with pytest.raises(Timeout):
         await with_timeout(0.01)(never)(make_request())
+    with pytest.raises(Timeout, match="Timeout: request did not complete within the allotted timeout"):
+        await with_timeout(60)(never)(make_request(query="timeout=10ms"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"), [("x", 'time: invalid duration "x"'), ("5", 'time: missing unit in duration "5"')]
+)
+async def test_a_timeout_that_is_no_duration_is_refused(make_request: MakeRequest, asked: str, why: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        await with_timeout(60)(answer_ok)(make_request(query=f"timeout={asked}"))
+    assert refused.value.message == f"invalid timeout specified in the request URL - {why}"
+    watch = make_request("/api/v1/configmaps", query=f"watch=1&timeout={asked}")
+    assert (await with_timeout(60)(answer_ok)(watch)).status == 200
 
 
 async def test_a_watch_has_no_request_timeout(make_request: MakeRequest) -> None:

@@ -66,3 +66,9 @@ async def test_a_watch_shows_events_in_the_form_of_its_group(server: API) -> Non
     event = orjson.loads(await anext(watch.chunks()))
     await watch.close()
     assert (event["type"], event["object"]["note"]) == ("ADDED", "assigned")
+
+
+async def test_who_asks_for_events_too_early_has_no_cache_to_wait_for(server: API) -> None:
+    answer = await server.request("GET", f"{CORE}?resourceVersion=999999999")
+    assert (answer.status, "retry-after" in answer.headers) == (504, False)
+    assert "retryAfterSeconds" not in answer.json["details"]

@@ -57,11 +57,18 @@ class ListFrame:
     """Ends with the field for the items, which is empty."""
     item_prefix: bytes = b""
     """The bytes that pieces of stored objects lack in JSON: a brace, and where items are typed, their type."""
+    null_when_empty: bool = False
+    """Whether upstream never makes the list unless it has an item."""
 
     @property
     def items(self) -> str:
         """The name of the field for the items."""
         return next(reversed(self.fields))
+
+    @property
+    def no_items(self) -> bytes:
+        """The value of that field when there are none, which is the same in JSON and in YAML."""
+        return b"null" if self.null_when_empty else b"[]"
 
 
 class ListWriter(Protocol):
@@ -90,6 +97,8 @@ class Serializer(Protocol):
     media_type: str
     stream_media_type: str
     """The content type of a watch in this media type; empty where there is none."""
+    only_views: bool
+    """Whether it can write the views of objects (and Status), but not the objects themselves."""
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         """Return the bytes of an object that says its kind and apiVersion."""

@@ -20,9 +20,11 @@ _LISTS, _PRETTY_LISTS = JsonListWriter(), PrettyJsonListWriter()
 class JsonSerializer:
     media_type = MEDIA_TYPE
     stream_media_type = MEDIA_TYPE
+    only_views = False
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
-        return orjson.dumps(obj, option=(orjson.OPT_INDENT_2 if pretty else 0) | orjson.OPT_APPEND_NEWLINE)
+        """Only what is not indented ends its line: so upstream has it."""
+        return orjson.dumps(obj, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE)
 
     def piece(self, stored: StoredObject, view: View) -> bytes:
         return json_piece(stored, view)

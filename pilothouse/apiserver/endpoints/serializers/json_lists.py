@@ -43,18 +43,18 @@ class JsonListWriter:
         return orjson.dumps(obj)
 
     def head(self, frame: ListFrame, sizes: Iterable[int]) -> bytes:
-        return orjson.dumps(frame.fields)[:-2]
+        return orjson.dumps(frame.fields)[: -len(b"[]}")]
 
     def items(self, frame: ListFrame, pieces: Sequence[bytes], *, first: bool) -> Iterator[bytes]:
         between = b"," + frame.item_prefix
         if first or len(pieces) == 1:
-            yield frame.item_prefix if first else between
+            yield b"[" + frame.item_prefix if first else between
             yield pieces[0] if len(pieces) == 1 else between.join(pieces)
         else:
             yield between.join((b"", *pieces))
 
     def tail(self, frame: ListFrame, *, empty: bool) -> bytes:
-        return b"]}\n"
+        return frame.no_items + b"}\n" if empty else b"]}\n"
 
 
 class PrettyJsonListWriter(JsonListWriter):
@@ -70,12 +70,11 @@ class PrettyJsonListWriter(JsonListWriter):
         return b"\n    " + orjson.dumps(obj, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n    ")
 
     def head(self, frame: ListFrame, sizes: Iterable[int]) -> bytes:
-        return orjson.dumps(frame.fields, option=orjson.OPT_INDENT_2)[: -len(b"]\n}")]
+        return orjson.dumps(frame.fields, option=orjson.OPT_INDENT_2)[: -len(b"[]\n}")]
 
     def items(self, frame: ListFrame, pieces: Sequence[bytes], *, first: bool) -> Iterator[bytes]:
-        if not first:
-            yield b","
+        yield b"[" if first else b","
         yield pieces[0] if len(pieces) == 1 else b",".join(pieces)
 
     def tail(self, frame: ListFrame, *, empty: bool) -> bytes:
-        return b"]\n}\n" if empty else b"\n  ]\n}\n"
+        return frame.no_items + b"\n}" if empty else b"\n  ]\n}"

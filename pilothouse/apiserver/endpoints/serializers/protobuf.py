@@ -16,6 +16,7 @@ _LISTS = ProtobufListWriter()
 class ProtobufSerializer:
     media_type = MEDIA_TYPE
     stream_media_type = f"{MEDIA_TYPE};stream=watch"
+    only_views = False
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         from pilothouse.machinery.protobuf import codec

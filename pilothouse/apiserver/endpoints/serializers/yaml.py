@@ -42,7 +42,7 @@ class YamlListWriter:
 
     def tail(self, frame: ListFrame, *, empty: bool) -> bytes:
         after = {key: value for key, value in frame.fields.items() if key > frame.items}
-        return (b" []\n" if empty else b"") + (emit_yaml(after) if after else b"")
+        return (b" %b\n" % frame.no_items if empty else b"") + (emit_yaml(after) if after else b"")
 
 
 _JSON = JsonSerializer()
@@ -52,6 +52,7 @@ _LISTS = YamlListWriter()
 class YamlSerializer:
     media_type = "application/yaml"
     stream_media_type = ""
+    only_views = False
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         return emit_yaml(obj)

@@ -86,4 +86,4 @@ def _views(registry: RegistryStore) -> list[ServedResource]:
 def _legacy_bindings(registry: RegistryStore, bindings: BindingStorage) -> ServedResource:
     storage = LegacyBindingStorage(bindings)
     names = Names("bindings", kind="Binding")
-    return replace(served(registry, storage, kind=BINDING), names=names, storage_version="")
+    return replace(served(registry, storage, kind=BINDING), names=names, storage_version=None)

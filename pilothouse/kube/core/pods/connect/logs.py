@@ -89,7 +89,7 @@ class LogStorage:
         pod = await self.locations.pod(ctx, name)
         parameters = list(options.parameters())
         target = await self.locations.log(pod, options.container, parameters, verify=not options.skip_verify)
-        return Response(200, b"", list(_TEXT)) if target is None else await _read(target, name)
+        return Response(204) if target is None else await _read(target, name)
 
 
 async def _read(target: Target, name: str) -> Response:

@@ -1,0 +1,57 @@
+"""The look that upstream's routes (go-restful) take at a request before their handlers run.
+
+Media types are compared by name alone: parameters and qualities are for the handlers, who negotiate in detail.
+"""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.machinery.bounded_cache import bounded_cache
+from pilothouse.machinery.errors import MethodNotAllowed, NotAcceptable, NotFound, UnsupportedMediaType
+from pilothouse.machinery.server_response import METHOD_NOT_ALLOWED, RESOURCE_NOT_FOUND
+
+ANYTHING = ("*/*",)
+
+
+def get_route(handler: Handler, produces: tuple[str, ...], *, consumes: tuple[str, ...] = ANYTHING) -> Handler:
+    """A route that can only be read. What a body would have to be in counts even where a GET has none."""
+
+    async def route(request: Request) -> Response:
+        if request.method != "GET":
+            raise method_not_allowed()
+        if request.header(b"content-type"):
+            check_content_type(request, consumes)
+        check_accept(request, produces)
+        return await handler(request)
+
+    return route
+
+
+def resource_not_found() -> NotFound:
+    return NotFound(RESOURCE_NOT_FOUND, details={})
+
+
+def method_not_allowed() -> MethodNotAllowed:
+    return MethodNotAllowed(METHOD_NOT_ALLOWED, details={})
+
+
+def check_accept(request: Request, produced: tuple[str, ...]) -> None:
+    """Raises NotAcceptable where the client names none of the media types, nor any at all by */*."""
+    if not _is_one_named(request.header(b"accept") or "*/*", produced):
+        available = ", ".join(produced)
+        raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {available}", details={})
+
+
+def check_content_type(request: Request, consumed: tuple[str, ...]) -> None:
+    """Raises UnsupportedMediaType where the body is in none of the media types."""
+    if consumed != ANYTHING and not set(consumed).intersection(_names(request.header(b"content-type"))):
+        raise UnsupportedMediaType("415: Unsupported Media Type", details={})
+
+
+@bounded_cache(entries=1024, key_bytes=512, chosen=1)
+def _is_one_named(accept: str, produced: tuple[str, ...]) -> bool:
+    return produced == ANYTHING or any(name == "*/*" or name in produced for name in _names(accept))
+
+
+def _names(header: str) -> list[str]:
+    return [part.partition(";")[0].strip(" ") for part in header.split(",")]

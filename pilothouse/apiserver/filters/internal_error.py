@@ -1,0 +1,16 @@
+"""Failures of filters themselves, which upstream answers as plain text."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.authz.interface import sanitized
+from pilothouse.apiserver.http import Request, Response, text
+from pilothouse.machinery.gofmt import quote
+
+
+def internal_error(request: Request, why: str) -> Response:
+    message = sanitized(f"Internal Server Error: {quote(asked_url(request))}: {why}")
+    return text(500, f"{message}\n", x_content_type_options="nosniff")
+
+
+def asked_url(request: Request) -> str:
+    return f"{request.path}?{request.query_string}" if request.query_string else request.path

@@ -1,0 +1,124 @@
+"""/statusz and /flagz: what a server is and how it was started, for people; for programs where they ask for the kind.
+
+Accept: application/json;as=Statusz;v=v1beta1;g=config.k8s.io   → the same as an object
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from pilothouse.apiserver.endpoints.negotiation import Output, negotiate_output
+from pilothouse.apiserver.endpoints.serializers.interface import Serializer
+from pilothouse.apiserver.endpoints.serializers.json import JsonSerializer
+from pilothouse.apiserver.endpoints.serializers.registry import JSON, YAML, Serializers
+from pilothouse.apiserver.http import Handler, Request, Response, text
+from pilothouse.apiserver.server.mux import PathRecorderMux
+from pilothouse.apiserver.server.version import GIT_VERSION, MAJOR, MINOR, version_info
+from pilothouse.machinery.dataclass import dataclass
+from pilothouse.machinery.names import GroupVersionKind
+from pilothouse.machinery.objects import Json
+
+_COMPONENT = "apiserver"
+_GROUP, _VERSIONS, _DEPRECATED = "config.k8s.io", ("v1alpha1", "v1beta1"), "v1alpha1"
+_UNIX_DATE = "%a %b %e %H:%M:%S UTC %Y"
+_DELIMITERS = (":", ": ", "=", " ")
+_HEADER = (
+    "\n{} {}\nWarning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees "
+    "and is for debugging purposes only.\n"
+)
+_SERVING_FOLDERS = {"/apis", "/api", "/openid", "/openapi", "/.well-known"}
+
+
+class _Text(JsonSerializer):
+    """Stands for the page itself, which its endpoint writes."""
+
+    media_type = "text/plain"
+    stream_media_type = ""
+
+
+_SERIALIZERS: Serializers = (JSON, YAML, _Text())
+
+
+@dataclass(frozen=True, slots=True)
+class ZPage:
+    """One page. `fields` are those of the object, `lines` those of the text with a delimiter that changes, so that
+    nobody comes to rely on it."""
+
+    kind: str
+    fields: Callable[[], Json]
+    lines: Callable[[Json, str], Iterable[str]]
+
+    server_version = ""
+
+    def allows(self, serializer: Serializer, target: GroupVersionKind | None) -> bool:
+        if serializer.media_type == "text/plain" or target is None:
+            return serializer.media_type == "text/plain" and target is None
+        return (target.group, target.kind) == (_GROUP, self.kind) and target.version in _VERSIONS
+
+    async def __call__(self, request: Request) -> Response:
+        if not request.header(b"accept").strip():
+            return self._text()
+        output = negotiate_output(request, _SERIALIZERS, self)
+        return self._text() if output.convert is None else self._object(output, output.convert)
+
+    def _text(self) -> Response:
+        lines = self.lines(self.fields(), random.choice(_DELIMITERS))
+        return text(200, _HEADER.format(_COMPONENT, self.kind.lower()) + "".join(f"{line}\n" for line in lines))
+
+    def _object(self, output: Output, kind: GroupVersionKind) -> Response:
+        obj = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": {"name": _COMPONENT}, **self.fields()}
+        content_type = f"{output.serializer.media_type};g={kind.group};v={kind.version};as={kind.kind}"
+        body = output.serializer.encode(obj, pretty=output.pretty)
+        response = Response(200, body, [(b"content-type", content_type.encode())])
+        if kind.version == _DEPRECATED:
+            what = f"This version of the {kind.kind.lower()} endpoint is deprecated. Please use a newer version."
+            response.with_header(b"warning", f'299 - "{what}"'.encode())
+        return response
+
+
+def install_zpages(mux: PathRecorderMux, flags: Mapping[str, str], listed_paths: Callable[[], list[str]]) -> None:
+    """/flagz is there for a server that was started with flags."""
+    if flags:
+        mux.handle("/flagz", _flagz(flags))
+    mux.handle("/statusz", _statusz(listed_paths))
+
+
+def _flagz(flags: Mapping[str, str]) -> Handler:
+    def lines(fields: Json, delimiter: str) -> Iterable[str]:
+        return (f"{name}{delimiter}{value}" for name, value in sorted(fields["flags"].items()))
+
+    return ZPage("Flagz", lambda: {"flags": dict(sorted(flags.items()))}, lines)
+
+
+def _statusz(listed_paths: Callable[[], list[str]]) -> Handler:
+    started = time.time()
+
+    def fields() -> Json:
+        return {
+            "startTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+            "uptimeSeconds": max(0, int(time.time() - started)),
+            "goVersion": version_info()["goVersion"],
+            "binaryVersion": GIT_VERSION.removeprefix("v"),
+            "emulationVersion": f"{MAJOR}.{MINOR}",
+            "paths": _folders(listed_paths()),
+        }
+
+    def lines(shown: Json, delimiter: str) -> Iterable[str]:
+        minutes, seconds = divmod(shown["uptimeSeconds"], 60)
+        yield ""
+        yield f"Started{delimiter} {time.strftime(_UNIX_DATE, time.gmtime(started))}"
+        yield f"Up{delimiter} {minutes // 60} hr {minutes % 60:02} min {seconds:02} sec"
+        yield f"Go version{delimiter} {shown['goVersion']}"
+        yield f"Binary version{delimiter} {shown['binaryVersion']}"
+        yield f"Emulation version{delimiter} {shown['emulationVersion']}"
+        yield f"Paths{delimiter} {' '.join(shown['paths'])}"
+
+    return ZPage("Statusz", fields, lines)
+
+
+def _folders(paths: Iterable[str]) -> list[str]:
+    """The first parts of the paths that are there to look into the server."""
+    folders = {f"/{path.split('/')[1]}" for path in paths if path.strip("/")}
+    return sorted(folders - _SERVING_FOLDERS)
