@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from rules import refusals, update_refusals
+from whole_server import whole_server
 
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.kube.admissionregistration.webhook_configurations import VALIDATING_WEBHOOK_CONFIGURATIONS
@@ -15,8 +17,6 @@ from pilothouse.kube.core.resourcequotas import RESOURCE_QUOTAS
 from pilothouse.kube.node.runtimeclasses import RUNTIME_CLASSES
 from pilothouse.kube.policy.poddisruptionbudgets import POD_DISRUPTION_BUDGETS
 from pilothouse.kube.resource.device_classes import DEVICE_CLASSES
-from tests.support.rules import refusals, update_refusals
-from tests.support.whole_server import whole_server
 
 NAMED = {"metadata": {"name": "x", "finalizers": ["A"]}}
 UNQUALIFIED = (

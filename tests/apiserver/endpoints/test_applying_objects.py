@@ -28,7 +28,7 @@ def deployment(**spec: Any) -> Json:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": whole}
 
 
-async def apply(api: API, target: str, body: Json | str, query: str = "fieldManager=alpha") -> Answer:
+async def apply(api: API, target: str, body: Any, query: str = "fieldManager=alpha") -> Answer:
     return await api.request("PATCH", f"{target}?{query}", body, media=APPLY)
 
 
@@ -246,7 +246,7 @@ async def test_an_int_or_string_may_be_anything_until_it_is_converted(api: API, 
 async def test_an_int_or_string_of_somebody_else_is_a_conflict_whatever_takes_its_place(api: API) -> None:
     rolling = {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}
     assert (await apply(api, f"{DEPLOYMENTS}/d", deployment(**rolling))).status == 201
-    rolling["strategy"]["rollingUpdate"] = {"maxSurge": [1]}  # type: ignore[dict-item]
+    rolling["strategy"]["rollingUpdate"] = {"maxSurge": [1]}
     refused = await apply(api, f"{DEPLOYMENTS}/d", deployment(**rolling), "fieldManager=beta")
     assert refused.status == 409
     assert refused.json["details"]["causes"][0]["field"] == ".spec.strategy.rollingUpdate.maxSurge"

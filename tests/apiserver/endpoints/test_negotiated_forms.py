@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from whole_server import CONFIG_MAPS, whole_server
 
-from pilothouse.machinery.protobuf import codec
+from pilothouse.machinery.protobuf.envelope import open_envelope
 from pilothouse.testing import API
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -36,7 +36,7 @@ async def test_discovery_is_had_in_every_media_type_with_and_without_a_slash(api
         answer = await api.request("GET", path + slash, accept=media_type)
         assert (answer.status, answer.headers["content-type"]) == (200, media_type)
         assert "vary" not in answer.headers
-    kind = codec.open_envelope(answer.body).type_meta
+    kind = open_envelope(answer.body).type_meta
     assert kind.endswith(plain["kind"].encode())
     assert (b"v1" in kind) == ("apiVersion" in plain)
 

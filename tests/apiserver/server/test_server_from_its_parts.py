@@ -91,7 +91,7 @@ def served(registry: RegistryStore) -> ServedResource:
         storage=registry,
         kind=KIND,
         decoder=UnstructuredDecoder(KIND),
-        storage_version=KIND.version,
+        storage_version=KIND.group_version,
         default=FLUNDERS.strategy.default,
         columns=FLUNDERS.columns,
         serializers=UNSTRUCTURED,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from whole_server import whole_server
 
 from pilothouse.client import Json
-from tests.support.whole_server import whole_server
 
 PODS = "/api/v1/namespaces/default/pods"
 

@@ -13,12 +13,12 @@ from pilothouse.kube.admissionregistration.policy_bindings import (
     MutatingBindingStrategy,
     ValidatingBindingStrategy,
 )
+from pilothouse.kube.admissionregistration.strategy import AdmissionRegistrationStrategy
 from pilothouse.kube.admissionregistration.validating_policies import (
     VALIDATING_ADMISSION_POLICIES,
     ValidatingPolicyStatusStrategy,
     ValidatingPolicyStrategy,
 )
-from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.machinery.objects import Json
 
 VALIDATING, MUTATING = ValidatingPolicyStrategy(), MutatingPolicyStrategy()
@@ -26,13 +26,13 @@ RULE: Json = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"]
 APPLY: Json = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{}"}}
 
 
-def made(strategy: KubeStrategy, spec: Json, status: Json | None = None) -> Json:
+def made(strategy: AdmissionRegistrationStrategy, spec: Json, status: Json | None = None) -> Json:
     obj = {"metadata": {"name": "mine", "generation": 1}, "spec": deepcopy(spec), "status": status or {}}
     strategy.default(obj)
     return obj
 
 
-def complaints(strategy: KubeStrategy, spec: Json) -> list[str]:
+def complaints(strategy: AdmissionRegistrationStrategy, spec: Json) -> list[str]:
     return [str(error) for error in strategy.validate(made(strategy, spec))]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from whole_server import whole_server
+
 from pilothouse.client import Json
-from tests.support.whole_server import whole_server
 
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 APPLY = "application/apply-patch+yaml"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.support.whole_server import whole_server
+from whole_server import whole_server
 
 DAEMON_SETS = "/apis/apps/v1/namespaces/default/daemonsets"
 COUNT = "deprecated.daemonset.template.generation"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from awaiting import until, until_all
+from whole_server import whole_server
+
 from pilothouse.client import Json
-from tests.support.awaiting import until, until_all
-from tests.support.whole_server import whole_server
 
 OWN = ("kube-apiserver", "Update", "")
 OWN_STATUS = ("kube-apiserver", "Update", "status")
@@ -39,9 +40,11 @@ async def test_each_names_the_server_as_the_writer_of_its_fields() -> None:
     async with whole_server() as api:
         for collection, expected in COLLECTIONS.items():
             objects = api.client().resource(*collection)
-            await until_all(
-                objects, lambda found, own=expected: found and all(managers(obj) == {*own} for obj in found)
-            )
+
+            def owned(found: list[Json], own: list[tuple[str, str, str]] = expected) -> bool:
+                return bool(found) and all(managers(obj) == {*own} for obj in found)
+
+            await until_all(objects, owned)
 
 
 async def test_a_status_that_the_server_writes_is_an_entry_of_its_own() -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from tests.support.whole_server import whole_server
+from whole_server import whole_server
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from whole_server import whole_server
 
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.authz.interface import Answer, Attributes, Decision
@@ -20,7 +21,6 @@ from pilothouse.kube.resource.claim_status import ResourceClaimStatusStore
 from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS
 from pilothouse.machinery.errors import Invalid
 from pilothouse.machinery.objects import Json
-from tests.support.whole_server import whole_server
 
 NODE: Json = {
     "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["worker"]}]}]

@@ -58,7 +58,7 @@ def test_fields_without_omitempty_print_their_zero_value() -> None:
 
 
 def test_lists_maps_and_bytes_that_came_empty_stay_so() -> None:
-    meta = {"labels": {}, "finalizers": []}
+    meta: dict[str, Any] = {"labels": {}, "finalizers": []}
     assert decoded("v1", "ConfigMap", {"metadata": dict(meta), "data": {}}) == {"metadata": meta, "data": {}}
     assert decoded("rbac.authorization.k8s.io/v1", "ClusterRole", {"rules": []})["rules"] == []
     hook = {"name": "a", "clientConfig": {"caBundle": ""}}

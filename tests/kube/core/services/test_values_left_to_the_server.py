@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.whole_server import whole_server
+from whole_server import whole_server
 
 SERVICES = "/api/v1/namespaces/default/services"
 
