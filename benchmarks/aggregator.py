@@ -1,4 +1,4 @@
-"""What the aggregator adds: to a small GET, to a stream, and to /apis with many APIServices of which half are dead.
+"""The time that the aggregator adds to a small GET, to a stream, and to /apis with many APIServices, half of them dead.
 
     python benchmarks/aggregator.py [--http2]
 

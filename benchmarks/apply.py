@@ -1,4 +1,4 @@
-"""What tracking the ownership of fields costs, in microseconds of processor time, inside the server without a socket.
+"""The cost of tracking the ownership of fields, in microseconds of processor time, inside the server without a socket.
 
 apply.py             creates, updates and applies of ConfigMaps and Pods, with tracking and without
 apply.py --profile   creates of Pods under cProfile, dearest functions first

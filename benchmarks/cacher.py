@@ -1,4 +1,4 @@
-"""What the watch cache costs on the embedded store, without HTTP: `python benchmarks/cacher.py`.
+"""The cost of the watch cache on the embedded store, without HTTP: `python benchmarks/cacher.py`.
 
 Each line is the mean of one kind of read or of fan-out; the machine should have nothing else to do.
 """

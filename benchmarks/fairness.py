@@ -1,4 +1,4 @@
-"""What a flood from one user does to the requests of another, with fair queuing and without.
+"""A flood from one user beside the requests of another, with fair queuing and without.
 
     fairness.py               with 64 connections that ask as fast as they can
     fairness.py --clients N   with so many

@@ -1,4 +1,4 @@
-"""What a GET over HTTP/2 costs without socket and TLS, in processor time: our connection against the h2 package.
+"""The cost of a GET over HTTP/2 without socket and TLS, in processor time: our connection against the h2 package.
 
     python benchmarks/http2_codecs.py [REQUESTS]
 
@@ -51,7 +51,7 @@ Serve: TypeAlias = Callable[[Reads], Awaitable[int]]
 
 
 def client(requests: int, at_once: int) -> Reads:
-    """What a client sends: its greeting, with credit for all answers, and then its requests."""
+    """Return the bytes of a client: its greeting, with credit for all answers, and then its requests."""
     encoder = hpack.Encoder()
     reads = [frames.PREFACE + frames.settings({}) + frames.window_update(0, 1 << 30)]
     for number in range(requests):

@@ -1,4 +1,4 @@
-"""What the client machinery takes in: work queue cycles, a list of 50,000 pods, watch events; and the same list and
+"""The pace of the client machinery: work queue cycles, a list of 50,000 pods, watch events; and the same list and
 events through the official Python client's SharedInformer, if it is installed.
 
     python benchmarks/informer.py

@@ -1,4 +1,4 @@
-"""What the dearest bodies cost: decoding, defaults and validation, the answer, in milliseconds of processor time.
+"""The cost of the dearest bodies: decoding, defaults and validation, the answer, in milliseconds of processor time.
 
 large_bodies.py                        all of them
 large_bodies.py YAML                   those whose name has this in it

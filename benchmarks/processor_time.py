@@ -1,4 +1,4 @@
-"""What a request costs the server's process over TLS, in processor time, whatever else the machine does.
+"""The cost of a request over TLS to the server's process, in processor time, whatever else the machine does.
 
 processor_time.py                          this tree, by a user whose rights come from a RoleBinding
 processor_time.py --source DIR             another tree against this one; their rounds take turns

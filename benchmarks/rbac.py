@@ -1,4 +1,4 @@
-"""What an RBAC check costs with many bindings: `python benchmarks/rbac.py`.
+"""The cost of an RBAC check with many bindings: `python benchmarks/rbac.py`.
 
 Half of the bindings are for the whole cluster and half are spread over namespaces. Each line is the mean of one kind of
 question; the machine should have nothing else to do.

@@ -1,4 +1,4 @@
-"""What a request costs inside the server: every filter, endpoint, registry, cache and store, but no socket and no TLS.
+"""The cost of a request inside the server: every filter, endpoint, registry, cache and store, but no socket and no TLS.
 
 request_path.py                    processor time with RBAC, fair queuing and admission, without, and the ratio
 request_path.py --profile get      the load with all of them under cProfile, dearest functions first

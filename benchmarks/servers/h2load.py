@@ -13,7 +13,7 @@ from servers.target import Target
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one run came to. A run with failed requests is no result."""
+    """The outcome of one run. A run with failed requests is no result."""
 
     requests_per_second: float
     median_ms: float

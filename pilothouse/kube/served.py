@@ -13,6 +13,8 @@ from pilothouse.apiserver.endpoints.typed import TypedDecoder
 from pilothouse.apiserver.flowcontrol.estimate import ResourceStats
 from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
+from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
 from pilothouse.kube.events.ttl import DEFAULT_TTL
 from pilothouse.machinery.dataclass import dataclass
@@ -82,6 +84,11 @@ class VersionConversion:
     to_stored: Callable[[Json], Json]
     from_stored: Callable[[Json], Json]
     default: Callable[[Json], None]
+
+
+def with_status(registry: RegistryStore, status: Strategy) -> list[ServedResource]:
+    """The resource, and its status subresource by these rules."""
+    return [served(registry), served(registry, StatusStore(registry, status), subresource="status")]
 
 
 def served(

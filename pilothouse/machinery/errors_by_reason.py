@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import orjson
+
 from pilothouse.machinery import errors as refusals
 from pilothouse.machinery import server_errors
 from pilothouse.machinery.objects import Json
@@ -40,3 +42,12 @@ def from_status(status: Json, *, http_code: int = 500) -> StatusError:
     if cls is StatusError and status.get("reason"):
         error.__dict__["reason"] = status["reason"]
     return error
+
+
+def status_in(body: bytes) -> Json | None:
+    """Return the Status that an answer is; None where it is anything else."""
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) and found.get("kind") == "Status" else None

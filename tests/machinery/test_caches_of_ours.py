@@ -64,7 +64,7 @@ MEMOS = {
         "machinery/codec/yaml_nodes:_Composer._anchors",
     ),
     "ends with a stored object, or with a test": (
-        "controllers/garbagecollector/graph:State._by_uid",
+        "controllers/garbagecollector/graph:ObjectState._by_uid",
         "testing/in_thread:_Sender._users",
     ),
     "our own types, resources, media types and registries": (
@@ -91,7 +91,8 @@ MEMOS = {
         "apiserver/admission/equivalents:EquivalentResources._keys",
         "apiserver/endpoints/routes:VersionRoutes._routes",
         "apiserver/openapi/v2:SharedParameters._references",
-        "controllers/garbagecollector/resources:Mappings._found",
+        "builder/server:APIServer.resource._versions",
+        "controllers/garbagecollector/resources:KindMappings._found",
         "extensions/customresources/model:Schemas._compiled",
         "extensions/customresources/served_definition:ServedDefinition._routes",
         "extensions/customresources/served_definition:ServedDefinition._views",

@@ -1,4 +1,4 @@
-"""What an overlay adds that is there already, which would be lost without a word, or that has no place to go to."""
+"""Additions of an overlay that are there already, and would be lost without a word, or that have no place to go to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of all types at once, before and after the overlay is merged into it."""
+"""All that is known of the types, before and after the overlay is merged into it."""
 
 from __future__ import annotations
 

@@ -2,31 +2,8 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.registry.interface import (
-    CollectionDeleter,
-    Connecter,
-    Creator,
-    Getter,
-    GracefulDeleter,
-    Lister,
-    NamedCreator,
-    Patcher,
-    Updater,
-    Watcher,
-)
+from pilothouse.apiserver.registry.interface import ABILITIES
 
-_ABILITIES: tuple[type[object], ...] = (
-    Getter,
-    Lister,
-    Watcher,
-    Creator,
-    NamedCreator,
-    Updater,
-    Patcher,
-    GracefulDeleter,
-    CollectionDeleter,
-    Connecter,
-)
 _KNOWN: dict[type[object], frozenset[type[object]]] = {}
 
 
@@ -34,6 +11,6 @@ def abilities_of(storage: object) -> frozenset[type[object]]:
     """The protocols of `registry/interface.py` that it has."""
     known = _KNOWN.get(type(storage))
     if known is None:
-        known = frozenset(ability for ability in _ABILITIES if isinstance(storage, ability))
+        known = frozenset(ability for ability in ABILITIES if isinstance(storage, ability))
         _KNOWN[type(storage)] = known
     return known

@@ -20,7 +20,7 @@ _IN_EVERY_GROUP = (f"{META}.DeleteOptions", f"{META}.WatchEvent")
 
 
 def document(container: RouteContainer) -> bytes:
-    """Raises KeyError when a route speaks of a definition that there is not."""
+    """Return the document as JSON. Definitions that its routes speak of and nobody made are those of any object."""
     routes = tuple(container.routes())
     schemas = reachable(definitions_named(routes), (container.definitions or PACKAGED).v3)
     components: Json = {"securitySchemes": SECURITY}

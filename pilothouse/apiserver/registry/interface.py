@@ -144,3 +144,18 @@ class GetterWithOptions(Connecter, Protocol):
     """The kind whose fields are the query parameters."""
     media_types: tuple[str, ...]
     """The media types of its answers."""
+
+
+ABILITIES: tuple[type[object], ...] = (
+    Getter,
+    Lister,
+    Watcher,
+    Creator,
+    NamedCreator,
+    Updater,
+    Patcher,
+    GracefulDeleter,
+    CollectionDeleter,
+    Connecter,
+)
+"""Those that verbs come from."""

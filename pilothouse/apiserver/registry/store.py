@@ -10,7 +10,6 @@ Writes are read-check-write on the store itself and are tried again when somebod
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 
@@ -20,11 +19,9 @@ from pilothouse.apiserver.registry.errors import parse_resource_version, transla
 from pilothouse.apiserver.registry.hooks import NO_HOOKS, Hooks
 from pilothouse.apiserver.registry.interface import Deleted, ListResult, Result, Updated, UpdateRequest, Validate
 from pilothouse.apiserver.registry.options import DeleteOptions, GetOptions, ListOptions, WriteOptions
-from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.stored_resource import StoredResource
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
-from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
 from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.errors import NotFound
 from pilothouse.machinery.objects import Json
@@ -45,18 +42,7 @@ class RegistryStore(StoredResource):
     >>> await store.close()
     """
 
-    def __init__(
-        self,
-        resource: Resource,
-        store: Store,
-        *,
-        root: str = DEFAULT_ROOT,
-        empty: Callable[[], Json] = dict,
-        on_read: Callable[[Json], None] | None = None,
-    ) -> None:
-        super().__init__(resource, store, root=root, empty=empty, on_read=on_read)
-        self.strategy: Strategy = resource.strategy
-        self.hooks: Hooks = NO_HOOKS
+    hooks: Hooks = NO_HOOKS
 
     async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> StoredObject:
         """Raises NotFound."""

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pilothouse.apiserver.registry.interface import Result
 from pilothouse.apiserver.registry.keys import Keys
 from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.events import Predicate
 from pilothouse.apiserver.storage.cacher.pages import CachedPage
@@ -109,6 +110,8 @@ class StoredResource:
     ) -> None:
         """`empty` makes what an object of the kind has when nothing is set in it; `on_read` as in ObjectCodec."""
         self.resource = resource
+        self.strategy: Strategy = resource.strategy
+        """The rules of writes; a view of the resource may have others."""
         self.keys = keys_of(resource, root)
         group_resource = resource.group_resource
         store = store_of(store, group_resource)

@@ -12,8 +12,8 @@ from pilothouse.apiserver.storage.object import StoredObject
 from pilothouse.machinery.objects import Json
 
 
-class OneByOneView:
-    """Passes every verb but deletecollection on to its registry."""
+class BareView:
+    """Has no verbs but those that a subclass gives it."""
 
     def __init__(self, registry: RegistryStore) -> None:
         self.registry = registry
@@ -25,6 +25,10 @@ class OneByOneView:
     @property
     def reset_fields(self) -> tuple[str, ...]:
         return self.registry.reset_fields
+
+
+class OneByOneView(BareView):
+    """Passes every verb but deletecollection on to its registry."""
 
     async def get(self, ctx: RequestContext, name: str, options: GetOptions) -> StoredObject:
         return await self.registry.get(ctx, name, options)

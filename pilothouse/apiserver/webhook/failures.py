@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import orjson
-
-from pilothouse.machinery.errors_by_reason import from_status
-from pilothouse.machinery.objects import Json
+from pilothouse.machinery.errors_by_reason import from_status, status_in
 from pilothouse.machinery.server_response import generic_response
 from pilothouse.machinery.status_error import StatusError
 
@@ -23,8 +20,9 @@ class WebhookCallFailed(Exception):
 
 def refused(code: int, content_type: str, body: bytes) -> WebhookCallFailed:
     """For an answer that is no success: the Status in it, or one made from the HTTP code."""
-    status = _status_in(body)
-    error = from_status(status, http_code=code) if status is not None else _generic(code, content_type, body)
+    status = status_in(body)
+    is_failure = status is not None and status.get("status") == "Failure"
+    error = from_status(status, http_code=code) if status and is_failure else _generic(code, content_type, body)
     return WebhookCallFailed(error.message, status=error)
 
 
@@ -34,12 +32,3 @@ def _generic(code: int, content_type: str, body: bytes) -> StatusError:
     response = generic_response(code, text, method="POST")
     details = {"causes": [{"reason": _UNEXPECTED, "message": text}]}
     return from_status({"reason": response.reason, "message": response.message, "code": code, "details": details})
-
-
-def _status_in(body: bytes) -> Json | None:
-    try:
-        found = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    is_failure = isinstance(found, dict) and found.get("kind") == "Status" and found.get("status") == "Failure"
-    return found if is_failure else None

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Final
 
-from pilothouse.apiserver.registry.resource import Resource
-from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.registry.view import RegistryView
+from pilothouse.apiserver.registry.view import BareView, RegistryView
 
 _NEEDED: Final[dict[str, frozenset[str]]] = {
     # verb                functions
@@ -24,21 +22,8 @@ _NEEDED: Final[dict[str, frozenset[str]]] = {
 }
 
 
-class OwnStorage:
+class OwnStorage(BareView):
     """Its subclasses have the verbs, as `RegistryView` does them."""
-
-    registry: RegistryStore
-
-    def __init__(self, registry: RegistryStore) -> None:
-        self.registry = registry
-
-    @property
-    def resource(self) -> Resource:
-        return self.registry.resource
-
-    @property
-    def reset_fields(self) -> tuple[str, ...]:
-        return self.registry.reset_fields
 
 
 _types: dict[frozenset[str], type[OwnStorage]] = {}

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from http import HTTPStatus
 
-import orjson
-
-from pilothouse.machinery.errors_by_reason import from_status
+from pilothouse.machinery.errors_by_reason import from_status, status_in
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.status_error import StatusError
 
@@ -32,7 +30,7 @@ _REASONS = {
 
 def error_from(status: int, headers: Mapping[str, str], body: bytes) -> StatusError:
     """Keeps the Retry-After header in the error's details, where upstream's clients look for it."""
-    found = _status_in(body)
+    found = status_in(body)
     if found is None:
         found = _status_for(status, body)
     seconds = retry_after(headers)
@@ -44,14 +42,6 @@ def error_from(status: int, headers: Mapping[str, str], body: bytes) -> StatusEr
 def retry_after(headers: Mapping[str, str]) -> int | None:
     value = headers.get("retry-after", "")
     return int(value) if value.isdigit() else None
-
-
-def _status_in(body: bytes) -> Json | None:
-    try:
-        found = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    return found if isinstance(found, dict) and found.get("kind") == "Status" else None
 
 
 def _status_for(status: int, body: bytes) -> Json:

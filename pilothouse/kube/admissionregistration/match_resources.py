@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pilothouse.apiserver.registry.table import Column
 from pilothouse.kube.admissionregistration.rules import default_rules, validate_named_rule
 from pilothouse.kube.validation.fields import follow, one_of, required_one_of
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
@@ -122,6 +123,13 @@ def validate_failure_policy(policy: str | None, path: Path) -> Errors:
     return required_one_of(policy or "", path, FAILURE_POLICIES)
 
 
-def param_kind_cell(obj: Json) -> str:
+def _param_kind(obj: Json) -> str:
     kind = part(obj, "spec").get("paramKind")
     return "<unset>" if kind is None else f"{text(kind, 'apiVersion')}/{text(kind, 'kind')}"
+
+
+PARAM_KIND = Column(
+    "ParamKind",
+    _param_kind,
+    description="ParamKind specifies the kind of resources used to parameterize this policy",
+)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from pilothouse.apiserver.registry.resource import Names, Resource
-from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.admissionregistration.match_resources import param_kind_cell
+from pilothouse.apiserver.registry.table import Column
+from pilothouse.kube.admissionregistration.match_resources import PARAM_KIND
 from pilothouse.kube.admissionregistration.policies import PolicyStrategy
 from pilothouse.kube.admissionregistration.rules import validate_mutating_operations
-from pilothouse.kube.admissionregistration.strategy import (
-    CATEGORIES,
-    GROUP,
-    STORED_MUTATING_VERSION,
-)
+from pilothouse.kube.admissionregistration.strategy import STORED_MUTATING_VERSION, resource_of
 from pilothouse.machinery.field import Errors, Path
 from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json
@@ -30,24 +25,17 @@ class MutatingPolicyStrategy(PolicyStrategy):
         return validate_mutations(part(obj, "spec"), path)
 
 
-MUTATING_ADMISSION_POLICIES = Resource(
-    names=Names("mutatingadmissionpolicies", kind="MutatingAdmissionPolicy", categories=CATEGORIES),
-    strategy=MutatingPolicyStrategy(),
-    group=GROUP,
-    version=STORED_MUTATING_VERSION,
-    columns=[
-        NAME,
-        Column(
-            "Mutations",
-            lambda obj: len(items(obj, "spec", "mutations")),
-            type="integer",
-            description="Mutation indicates the number of mutations rules defined in this configuration",
-        ),
-        Column(
-            "ParamKind",
-            param_kind_cell,
-            description="ParamKind specifies the kind of resources used to parameterize this policy",
-        ),
-        AGE,
-    ],
+_MUTATIONS = Column(
+    "Mutations",
+    lambda obj: len(items(obj, "spec", "mutations")),
+    type="integer",
+    description="Mutation indicates the number of mutations rules defined in this configuration",
+)
+
+MUTATING_ADMISSION_POLICIES = resource_of(
+    "mutatingadmissionpolicies",
+    "MutatingAdmissionPolicy",
+    MutatingPolicyStrategy(),
+    [_MUTATIONS, PARAM_KIND],
+    STORED_MUTATING_VERSION,
 )

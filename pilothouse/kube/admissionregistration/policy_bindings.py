@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pilothouse.apiserver.registry.resource import Names, Resource
-from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.apiserver.registry.table import Column
 from pilothouse.kube.admissionregistration.match_resources import (
     default_match_resources,
     validate_match_resources,
@@ -13,10 +12,9 @@ from pilothouse.kube.admissionregistration.match_resources import (
 )
 from pilothouse.kube.admissionregistration.rules import validate_mutating_operations
 from pilothouse.kube.admissionregistration.strategy import (
-    CATEGORIES,
-    GROUP,
     STORED_MUTATING_VERSION,
     AdmissionRegistrationStrategy,
+    resource_of,
 )
 from pilothouse.kube.validation.fields import follow, one_of
 from pilothouse.machinery.field import Errors, Path, duplicate, invalid, required, root
@@ -105,7 +103,6 @@ def _printed_requirement(requirement: Json) -> str:
 
 
 _COLUMNS = [
-    NAME,
     Column(
         "PolicyName",
         lambda obj: text(obj, "spec", "policyName"),
@@ -116,19 +113,15 @@ _COLUMNS = [
         _params,
         description="ParamRef indicates the param resource which sets the configuration param",
     ),
-    AGE,
 ]
 
-VALIDATING_ADMISSION_POLICY_BINDINGS = Resource(
-    names=Names("validatingadmissionpolicybindings", kind="ValidatingAdmissionPolicyBinding", categories=CATEGORIES),
-    strategy=ValidatingBindingStrategy(),
-    group=GROUP,
-    columns=_COLUMNS,
+VALIDATING_ADMISSION_POLICY_BINDINGS = resource_of(
+    "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", ValidatingBindingStrategy(), _COLUMNS
 )
-MUTATING_ADMISSION_POLICY_BINDINGS = Resource(
-    names=Names("mutatingadmissionpolicybindings", kind="MutatingAdmissionPolicyBinding", categories=CATEGORIES),
-    strategy=MutatingBindingStrategy(),
-    group=GROUP,
-    version=STORED_MUTATING_VERSION,
-    columns=_COLUMNS,
+MUTATING_ADMISSION_POLICY_BINDINGS = resource_of(
+    "mutatingadmissionpolicybindings",
+    "MutatingAdmissionPolicyBinding",
+    MutatingBindingStrategy(),
+    _COLUMNS,
+    STORED_MUTATING_VERSION,
 )

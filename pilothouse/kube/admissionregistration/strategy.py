@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from pilothouse.apiserver.registry.carry_over import begin_generation
+from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.strategy import Strategy
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json, metadata, name_of
 from pilothouse.machinery.validation.immutable import semantically_equal
 
 GROUP = "admissionregistration.k8s.io"
-CATEGORIES = ("api-extensions",)
+_CATEGORIES = ("api-extensions",)
 STORED_MUTATING_VERSION = "v1beta1"
 """Mutating policies are stored in the form that the release before can read, as upstream does in v1.36."""
 
@@ -41,3 +43,11 @@ class AdmissionRegistrationStrategy(Strategy):
 
     def warnings_on_update(self, obj: Json, old: Json) -> Iterable[str]:
         return self.warnings_on_create(obj)
+
+
+def resource_of(
+    plural: str, kind: str, strategy: AdmissionRegistrationStrategy, columns: Sequence[Column], version: str = "v1"
+) -> Resource:
+    """Return a resource of the group, whose columns stand between name and age."""
+    names = Names(plural, kind, categories=_CATEGORIES)
+    return Resource(names, strategy, GROUP, version, columns=[NAME, *columns, AGE])

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from pilothouse.apiserver.registry.carry_over import carry_over, reset_object_meta_for_status
-from pilothouse.apiserver.registry.resource import Names, Resource
-from pilothouse.apiserver.registry.table import AGE, NAME, Column
-from pilothouse.kube.admissionregistration.match_resources import param_kind_cell
+from pilothouse.apiserver.registry.table import Column
+from pilothouse.kube.admissionregistration.match_resources import PARAM_KIND
 from pilothouse.kube.admissionregistration.policies import PolicyStrategy
-from pilothouse.kube.admissionregistration.strategy import CATEGORIES, GROUP
+from pilothouse.kube.admissionregistration.strategy import GROUP, resource_of
 from pilothouse.kube.spec_and_status import zero_value
 from pilothouse.machinery.field import Errors, Path, required, root
 from pilothouse.machinery.names import GroupVersionKind
@@ -63,23 +62,16 @@ def _validate_status(status: Json, path: Path) -> Errors:
     yield from validate_conditions(status.get("conditions"), path.child("conditions"))
 
 
-VALIDATING_ADMISSION_POLICIES = Resource(
-    names=Names("validatingadmissionpolicies", kind="ValidatingAdmissionPolicy", categories=CATEGORIES),
-    strategy=ValidatingPolicyStrategy(),
-    group=GROUP,
-    columns=[
-        NAME,
-        Column(
-            "Validations",
-            lambda obj: len(items(obj, "spec", "validations")),
-            type="integer",
-            description="Validations indicates the number of validation rules defined in this configuration",
-        ),
-        Column(
-            "ParamKind",
-            param_kind_cell,
-            description="ParamKind specifies the kind of resources used to parameterize this policy",
-        ),
-        AGE,
-    ],
+_VALIDATIONS = Column(
+    "Validations",
+    lambda obj: len(items(obj, "spec", "validations")),
+    type="integer",
+    description="Validations indicates the number of validation rules defined in this configuration",
+)
+
+VALIDATING_ADMISSION_POLICIES = resource_of(
+    "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicy",
+    ValidatingPolicyStrategy(),
+    [_VALIDATIONS, PARAM_KIND],
 )

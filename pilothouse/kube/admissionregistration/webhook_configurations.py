@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pilothouse.apiserver.registry.resource import Names, Resource
-from pilothouse.apiserver.registry.table import AGE, NAME, Column, count
-from pilothouse.kube.admissionregistration.strategy import CATEGORIES, GROUP, AdmissionRegistrationStrategy
+from pilothouse.apiserver.registry.table import Column, count
+from pilothouse.kube.admissionregistration.strategy import AdmissionRegistrationStrategy, resource_of
 from pilothouse.kube.admissionregistration.webhooks import STRICT, default_webhook, leniency, validate_webhooks
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.nested_fields import items
@@ -36,25 +35,17 @@ class MutatingWebhookStrategy(ValidatingWebhookStrategy):
 
 
 _COLUMNS = [
-    NAME,
     Column(
         "Webhooks",
         count("webhooks"),
         type="integer",
         description="Webhooks indicates the number of webhooks registered in this configuration",
     ),
-    AGE,
 ]
 
-VALIDATING_WEBHOOK_CONFIGURATIONS = Resource(
-    names=Names("validatingwebhookconfigurations", kind="ValidatingWebhookConfiguration", categories=CATEGORIES),
-    strategy=ValidatingWebhookStrategy(),
-    group=GROUP,
-    columns=_COLUMNS,
+VALIDATING_WEBHOOK_CONFIGURATIONS = resource_of(
+    "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", ValidatingWebhookStrategy(), _COLUMNS
 )
-MUTATING_WEBHOOK_CONFIGURATIONS = Resource(
-    names=Names("mutatingwebhookconfigurations", kind="MutatingWebhookConfiguration", categories=CATEGORIES),
-    strategy=MutatingWebhookStrategy(),
-    group=GROUP,
-    columns=_COLUMNS,
+MUTATING_WEBHOOK_CONFIGURATIONS = resource_of(
+    "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", MutatingWebhookStrategy(), _COLUMNS
 )

@@ -65,12 +65,15 @@ def _selector(source: Json) -> Json | None:
 
 
 def _object_to_v1(source: Json) -> Json:
-    target = part(source, "target")
+    return _flat_object(source, part(source, "target"), "targetValue")
+
+
+def _flat_object(source: Json, measured: Json, name: str) -> Json:
     return {
         "target": _reference(part(source, "describedObject")),
         "metricName": _metric_name(source),
-        "targetValue": target.get("value", "0"),
-    } | _set(selector=_selector(source), averageValue=target.get("averageValue"))
+        name: measured.get("value", "0"),
+    } | _set(selector=_selector(source), averageValue=measured.get("averageValue"))
 
 
 def _object_to_v2(source: Json) -> Json:
@@ -129,12 +132,7 @@ def _external_to_v2(source: Json) -> Json:
 
 
 def _object_status_to_v1(source: Json) -> Json:
-    current = part(source, "current")
-    return {
-        "target": _reference(part(source, "describedObject")),
-        "metricName": _metric_name(source),
-        "currentValue": current.get("value", "0"),
-    } | _set(selector=_selector(source), averageValue=current.get("averageValue"))
+    return _flat_object(source, part(source, "current"), "currentValue")
 
 
 def _object_status_to_v2(source: Json) -> Json:

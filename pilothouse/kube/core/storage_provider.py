@@ -36,7 +36,7 @@ from pilothouse.kube.core.services.proxy import PROXY_OPTIONS
 from pilothouse.kube.core.services.storage import ServiceStorage
 from pilothouse.kube.events.storage_provider import core_event_storages
 from pilothouse.kube.scale import served_scale
-from pilothouse.kube.served import Registries, served
+from pilothouse.kube.served import Registries, served, with_status
 from pilothouse.kube.serviceaccount.config import ServiceAccountConfig
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersion
@@ -111,8 +111,7 @@ def _namespaces(storage: NamespaceStorage) -> list[ServedResource]:
 
 def _replication_controllers(registry: RegistryStore) -> list[ServedResource]:
     return [
-        served(registry),
-        served(registry, StatusStore(registry, ReplicationControllerStatusStrategy()), subresource="status"),
+        *with_status(registry, ReplicationControllerStatusStrategy()),
         served_scale(registry, REPLICATION_CONTROLLER_SCALING),
     ]
 

@@ -53,8 +53,8 @@ def install_openid(server: GenericAPIServer, config: ServiceAccountConfig, addre
         return
     keys = VerifyingKeys(config.verifying_files)
     shown = OpenIDMetadata(config, keys, address)
-    _install(server, CONFIGURATION_PATH, _serve(keys, lambda: shown.configuration, _JSON), _configuration_route())
-    _install(server, KEYS_PATH, _serve(keys, lambda: shown.key_set, _KEY_SET), _keys_route())
+    _install(server, CONFIGURATION_PATH, _serve(keys, lambda: shown.configuration, _JSON), _CONFIGURATION_ROUTE)
+    _install(server, KEYS_PATH, _serve(keys, lambda: shown.key_set, _KEY_SET), _KEYS_ROUTE)
 
 
 def is_openid_issuer(issuer: str) -> bool:
@@ -78,23 +78,26 @@ def _serve(keys: VerifyingKeys, document: Callable[[], Json], media_type: str) -
     return get_route(serve, (media_type,))
 
 
-def _configuration_route() -> Route:
+def _route(path: str, operation: str, description: str, media_type: str) -> Route:
     return Route(
         method="get",
-        path=f"{CONFIGURATION_PATH}/",
-        operation="getServiceAccountIssuerOpenIDConfiguration",
-        description="get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'",
+        path=f"{path}/",
+        operation=operation,
+        description=description,
         responses={200: STRING},
-        produces=(_JSON,),
+        produces=(media_type,),
     )
 
 
-def _keys_route() -> Route:
-    return Route(
-        method="get",
-        path=f"{KEYS_PATH}/",
-        operation="getServiceAccountIssuerOpenIDKeyset",
-        description="get service account issuer OpenID JSON Web Key Set (contains public token verification keys)",
-        responses={200: STRING},
-        produces=(_KEY_SET,),
-    )
+_CONFIGURATION_ROUTE = _route(
+    CONFIGURATION_PATH,
+    "getServiceAccountIssuerOpenIDConfiguration",
+    "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'",
+    _JSON,
+)
+_KEYS_ROUTE = _route(
+    KEYS_PATH,
+    "getServiceAccountIssuerOpenIDKeyset",
+    "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)",
+    _KEY_SET,
+)

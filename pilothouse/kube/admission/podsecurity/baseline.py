@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pilothouse.kube.admission.podsecurity.checks import (
-    Check,
-    CheckedPod,
-    CheckPod,
-    Violation,
-    named,
-    plural,
-    quoted,
-    security_of,
-    setters,
-    unless,
-)
+from pilothouse.kube.admission.podsecurity.checks import Check, CheckedPod, CheckPod, Violation, security_of, unless
 from pilothouse.kube.admission.podsecurity.policy import Level
 from pilothouse.kube.admission.podsecurity.profiles import app_armor, seccomp_annotations, seccomp_fields
 from pilothouse.kube.admission.podsecurity.selinux import se_linux_options
+from pilothouse.kube.admission.podsecurity.wording import named, plural, quoted, setters
 from pilothouse.machinery.objects import Json
 
 _SYSCTLS_SINCE: dict[int, tuple[str, ...]] = {

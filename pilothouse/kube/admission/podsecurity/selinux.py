@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from pilothouse.kube.admission.podsecurity.checks import CheckedPod, CheckPod, Violation, named, setters
+from pilothouse.kube.admission.podsecurity.checks import CheckedPod, CheckPod, Violation
+from pilothouse.kube.admission.podsecurity.wording import named, setters
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 

@@ -40,7 +40,23 @@ def in_values(scope: Json, value: str | None) -> bool:
     return (value is not None) == (operator == "Exists")
 
 
-class CountEvaluator:
+class _NumberEvaluator:
+    """Counts objects, whatever is in them: no scope selects among them, and none lacks anything."""
+
+    names: frozenset[str]
+    """Under which they are counted."""
+
+    def matching(self, names: Iterable[str]) -> list[str]:
+        return sorted(self.names.intersection(names))
+
+    def in_scope(self, scope: Json, obj: Json) -> bool:
+        return False
+
+    def missing(self, names: Iterable[str], obj: Json) -> str:
+        return ""
+
+
+class CountEvaluator(_NumberEvaluator):
     """Objects of most resources are only counted, some also under an older name."""
 
     counts_only = True
@@ -48,42 +64,24 @@ class CountEvaluator:
     def __init__(self, resource: GroupResource) -> None:
         aliases = {"configmaps", "resourcequotas", "replicationcontrollers", "secrets"}
         alias = {resource.resource} if not resource.group and resource.resource in aliases else set()
-        self._names = {count_name(resource)} | alias
+        self.names = frozenset({count_name(resource)} | alias)
 
     def handles(self, attributes: Attributes) -> bool:
         return attributes.operation is Operation.CREATE and not attributes.subresource
 
-    def matching(self, names: Iterable[str]) -> list[str]:
-        return sorted(self._names.intersection(names))
-
-    def in_scope(self, scope: Json, obj: Json) -> bool:
-        return False
-
-    def missing(self, names: Iterable[str], obj: Json) -> str:
-        return ""
-
     def usage(self, obj: Json) -> ResourceList:
-        return dict.fromkeys(self._names, ONE)
+        return dict.fromkeys(self.names, ONE)
 
 
-class ServiceEvaluator:
+class ServiceEvaluator(_NumberEvaluator):
     """Services are also counted by what they take from the cluster: node ports and load balancers."""
 
     counts_only = False
 
-    _names = frozenset({"count/services", "services", "services.nodeports", "services.loadbalancers"})
+    names = frozenset({"count/services", "services", "services.nodeports", "services.loadbalancers"})
 
     def handles(self, attributes: Attributes) -> bool:
         return attributes.operation in (Operation.CREATE, Operation.UPDATE) and not attributes.subresource
-
-    def matching(self, names: Iterable[str]) -> list[str]:
-        return sorted(self._names.intersection(names))
-
-    def in_scope(self, scope: Json, obj: Json) -> bool:
-        return False
-
-    def missing(self, names: Iterable[str], obj: Json) -> str:
-        return ""
 
     def usage(self, obj: Json) -> ResourceList:
         kind = text(obj, "spec", "type")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.resource import Names, Resource, cluster_metadata_fields
-from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Cell, Column
 from pilothouse.apiserver.storage.object import Fields
 from pilothouse.kube.core.nodes.strategy import NodeStatusStrategy, NodeStrategy
-from pilothouse.kube.served import Registries, served
+from pilothouse.kube.served import Registries, with_status
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, labels_of
 
@@ -83,8 +82,4 @@ NODES = Resource(
 
 
 def node_storages(registries: Registries) -> list[ServedResource]:
-    registry = registries.open(NODES)
-    return [
-        served(registry),
-        served(registry, StatusStore(registry, NodeStatusStrategy()), subresource="status"),
-    ]
+    return with_status(registries.open(NODES), NodeStatusStrategy())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.resource import Names, Resource
-from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.core.persistentvolumeclaims.strategy import (
     PersistentVolumeClaimStatusStrategy,
@@ -17,7 +16,7 @@ from pilothouse.kube.core.persistentvolumes.resource import (
     storage_class,
     volume_mode,
 )
-from pilothouse.kube.served import Registries, served
+from pilothouse.kube.served import Registries, with_status
 from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
 
@@ -53,8 +52,4 @@ PERSISTENT_VOLUME_CLAIMS = Resource(
 
 
 def persistent_volume_claim_storages(registries: Registries) -> list[ServedResource]:
-    registry = registries.open(PERSISTENT_VOLUME_CLAIMS)
-    return [
-        served(registry),
-        served(registry, StatusStore(registry, PersistentVolumeClaimStatusStrategy()), subresource="status"),
-    ]
+    return with_status(registries.open(PERSISTENT_VOLUME_CLAIMS), PersistentVolumeClaimStatusStrategy())

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.registry.resource import Names, Resource
-from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.core.persistentvolumes.strategy import PersistentVolumeStatusStrategy, PersistentVolumeStrategy
 from pilothouse.kube.core.persistentvolumes.warnings import BETA_STORAGE_CLASS
-from pilothouse.kube.served import Registries, served
+from pilothouse.kube.served import Registries, with_status
 from pilothouse.machinery.nested_fields import items, part, text
 from pilothouse.machinery.objects import Json, annotations_of, metadata
 
@@ -80,8 +79,4 @@ PERSISTENT_VOLUMES = Resource(
 
 
 def persistent_volume_storages(registries: Registries) -> list[ServedResource]:
-    registry = registries.open(PERSISTENT_VOLUMES)
-    return [
-        served(registry),
-        served(registry, StatusStore(registry, PersistentVolumeStatusStrategy()), subresource="status"),
-    ]
+    return with_status(registries.open(PERSISTENT_VOLUMES), PersistentVolumeStatusStrategy())
