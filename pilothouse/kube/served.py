@@ -147,4 +147,4 @@ def field_conversion(resource: Resource) -> fields.Transform:
     if resource.fields is None:
         return metadata_fields_only
     nothing: Json = {"kind": "", "apiVersion": "", "metadata": {}}
-    return supported_fields({*resource.fields(nothing), *resource.extra_field_labels})
+    return supported_fields({*resource.fields(nothing), *resource.extra_field_labels}, resource.unsupported_label)

@@ -174,13 +174,15 @@ def _select_name(options: ListOptions, request: Request) -> ListOptions:
     return options
 
 
-def supported_fields(known: Iterable[str]) -> fields.Transform:
+def supported_fields(
+    known: Iterable[str], refusal: Callable[[str], str] = fields.label_not_supported
+) -> fields.Transform:
     """A conversion that lets the known field labels through and refuses all others, as kinds with own fields do."""
     names = frozenset(known)
 
     def convert(requirement: fields.Requirement) -> fields.Requirement:
         if requirement.field not in names:
-            raise ValueError(fields.label_not_supported(requirement.field))
+            raise ValueError(refusal(requirement.field))
         return requirement
 
     return convert

@@ -12,6 +12,7 @@ from pilothouse.apiserver.storage.object import Fields
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupResource, GroupVersionKind
 from pilothouse.machinery.objects import Json, name_of, namespace_of
+from pilothouse.machinery.selectors.fields import label_not_supported
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,8 @@ class Resource:
     """The field by whose value most watchers select, if there is one: what others select costs them nothing."""
     extra_field_labels: frozenset[str] = field(default_factory=frozenset)
     """Field labels that selectors may name besides the keys of `fields`."""
+    unsupported_label: Callable[[str], str] = label_not_supported
+    """How a kind with fields of its own refuses another label."""
 
     @property
     def namespaced(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.registry.table import Column
 from pilothouse.kube.admissionregistration.rules import default_rules, validate_named_rule
-from pilothouse.kube.validation.fields import follow, one_of, required_one_of
+from pilothouse.kube.validation.fields import follow, one_of
 from pilothouse.machinery.field import Errors, Path, forbidden, invalid, not_supported, required
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.nested_fields import items, part, text
@@ -120,7 +120,10 @@ def _validate_not_found_action(action: str, path: Path) -> Errors:
 
 
 def validate_failure_policy(policy: str | None, path: Path) -> Errors:
-    return required_one_of(policy or "", path, FAILURE_POLICIES)
+    if policy is None:
+        yield required(path)
+    else:
+        yield from one_of(policy, path, FAILURE_POLICIES)
 
 
 def _param_kind(obj: Json) -> str:

@@ -82,8 +82,7 @@ def _validate_deadline(spec: Json, path: Path) -> Errors:
 def _shown(strategy: Json) -> Json:
     """The strategy as upstream's server prints it."""
     rolling = strategy.get("rollingUpdate")
-    shown = rolling and {
-        "MaxUnavailable": rolling.get("maxUnavailable", 0),
-        "MaxSurge": rolling.get("maxSurge", 0),
-    }
+    shown = None
+    if rolling is not None:
+        shown = {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
     return {"Type": strategy.get("type") or "", "RollingUpdate": shown}

@@ -26,7 +26,6 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.nested_fields import items, number, part
 from pilothouse.machinery.objects import Json, metadata, name_of
-from pilothouse.machinery.selectors.fields import Requirement
 from pilothouse.machinery.times import parse_time
 from pilothouse.machinery.validation.names import is_dns1123_label
 
@@ -123,20 +122,12 @@ def _fields(obj: Json) -> Fields:
     return metadata_fields(obj) | {"status.successful": str(number(obj, "status", "succeeded"))}
 
 
-def convert_job_field(requirement: Requirement) -> Requirement:
-    """Refuses field labels in words that only jobs have."""
-    if requirement.field not in _FIELDS:
-        raise ValueError(f"field label {quote(requirement.field)} not supported for Job")
-    return requirement
-
-
-_FIELDS = frozenset({"metadata.name", "metadata.namespace", "status.successful"})
-
 JOBS = Resource(
     names=Names("jobs", kind="Job", categories=["all"]),
     strategy=JobStrategy(),
     group="batch",
     fields=_fields,
+    unsupported_label=lambda label: f"field label {quote(label)} not supported for Job",
     columns=[
         NAME,
         Column("Status", _status, description="Status of the job."),

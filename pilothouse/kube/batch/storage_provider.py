@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Deleted, ListResult, Validate
@@ -11,7 +9,7 @@ from pilothouse.apiserver.registry.options import DeleteOptions, ListOptions
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.apiserver.registry.view import RegistryView
 from pilothouse.kube.batch.cronjobs import CRON_JOBS, CronJobStatusStrategy
-from pilothouse.kube.batch.jobs import JOBS, JobStatusStrategy, convert_job_field
+from pilothouse.kube.batch.jobs import JOBS, JobStatusStrategy
 from pilothouse.kube.served import Registries, served
 from pilothouse.machinery.names import GroupVersion
 
@@ -25,7 +23,7 @@ class BatchStorageProvider:
     def open(self, registries: Registries) -> APIGroup:
         jobs, cron_jobs = registries.open(JOBS), registries.open(CRON_JOBS)
         resources = [
-            replace(served(jobs, _JobStorage(jobs)), convert_field=convert_job_field),
+            served(jobs, _JobStorage(jobs)),
             served(jobs, StatusStore(jobs, JobStatusStrategy()), subresource="status"),
             served(cron_jobs),
             served(cron_jobs, StatusStore(cron_jobs, CronJobStatusStrategy()), subresource="status"),

@@ -100,11 +100,13 @@ def _role(obj: Json) -> str:
     return f"{reference.get('kind', '')}/{reference.get('name', '')}"
 
 
-def _columns(kind: str) -> list[Column]:
+def _columns(kind: str, referable: str) -> list[Column]:
     where = kind[0].lower() + kind[1:]
+    # In the words of v1beta1, where the field could still be changed.
+    unresolved = "If the RoleRef cannot be resolved, the Authorizer must return an error."
     return [
         NAME,
-        Column("Role", _role, documented=(f"io.k8s.api.rbac.v1.{kind}", "roleRef")),
+        Column("Role", _role, description=f"RoleRef can {referable} in the global namespace. {unresolved}"),
         AGE,
         Column("Users", _subjects("User"), priority=1, description=f"Users in the {where}"),
         Column("Groups", _subjects("Group"), priority=1, description=f"Groups in the {where}"),
@@ -118,11 +120,11 @@ ROLE_BINDINGS = Resource(
     names=Names("rolebindings", kind="RoleBinding"),
     strategy=RoleBindingStrategy(),
     group=GROUP,
-    columns=_columns("RoleBinding"),
+    columns=_columns("RoleBinding", "reference a Role in the current namespace or a ClusterRole"),
 )
 CLUSTER_ROLE_BINDINGS = Resource(
     names=Names("clusterrolebindings", kind="ClusterRoleBinding"),
     strategy=ClusterRoleBindingStrategy(),
     group=GROUP,
-    columns=_columns("ClusterRoleBinding"),
+    columns=_columns("ClusterRoleBinding", "only reference a ClusterRole"),
 )

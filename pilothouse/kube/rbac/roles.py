@@ -5,6 +5,7 @@ from __future__ import annotations
 from pilothouse.apiserver.registry.resource import Names, Resource
 from pilothouse.apiserver.registry.table import DEFAULT_COLUMNS
 from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.label_selectors import selector_of
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.validation.labels import validate_label_selector
@@ -66,6 +67,8 @@ def _validate_aggregation(rule: Json) -> Errors:
         yield required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")
     for position, selector in enumerate(selectors or ()):
         yield from validate_label_selector(selector, path.index(position))
+        if selector_of(selector) is None:
+            yield invalid(path.index(position), None, "invalid label selector.")
 
 
 ROLES = Resource(names=Names("roles", kind="Role"), strategy=RoleStrategy(), group=GROUP, columns=DEFAULT_COLUMNS)

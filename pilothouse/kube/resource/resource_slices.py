@@ -169,6 +169,7 @@ RESOURCE_SLICES = Resource(
     group=GROUP,
     returns_deleted_object=True,
     fields=_fields,
+    unsupported_label=lambda label: f"field label not supported for {GROUP}/v1, Kind=ResourceSlice: {label}",
     columns=[
         NAME,
         Column("Node", lambda obj: text(obj, "spec", "nodeName"), documented=(_SPEC, "nodeName")),
