@@ -10,7 +10,7 @@ from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.registry import PROTOBUF
 from pilothouse.machinery.apply.atoms import Atom
 from pilothouse.machinery.apply.schema_atoms import atom_of
-from pilothouse.machinery.codec.decoder import BodyError, Codec, decode_body, decode_object, strict_refusal
+from pilothouse.machinery.codec.decoder import BodyError, Codec, decode_body, decode_object, refusal, strict_refusal
 from pilothouse.machinery.codec.scheme import KUBE, OPTIONS, Scheme, internal_name, unknown_conversion
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.names import GroupVersionKind
@@ -122,7 +122,7 @@ def _decode_protobuf(data: bytes, default: GroupVersionKind) -> Json:
     try:
         return protobuf.decode(data, default=default)
     except ProtobufError as error:
-        raise BadRequest(f"the object provided is unrecognized (must be of type {default.kind}): {error}") from None
+        raise refusal(BodyError(str(error)), default, data) from None
 
 
 def _kind_of(obj: Json) -> GroupVersionKind:

@@ -12,15 +12,18 @@ from pilothouse.apiserver.endpoints.negotiation import parse_accept
 from pilothouse.apiserver.http import Handler, Headers, Request, Response
 from pilothouse.apiserver.openapi.document import Document
 from pilothouse.apiserver.openapi.lazy import Lazy
+from pilothouse.apiserver.openapi.protobuf_forms import ProtobufForms
 from pilothouse.apiserver.openapi.service import v3_url
 from pilothouse.apiserver.server.mux import PathRecorderMux
 
 JSON = "application/json"
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 V2_PROTOBUF_DEPRECATED = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
+V3_PROTOBUF_DEPRECATED = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 
 _V2_TYPES = {JSON: JSON, V2_PROTOBUF_DEPRECATED: V2_PROTOBUF, V2_PROTOBUF: V2_PROTOBUF}
-_V3_TYPES = {JSON: JSON}
+_V3_TYPES = {JSON: JSON, V3_PROTOBUF: V3_PROTOBUF, V3_PROTOBUF_DEPRECATED: V3_PROTOBUF}
 _V3_PREFIX = "/openapi/v3/"
 _YEAR = 365 * 86400
 
@@ -73,10 +76,13 @@ def _v3_index(service: OpenAPIDocuments) -> Handler:
 
 
 def _v3(service: OpenAPIDocuments) -> Handler:
+    protobuf = ProtobufForms()
+
     async def answer(request: Request) -> Response:
         path = request.path.removeprefix(_V3_PREFIX)
         document = await service.v3(path)
         if document is None:
+            protobuf.forget(path)
             return Response(404)
         media_type = _negotiate(request, _V3_TYPES)
         if media_type is None:
@@ -84,7 +90,8 @@ def _v3(service: OpenAPIDocuments) -> Handler:
         wanted = request.param("hash")
         if wanted and wanted != document.etag:
             return _empty(301).with_header(b"location", v3_url(path, document).encode())
-        response = await _serve(request, document, media_type)
+        form = document if media_type == JSON else await protobuf.of(path, document)
+        response = await _serve(request, form, media_type)
         response.headers += _forever() if wanted else []
         return response
 

@@ -20,11 +20,11 @@ UPDATE_OPTIONS = _META.kind("UpdateOptions")
 PATCH_OPTIONS = _META.kind("PatchOptions")
 DELETE_OPTIONS = _META.kind("DeleteOptions")
 
-PRETTY = Parameter(
-    "pretty", "query", "string", "Whether the output is indented. By default only for browsers, curl and wget."
+PRETTY = Parameter("pretty", "query", "string", option_documentation.of("pretty"))
+NAMESPACE, PATH = (
+    Parameter(name, "path", "string", option_documentation.of(name, option_documentation.IN_PATH))
+    for name in ("namespace", "path")
 )
-NAMESPACE = Parameter("namespace", "path", "string", "The namespace of the object, which is also its scope for access.")
-PATH = Parameter("path", "path", "string", "The path behind the proxy.")
 
 _JSON_TYPES = {"string": "string", "bool": "boolean", "int32": "integer", "int64": "integer", "double": "number"}
 
@@ -40,12 +40,12 @@ def parameters_of(options: GroupVersionKind) -> tuple[Parameter, ...]:
     if message is None:
         return ()
     facts = facts_of(message.package, message.message).values()
-    return tuple(_parameter(fact) for fact in facts if fact.type in _JSON_TYPES)
+    return tuple(_parameter(fact, options.kind) for fact in facts if fact.type in _JSON_TYPES)
 
 
 def without(parameters: tuple[Parameter, ...], *names: str) -> tuple[Parameter, ...]:
     return tuple(parameter for parameter in parameters if parameter.name not in names)
 
 
-def _parameter(fact: FieldFacts) -> Parameter:
-    return Parameter(fact.name, "query", _JSON_TYPES[fact.type], option_documentation.of(fact.name))
+def _parameter(fact: FieldFacts, kind: str) -> Parameter:
+    return Parameter(fact.name, "query", _JSON_TYPES[fact.type], option_documentation.of(fact.name, kind))

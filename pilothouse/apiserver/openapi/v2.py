@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Iterable
 
 import orjson
@@ -17,6 +16,8 @@ from pilothouse.machinery.objects import Json
 
 # Older kubectls look for the last two in each operation to find out what the server can do; names tell the kind.
 _NEVER_SHARED = frozenset({"name", "fieldValidation", "dryRun"})
+_ORDER = ("uniqueItems", "type", "description", "name", "in", "required", "schema")
+_FNV_OFFSET, _FNV_PRIME = 0xCBF29CE484222325, 0x100000001B3
 
 
 def document(containers: Iterable[RouteContainer]) -> bytes:
@@ -70,7 +71,7 @@ class SharedParameters:
     def _reference(self, what: Parameter | Body, written: Json) -> Json:
         found = self._references.get(what)
         if found is None:
-            name = f"{written['name']}-{_hash(orjson.dumps(written, option=orjson.OPT_SORT_KEYS))}"
+            name = f"{written['name']}-{_hash(written)}"
             self.by_name[name] = written
             found = self._references[what] = {"$ref": f"#/parameters/{name}"}
         return found
@@ -115,5 +116,9 @@ def _schema(definition: str) -> Json:
     return {"type": "string"} if definition == STRING else {"$ref": V2_REFERENCE + definition}
 
 
-def _hash(text: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(text).digest()[:6]).decode()
+def _hash(parameter: Json) -> str:
+    """The start of the FNV-1 hash of the parameter with its keys in upstream's order: clients know these names."""
+    value = _FNV_OFFSET
+    for byte in orjson.dumps({key: parameter[key] for key in _ORDER if key in parameter}):
+        value = value * _FNV_PRIME % 2**64 ^ byte
+    return base64.urlsafe_b64encode(value.to_bytes(8, "big")[:6]).decode()

@@ -8,13 +8,13 @@ SLI_REGISTRY = CollectorRegistry()
 
 _LAST = Gauge(
     "kubernetes_healthcheck",
-    "[STABLE] The outcome of the latest run of one health check: 1 passed, 0 failed.",
+    "[STABLE] This metric records the result of a single healthcheck.",
     ["name", "type"],
     registry=SLI_REGISTRY,
 )
 _RUNS = Counter(
     "kubernetes_healthchecks",
-    "[STABLE] Runs of health checks by outcome.",
+    "[STABLE] This metric records the results of all healthcheck.",
     ["name", "type", "status"],
     registry=SLI_REGISTRY,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
 from pilothouse.apiserver.registry.store import RegistryStore
@@ -103,7 +104,7 @@ def _services(storage: ServiceStorage) -> list[ServedResource]:
 def _namespaces(storage: NamespaceStorage) -> list[ServedResource]:
     registry: RegistryStore = storage.registry
     return [
-        served(registry, storage),
+        replace(served(registry, storage), returns_deleted_object=False),  # it does, but upstream does not say so
         served(registry, StatusStore(registry, NamespaceStatusStrategy()), subresource="status"),
         served(registry, UpdateOnly(registry, NamespaceFinalizeStrategy()), subresource="finalize"),
     ]

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.gofmt import quote
 
 _PLAIN = re.compile(
     r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{6})?Z", re.ASCII
 )
+_UNQUOTABLE = re.compile(r'["\\\x00-\x1f]|[^\x00-\x7f]')
 _ZERO = "0001-01-01T00:00:00Z"
 _ZERO_MICRO = "0001-01-01T00:00:00.000000Z"
 
@@ -58,14 +58,14 @@ class _Reading:
         micro = self._part(".000000", self._micros) if fraction_format else self._fraction()
         offset = self._part("Z07:00", self._zone)
         if self.rest:
-            raise TimeError(f"{self._subject}: extra text: {quote(self.rest)}")
+            raise TimeError(f"{self._subject}: extra text: {_quoted(self.rest)}")
         if not 1 <= day <= monthrange(year % 400 + 400, month)[1]:
             raise TimeError(f"{self._subject}: day out of range")
         return _utc((year, month, day, hour, minute, second, micro), offset, fraction_format)
 
     @property
     def _subject(self) -> str:
-        return f"parsing time {quote(self.text)}"
+        return f"parsing time {_quoted(self.text)}"
 
     def _part(
         self, part: str, read: Callable[[], int], *, before: str = "", low: int = 0, high: int = 9999, name: str = ""
@@ -84,7 +84,7 @@ class _Reading:
         return number
 
     def _cannot(self, value: str, part: str) -> TimeError:
-        return TimeError(f'{self._subject} as "{self.layout}": cannot parse {quote(value)} as "{part}"')
+        return TimeError(f'{self._subject} as "{self.layout}": cannot parse {_quoted(value)} as "{part}"')
 
     def _take(self, count: int) -> int:
         digits, self.rest = self.rest[:count], self.rest[count:]
@@ -137,3 +137,13 @@ def _utc(parts: tuple[int, int, int, int, int, int, int], offset: int, fraction_
     cycle = parts[0] // 400 * 400 - 400
     moment = datetime(parts[0] - cycle, *parts[1:]) - timedelta(minutes=offset)
     return f"{moment.year + cycle:04d}" + moment.strftime(f"-%m-%dT%H:%M:%S{fraction_format}Z")
+
+
+def _quoted(text: str) -> str:
+    """As Go's time package quotes, which has its own way: every byte that is no ASCII character is written in hex."""
+    return f'"{_UNQUOTABLE.sub(_escaped, text)}"'
+
+
+def _escaped(found: re.Match[str]) -> str:
+    char = found[0]
+    return f"\\{char}" if char in '"\\' else "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "replace"))

@@ -143,3 +143,12 @@ async def test_only_what_is_not_indented_ends_with_a_newline(api: API) -> None:
         assert (await api.request("GET", path)).body.endswith(b"}\n")
         assert (await api.request("GET", f"{path}?pretty=true")).body.endswith(b"\n}")
         assert (await api.request("GET", path, user_agent="curl/8")).body.endswith(b"\n}")
+
+
+async def test_a_body_that_is_no_protobuf_is_shown(api: API) -> None:
+    answer = await api.request("POST", CONFIG_MAPS, b"{}", media=PROTOBUF)
+    assert (answer.status, answer.json["message"]) == (
+        400,
+        "the object provided is unrecognized (must be of type ConfigMap): provided data does not appear to be a "
+        "protobuf message, expected prefix [107 56 115 0] ({})",
+    )

@@ -150,6 +150,12 @@ def test_version_2_has_all_groups_and_says_how_to_authenticate() -> None:
     assert document["paths"][ITEM]["get"]["schemes"] == ["https"]
 
 
+def test_shared_parameters_have_upstreams_words_and_names() -> None:
+    parameters = v2_document(core(config_maps()), apps())["parameters"]
+    known = {"allowWatchBookmarks-HC2hJt-J", "body-2Y1dVQaQ", "body-78PwaGsr", "fieldManager-7c6nTn1T"}
+    assert known | {"fieldManager-Qy4HdaTW", "namespace-vgWSWtn3", "pretty-tJGM1-ng"} <= parameters.keys()
+
+
 def test_a_kind_that_nobody_described_is_some_object() -> None:
     nobodys = served(CONFIG_MAPS, GroupVersionKind("example.com", "v1", "Nothing"), storage("get"))
     schemas = orjson.loads(v3.document(container(core(nobodys))))["components"]["schemas"]

@@ -48,6 +48,7 @@ def cannot(text: str, rest: str, part: str) -> str:
     [
         ("", cannot("", "", "2006")),
         ("soon", cannot("soon", "soon", "2006")),
+        ('a\n"\\é', cannot(r"a\x0a\"\\\xc3\xa9", r"a\x0a\"\\\xc3\xa9", "2006")),
         ("2024", cannot("2024", "", "-")),
         ("2024-1-01T00:00:00Z", cannot("2024-1-01T00:00:00Z", "1-01T00:00:00Z", "01")),
         ("2024-01-01", cannot("2024-01-01", "", "T")),

@@ -1,1 +1,1 @@
-"""The v2 document as gnostic's protobuf messages (openapi.v2.Document), which is how client-go asks for it."""
+"""OpenAPI documents as gnostic's protobuf messages (openapi.v2.Document, openapi.v3.Document): so client-go asks."""

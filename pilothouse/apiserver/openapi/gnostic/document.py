@@ -1,4 +1,4 @@
-"""Encodes a v2 document as gnostic's message; keys for which that has no field are left out.
+"""Encodes documents as gnostic's messages; keys for which those have no field are left out.
 
 Free values and vendor extensions travel as YAML text, and JSON is YAML.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from pilothouse.apiserver.openapi.gnostic.fields import FIELDS, MessageField
+from pilothouse.apiserver.openapi.gnostic.fields import FIELDS, V3_FIELDS, MessageField
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.protobuf.wire import BYTES, FIXED64, VARINT, delimited, tag, varint
 
@@ -22,78 +22,115 @@ _NON_BODY = {"query": (3, "QueryParameter"), "path": (4, "PathParameter")}
 
 
 def encode_document(document: Json) -> bytes:
-    return _message("Document", document)
+    """Return the message of a v2 document."""
+    return V2Writer(FIELDS).message("Document", document)
 
 
-def _message(name: str, value: Json) -> bytes:
-    return b"".join(_fields(FIELDS[name], value))
+def encode_v3_document(document: Json) -> bytes:
+    return V3Writer(V3_FIELDS).message("Document", document)
 
 
-def _fields(fields: dict[str, MessageField], value: Json) -> Iterator[bytes]:
-    for key, item in value.items():
-        if key in fields:
-            yield _field(fields[key], item)
-        elif key.startswith("x-"):
-            yield nested(fields["x"].number, named(key, any_value(item)))
+class GnosticWriter:
+    """Writes the messages of a table. What the table cannot say of a form, `form` of the version does."""
+
+    def __init__(self, messages: dict[str, dict[str, MessageField]]) -> None:
+        self._messages = messages
+
+    def message(self, name: str, value: Json) -> bytes:
+        return b"".join(self._fields(self._messages[name], value))
+
+    def form(self, form: str, value: Any) -> bytes:
+        """The content of a message; those with an alternative in them say which one it is by a field."""
+        match form:
+            case "any":
+                return any_value(value)
+            case "SecurityRequirement":
+                return b"".join(nested(1, named(name, _strings(scopes))) for name, scopes in value.items())
+            case _ if form.endswith("OrReference"):
+                return self._or_reference(form.removesuffix("OrReference"), value)
+            case _:
+                return self.message(form, value)
+
+    def entries(self, number: int, form: str, value: Json) -> bytes:
+        """A map, as gnostic has it: a repeated field of names with values."""
+        return b"".join(nested(number, named(name, self.form(form, item))) for name, item in value.items())
+
+    def _fields(self, fields: dict[str, MessageField], value: Json) -> Iterator[bytes]:
+        for key, item in value.items():
+            if key in fields:
+                yield self._field(fields[key], item)
+            elif key.startswith("x-"):
+                yield nested(fields["x"].number, named(key, any_value(item)))
+
+    def _field(self, field: MessageField, value: Any) -> bytes:
+        if field.mapped:
+            return nested(field.number, self.entries(1, field.form, value))
+        if field.repeated:
+            return b"".join(self._single(field, item) for item in value)
+        return self._single(field, value)
+
+    def _single(self, field: MessageField, value: Any) -> bytes:
+        scalar = SCALARS.get(field.form)
+        return scalar(field.number, value) if scalar else nested(field.number, self.form(field.form, value))
+
+    def _or_reference(self, form: str, value: Json) -> bytes:
+        return nested(2, self.message("Reference", value)) if "$ref" in value else nested(1, self.form(form, value))
 
 
-def _field(field: MessageField, value: Any) -> bytes:
-    if field.mapped:
-        return nested(field.number, _entries(1, field.form, value))
-    if field.repeated:
-        return b"".join(_single(field, item) for item in value)
-    return _single(field, value)
+class V2Writer(GnosticWriter):
+    def form(self, form: str, value: Any) -> bytes:
+        match form:
+            case "Paths":
+                return self.entries(2, "PathItem", value)
+            case "Responses":
+                return self.entries(1, "ResponseOrReference", value)
+            case "Parameter":
+                return self._parameter(value)
+            case "ResponseSchema" | "Items":
+                return nested(1, self.message("Schema", value))
+            case "SchemaOrBool":
+                is_bool = isinstance(value, bool)
+                return SCALARS["bool"](2, value) if is_bool else nested(1, self.message("Schema", value))
+            case "Type":
+                return SCALARS["string"](1, value)
+            case "SecurityDefinition":
+                return nested(2, self.message("ApiKey", value))
+            case _:
+                return super().form(form, value)
+
+    def _parameter(self, value: Json) -> bytes:
+        location = value["in"]
+        if location == "body":
+            return nested(1, self.message("BodyParameter", value))
+        number, message = _NON_BODY[location]
+        return nested(2, nested(number, self.message(message, value)))
 
 
-def _single(field: MessageField, value: Any) -> bytes:
-    scalar = SCALARS.get(field.form)
-    return scalar(field.number, value) if scalar else nested(field.number, _form(field.form, value))
+class V3Writer(GnosticWriter):
+    def form(self, form: str, value: Any) -> bytes:
+        match form:
+            case "Paths":
+                return self.entries(1, "PathItem", value)
+            case "Responses":
+                return self.entries(2, "ResponseOrReference", value)
+            case "Items":
+                return nested(1, self.form("SchemaOrReference", value))
+            case "SchemaOrBool":
+                is_bool = isinstance(value, bool)
+                return SCALARS["bool"](2, value) if is_bool else nested(1, self.form("SchemaOrReference", value))
+            case "Default":
+                return _default(value)
+            case _:
+                return super().form(form, value)
 
 
-def _entries(number: int, form: str, value: Json) -> bytes:
-    """A map, as gnostic has it: a repeated field of names with values."""
-    return b"".join(nested(number, named(name, _form(form, item))) for name, item in value.items())
-
-
-def _form(form: str, value: Any) -> bytes:
-    """The content of a message; those with an alternative in them say which one it is by a field."""
-    match form:
-        case "any":
-            return any_value(value)
-        case "Paths":
-            return _entries(2, "PathItem", value)
-        case "Responses":
-            return _entries(1, "ResponseOrReference", value)
-        case "ResponseOrReference":
-            return _or_reference("Response", value)
-        case "ParameterOrReference":
-            return _or_reference("Parameter", value)
-        case "Parameter":
-            return _parameter(value)
-        case "ResponseSchema" | "Items":
-            return nested(1, _message("Schema", value))
-        case "SchemaOrBool":
-            return SCALARS["bool"](2, value) if isinstance(value, bool) else nested(1, _message("Schema", value))
-        case "Type":
-            return SCALARS["string"](1, value)
-        case "SecurityDefinition":
-            return nested(2, _message("ApiKey", value))
-        case "SecurityRequirement":
-            return b"".join(nested(1, named(name, _strings(scopes))) for name, scopes in value.items())
-        case _:
-            return _message(form, value)
-
-
-def _or_reference(form: str, value: Json) -> bytes:
-    return nested(2, _message("Reference", value)) if "$ref" in value else nested(1, _form(form, value))
-
-
-def _parameter(value: Json) -> bytes:
-    location = value["in"]
-    if location == "body":
-        return nested(1, _message("BodyParameter", value))
-    number, message = _NON_BODY[location]
-    return nested(2, nested(number, _message(message, value)))
+def _default(value: Any) -> bytes:
+    """Objects and lists have no place in the message: it says only that there is a default."""
+    if isinstance(value, bool):
+        return SCALARS["bool"](2, value)
+    if isinstance(value, str):
+        return string(3, value)
+    return double(1, value) if isinstance(value, int | float) else b""
 
 
 def _strings(values: list[str]) -> bytes:

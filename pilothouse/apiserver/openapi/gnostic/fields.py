@@ -37,6 +37,29 @@ Schema: $ref=1 format=2 title=3 description=4 default=5:any multipleOf=6:double 
 ApiKey: type=1 name=2 in=3 description=4 x=5
 """
 
+_V3_TABLE = """
+Document: openapi=1 info=2:Info paths=4:Paths components=5:Components security=6:[]SecurityRequirement x=9
+Info: title=1 description=2 termsOfService=3 version=6 x=7
+Components: schemas=1:{}SchemaOrReference securitySchemes=7:{}SecuritySchemeOrReference x=10
+PathItem: $ref=1 summary=2 description=3 get=4:Operation put=5:Operation post=6:Operation delete=7:Operation
+    options=8:Operation head=9:Operation patch=10:Operation trace=11:Operation parameters=13:[]ParameterOrReference x=14
+Operation: tags=1:[] summary=2 description=3 operationId=5 parameters=6:[]ParameterOrReference
+    requestBody=7:RequestBodyOrReference responses=8:Responses deprecated=10:bool security=11:[]SecurityRequirement x=13
+Reference: $ref=1 summary=2 description=3
+Parameter: name=1 in=2 description=3 required=4:bool deprecated=5:bool allowEmptyValue=6:bool style=7 explode=8:bool
+    allowReserved=9:bool schema=10:SchemaOrReference example=11:any content=13:{}MediaType x=14
+RequestBody: description=1 content=2:{}MediaType required=3:bool x=4
+MediaType: schema=1:SchemaOrReference example=2:any x=5
+Response: description=1 content=3:{}MediaType x=5
+Schema: nullable=1:bool readOnly=3:bool writeOnly=4:bool example=7:any deprecated=8:bool title=9 multipleOf=10:double
+    maximum=11:double exclusiveMaximum=12:bool minimum=13:double exclusiveMinimum=14:bool maxLength=15:int
+    minLength=16:int pattern=17 maxItems=18:int minItems=19:int uniqueItems=20:bool maxProperties=21:int
+    minProperties=22:int required=23:[] enum=24:[]any type=25 allOf=26:[]SchemaOrReference oneOf=27:[]SchemaOrReference
+    anyOf=28:[]SchemaOrReference not=29:Schema items=30:Items properties=31:{}SchemaOrReference
+    additionalProperties=32:SchemaOrBool default=33:Default description=34 format=35 x=36
+SecurityScheme: type=1 description=2 name=3 in=4 scheme=5 bearerFormat=6 x=9
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class MessageField:
@@ -65,4 +88,6 @@ def _field(text: str) -> MessageField:
 
 
 FIELDS = _parse(_TABLE)
-"""By message and JSON key."""
+"""Of v2, by message and JSON key."""
+
+V3_FIELDS = _parse(_V3_TABLE)
