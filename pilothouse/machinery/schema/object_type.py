@@ -46,7 +46,16 @@ class ObjectType:
     @cached_property
     def fit(self) -> Callable[[Any], Json]:
         """Decodes what fits and has no unknown field; for the rest it raises Mismatch, and `decode` says why."""
-        return decoder_of(self.node)
+        decode = decoder_of(self.node)
+
+        def fit(raw: Any) -> Json:
+            resets = _resets_managed_fields(raw)
+            obj: Json = decode(raw)
+            if resets:
+                obj["metadata"]["managedFields"] = []
+            return obj
+
+        return fit
 
     def decode_document(self, document: Any) -> Decoded:
         """As `decode`, but slower and exact, for a document that may have duplicate fields, which are reported too."""
@@ -72,3 +81,9 @@ class ObjectType:
     def normalise(self, obj: Json) -> Json:
         """The same form for an object that is known to fit its type, as one from protobuf. Changed in place."""
         return self.fit(obj)
+
+
+def _resets_managed_fields(raw: Any) -> bool:
+    """Whether the object says that nobody is to own anything: alone of all empty lists this one means something."""
+    meta = raw.get("metadata") if type(raw) is dict else None
+    return type(meta) is dict and meta.get("managedFields") == []
