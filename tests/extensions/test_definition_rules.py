@@ -150,6 +150,13 @@ def test_a_version_that_may_be_stored_must_stay() -> None:
     assert "was previously a storage version" in error.detail
 
 
+def test_every_version_that_wants_to_be_stored_must_be_among_the_stored_ones() -> None:
+    for second in ("v1", "v2"):
+        found = errors(definition(version(), version(second)))
+        why = f'status.storedVersions: Invalid value: ["v1"]: must have the storage version {second}'
+        assert why in found
+
+
 def test_the_status_can_be_written_alone() -> None:
     old = established(definition())
     new = deepcopy(old)

@@ -68,7 +68,7 @@ def nested(obj: Json, path: str, wanted: type) -> Any:
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise WrongType(_accessor_error(fields[: position + 1], value, "map[string]interface {}"))
+            raise WrongType(_accessor_error(fields[: position + 1], value, "map[string]interface{}"))
         if name not in value:
             return None
         value = value[name]

@@ -92,8 +92,9 @@ _MESSAGES: dict[str, dict[str, str]] = {
         "extra": _ANYTHING,
         "uid": _TEXT,
     },
-    "JSONPatch": {"op": _TEXT, "path": _TEXT, "from": _TEXT, "value": _ANYTHING},
 }
+_JSON_PATCH = {"JSONPatch": {"op": _TEXT, "path": _TEXT, "from": _TEXT, "value": _ANYTHING}}
+"""Only where an expression may make patches."""
 
 _PATCH_TYPE = re.compile(r"\bObject(?:\.\w+)*(?=\s*\{)")
 _MANGLED_TYPE = re.compile(r"\bObject(?:_\w+)+\b")
@@ -127,14 +128,16 @@ def descriptor_pool() -> Any:
 
 
 def new_descriptor_pool(types: tuple[str, ...] = (), fields: tuple[str, ...] = ()) -> Any:
-    """A pool with Kubernetes' own types and with these types, each of which has all of the fields; to be added to."""
+    """A pool with Kubernetes' own types, to be added to.
+
+    With `types` that patches are made of, each has all of the fields, and there are JSON patches too."""
     from google.protobuf import descriptor_pool as pools
 
     pool = pools.DescriptorPool()
     for file in _well_known_files():
         pool.AddSerializedFile(file.serialized_pb)
-    anything = dict.fromkeys(fields, _ANYTHING)
-    _add_messages(pool, {**_MESSAGES, **{name: {} for name in OPAQUE_TYPES}, **dict.fromkeys(types, anything)})
+    patches = {**_JSON_PATCH, **dict.fromkeys(types, dict.fromkeys(fields, _ANYTHING))} if types else {}
+    _add_messages(pool, {**_MESSAGES, **{name: {} for name in OPAQUE_TYPES}, **patches})
     return pool
 
 

@@ -258,3 +258,16 @@ async def test_a_number_beyond_all_integers_is_a_quantity_as_gos_float_is_writte
     made = await apply(api, f"{quotas}/q", body | {"spec": {"hard": {"pods": 1 << 63}}})
     assert (made.status, made.json["spec"]["hard"]) == (201, {"pods": "9223372036854776k"})
     assert "selfLink" not in made.json["metadata"]
+
+
+@pytest.mark.parametrize("nobody", [[], [{}]])
+@pytest.mark.parametrize("verb", ["PUT", "PATCH"])
+async def test_managed_fields_of_nobody_end_the_tracking(api: API, nobody: list[Json], verb: str) -> None:
+    await apply(api, f"{CONFIG_MAPS}/a", config_map(data={"k": "v"}))
+    body = config_map(data={"k": "v"})
+    body["metadata"]["managedFields"] = nobody
+    media = MERGE if verb == "PATCH" else "application/json"
+    cleared = await api.request(verb, f"{CONFIG_MAPS}/a", body, media=media)
+    assert "managedFields" not in cleared.json["metadata"]
+    patched = await api.request("PATCH", f"{CONFIG_MAPS}/a", {"metadata": {"labels": {"a": "b"}}}, media=MERGE)
+    assert "managedFields" not in patched.json["metadata"]

@@ -64,6 +64,27 @@ def test_an_expression_has_the_type_that_go_prints(expression: str, kind: str) -
     ("expression", "message"),
     [
         ("object.(", "ERROR: <input>:1:8: Syntax error: no viable alternative at input '.('\n | object.(\n | .......^"),
+        ("1.b", "ERROR: <input>:1:2: type 'int' does not support field selection\n | 1.b\n | .^"),
+        (
+            "1.all(x, x)",
+            "ERROR: <input>:1:1: expression of type 'int' cannot be range of a comprehension "
+            "(must be list, map, or dynamic)\n | 1.all(x, x)\n | ^",
+        ),
+        (
+            "1.5.startsWith('a')",
+            "ERROR: <input>:1:15: found no matching overload for 'startsWith' applied to 'double.(string)'"
+            "\n | 1.5.startsWith('a')\n | ..............^",
+        ),
+        (
+            "cel.f(x)",
+            "ERROR: <input>:1:1: undeclared reference to 'cel' (in container '')\n | cel.f(x)\n | ^\n"
+            "ERROR: <input>:1:6: undeclared reference to 'f' (in container '')\n | cel.f(x)\n | .....^\n"
+            "ERROR: <input>:1:7: undeclared reference to 'x' (in container '')\n | cel.f(x)\n | ......^",
+        ),
+        (
+            "JSONPatch{}",
+            "ERROR: <input>:1:1: undeclared reference to 'JSONPatch' (in container '')\n | JSONPatch{}\n | ^",
+        ),
         ("nosuch", "ERROR: <input>:1:1: undeclared reference to 'nosuch' (in container '')\n | nosuch\n | ^"),
         ("params.x", "ERROR: <input>:1:1: undeclared reference to 'params' (in container '')\n | params.x\n | ^"),
         (

@@ -81,18 +81,18 @@ def validate_stored_versions(stored: Sequence[str] | None, versions: Sequence[Js
     if not stored:
         yield invalid(path, stored, "must have at least one stored version")
         return
+    # Each is met once: a second version of the same name finds none, as upstream.
+    not_met = {name: position for position, name in enumerate(stored)}
     for version in versions:
-        if version.get("storage") and version["name"] not in stored:
+        if not_met.pop(version["name"], None) is None and version.get("storage"):
             yield invalid(path, list(stored), f"must have the storage version {version['name']}")
-    known = {version["name"] for version in versions}
-    for position, name in enumerate(stored):
-        if name not in known:
-            why = (
-                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
-                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
-                f"{name} from status.storedVersions"
-            )
-            yield invalid(path.index(position), name, why)
+    for name, position in not_met.items():
+        why = (
+            f"missing from spec.versions; {name} was previously a storage version, and must remain in "
+            f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
+            f"{name} from status.storedVersions"
+        )
+        yield invalid(path.index(position), name, why)
 
 
 def _validate_approval(definition: Json, old: Json | None) -> Errors:

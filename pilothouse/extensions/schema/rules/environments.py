@@ -10,7 +10,6 @@ from typing import Any
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.cel.declared import Declared
 from pilothouse.machinery.cel.environment import (
-    BINDINGS,
     LIBRARIES,
     Environment,
     compile_in,
@@ -21,7 +20,7 @@ from pilothouse.machinery.cel.syntax import SyntaxTree
 from pilothouse.machinery.cel.typed_pool import TypedPool
 from pilothouse.machinery.dataclass import dataclass
 
-_UNTYPED = Environment((("oldSelf", "dyn"), ("self", "dyn")), bindings=True)
+_UNTYPED = Environment((("oldSelf", "dyn"), ("self", "dyn")))
 
 
 class TypedEnvironment:
@@ -45,7 +44,7 @@ class TypedEnvironment:
 
         return cel.NewEnv(
             descriptor_pool=self._typed.pool,
-            config=cel.NewEnvConfigFromYaml(LIBRARIES + BINDINGS),
+            config=cel.NewEnvConfigFromYaml(LIBRARIES),
             variables={"self": cel.Type(self._typed.type_names[0]), "oldSelf": cel.Type(old_type)},
             extensions=[declared_functions()],
         )
