@@ -68,7 +68,7 @@ class ObjectStore:
         if dry_run:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
-            return obj
+            return self.stored(obj)
         with self._create.measured():
             entry = await self._store.create(key, self._codec.encode(obj), ttl=ttl)
         return StoredObject(entry, self._codec)
@@ -76,7 +76,7 @@ class ObjectStore:
     async def update(self, current: StoredObject, obj: Json, *, ttl: int, dry_run: bool) -> Result:
         """Raises RevisionConflict, KeyNotFound. A dry run shows the object at the revision it has."""
         if dry_run:
-            return obj
+            return self.stored(obj)
         with self._update.measured():
             entry = await self._store.update(current.key, self._codec.encode(obj), expected=current.revision, ttl=ttl)
         return StoredObject(entry, self._codec)
