@@ -185,6 +185,25 @@ async def test_empties_begin_a_generation_where_upstream_compares_deeply(api: AP
     assert "ingress" not in answer.json["spec"]
 
 
+async def test_empty_bytes_are_never_shown_but_compared(api: API) -> None:
+    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    hook = {
+        "name": "a.b.c",
+        "clientConfig": {"caBundle": "", "url": "https://x.y/z"},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    made = obj("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", webhooks=[hook])
+    created = (await api.request("POST", path, made)).json
+    assert created["webhooks"][0]["clientConfig"] == {"url": "https://x.y/z"}
+    made["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"]
+    assert (await api.request("PUT", f"{path}/a", made)).json["metadata"]["generation"] == 1
+    for value in "12":
+        patch = {"metadata": {"labels": {"a": value}}}
+        patched = (await api.request("PATCH", f"{path}/a", patch, media=MERGE)).json
+        assert patched["metadata"]["generation"] == 2
+
+
 async def test_data_of_an_immutable_config_map_may_become_empty_but_not_its_binary_data(api: API) -> None:
     await create_config_map(api, "a", immutable=True)
     assert (await api.request("PATCH", f"{CONFIG_MAPS}/a", {"data": {}}, media=MERGE)).status == 200

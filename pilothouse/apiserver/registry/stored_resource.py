@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
 
 from pilothouse.apiserver.registry.interface import Result
 from pilothouse.apiserver.registry.keys import Keys
 from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.apiserver.registry.stored_form import codec_of
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.events import Predicate
 from pilothouse.apiserver.storage.cacher.pages import CachedPage
@@ -27,7 +27,6 @@ from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.views import store_of
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, exact_copy
-from pilothouse.machinery.schema import types
 
 
 def keys_of(resource: Resource, root: str) -> Keys:
@@ -89,12 +88,6 @@ class ObjectStore:
             return StoredObject(await self._store.delete(current.key, expected=current.revision), self._codec)
 
 
-def _codec_of(resource: Resource, empty: Callable[[], Json], on_read: Callable[[Json], None] | None) -> ObjectCodec:
-    codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of, empty, on_read)
-    built_in = types.of(resource.kind)
-    return codec if built_in is None else replace(codec, stored=built_in.stored, raw=built_in.raw_fields)
-
-
 class StoredResource:
     """`objects` and `cacher` are for the modules of this package; everybody else goes by the methods."""
 
@@ -112,7 +105,7 @@ class StoredResource:
         self.keys = keys_of(resource, root)
         group_resource = resource.group_resource
         store = store_of(store, group_resource)
-        codec = _codec_of(resource, empty, on_read)
+        codec = codec_of(resource, empty, on_read)
         self.objects = ObjectStore(store, codec, group_resource)
         self.cacher = Cacher(store, self.keys.prefix, codec, resource=group_resource, trigger=resource.trigger_field)
 
