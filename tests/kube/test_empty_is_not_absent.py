@@ -148,11 +148,22 @@ async def test_nobody_owns_what_is_not_printed(api: API) -> None:
     assert not created["metadata"].keys() & {"labels", "finalizers", "managedFields"}
 
 
-async def test_a_dry_run_prints_what_a_list_is_before_the_store_sees_it(api: API) -> None:
+async def test_a_dry_run_answers_what_the_store_would(api: API) -> None:
     role = obj("rbac.authorization.k8s.io/v1", "Role", rules=[]) | {"metadata": {"name": "a", "labels": {}}}
     answer = (await api.request("POST", f"{ROLES}?dryRun=All", role)).json
-    assert answer["rules"] == []
+    assert answer["rules"] is None
     assert "labels" not in answer["metadata"]
+
+
+async def test_an_empty_list_in_a_review_is_not_printed(api: API) -> None:
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "x", "audiences": []}}
+    answer = await api.request("POST", "/apis/authentication.k8s.io/v1/tokenreviews", review)
+    assert "audiences" not in answer.json["spec"]
+
+
+async def test_resources_of_a_node_that_come_empty_are_defaulted(api: API) -> None:
+    node = obj("v1", "Node", status={"capacity": {"cpu": "1"}, "allocatable": {}})
+    assert (await api.request("POST", "/api/v1/nodes", node)).json["status"]["allocatable"] == {"cpu": "1"}
 
 
 async def test_empties_do_not_begin_a_generation_where_upstream_compares_semantically(api: API) -> None:
@@ -174,8 +185,28 @@ async def test_empties_begin_a_generation_where_upstream_compares_deeply(api: AP
     assert "ingress" not in answer.json["spec"]
 
 
-async def test_data_of_an_immutable_config_map_may_not_become_empty_from_absent(api: API) -> None:
+async def test_empty_bytes_are_never_shown_but_compared(api: API) -> None:
+    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    hook = {
+        "name": "a.b.c",
+        "clientConfig": {"caBundle": "", "url": "https://x.y/z"},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    made = obj("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", webhooks=[hook])
+    created = (await api.request("POST", path, made)).json
+    assert created["webhooks"][0]["clientConfig"] == {"url": "https://x.y/z"}
+    made["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"]
+    assert (await api.request("PUT", f"{path}/a", made)).json["metadata"]["generation"] == 1
+    for value in "12":
+        patch = {"metadata": {"labels": {"a": value}}}
+        patched = (await api.request("PATCH", f"{path}/a", patch, media=MERGE)).json
+        assert patched["metadata"]["generation"] == 2
+
+
+async def test_data_of_an_immutable_config_map_may_become_empty_but_not_its_binary_data(api: API) -> None:
     await create_config_map(api, "a", immutable=True)
-    answer = await api.request("PATCH", f"{CONFIG_MAPS}/a", {"data": {}}, media=MERGE)
+    assert (await api.request("PATCH", f"{CONFIG_MAPS}/a", {"data": {}}, media=MERGE)).status == 200
+    answer = await api.request("PATCH", f"{CONFIG_MAPS}/a", {"binaryData": {}}, media=MERGE)
     assert answer.status == 422
-    assert answer.json["details"]["causes"][0]["field"] == "data"
+    assert [cause["field"] for cause in answer.json["details"]["causes"]] == ["binaryData"]

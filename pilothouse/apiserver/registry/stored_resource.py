@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import replace
 
 from pilothouse.apiserver.registry.interface import Result
 from pilothouse.apiserver.registry.keys import Keys
 from pilothouse.apiserver.registry.resource import Resource
+from pilothouse.apiserver.registry.stored_form import codec_of
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.storage.cacher.cacher import Cacher
 from pilothouse.apiserver.storage.cacher.events import Predicate
@@ -28,7 +28,6 @@ from pilothouse.apiserver.storage.object import ObjectCodec, StoredObject
 from pilothouse.apiserver.storage.views import store_of
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, exact_copy
-from pilothouse.machinery.schema import types
 
 
 def keys_of(resource: Resource, root: str) -> Keys:
@@ -69,7 +68,7 @@ class ObjectStore:
         if dry_run:
             if await self._store.get(key) is not None:
                 raise KeyExists(key)
-            return obj
+            return self.stored(obj)
         with self._create.measured():
             entry = await self._store.create(key, self._codec.encode(obj), ttl=ttl)
         return StoredObject(entry, self._codec)
@@ -77,7 +76,7 @@ class ObjectStore:
     async def update(self, current: StoredObject, obj: Json, *, ttl: int, dry_run: bool) -> Result:
         """Raises RevisionConflict, KeyNotFound. A dry run shows the object at the revision it has."""
         if dry_run:
-            return obj
+            return self.stored(obj)
         with self._update.measured():
             entry = await self._store.update(current.key, self._codec.encode(obj), expected=current.revision, ttl=ttl)
         return StoredObject(entry, self._codec)
@@ -88,12 +87,6 @@ class ObjectStore:
             return current
         with self._delete.measured():
             return StoredObject(await self._store.delete(current.key, expected=current.revision), self._codec)
-
-
-def _codec_of(resource: Resource, empty: Callable[[], Json], on_read: Callable[[Json], None] | None) -> ObjectCodec:
-    codec = ObjectCodec(resource.names.kind, resource.kind.api_version, resource.fields_of, empty, on_read)
-    built_in = types.of(resource.kind)
-    return codec if built_in is None else replace(codec, stored=built_in.stored, raw=built_in.raw_fields)
 
 
 class StoredResource:
@@ -115,7 +108,7 @@ class StoredResource:
         self.keys = keys_of(resource, root)
         group_resource = resource.group_resource
         store = store_of(store, group_resource)
-        codec = _codec_of(resource, empty, on_read)
+        codec = codec_of(resource, empty, on_read)
         self.objects = ObjectStore(store, codec, group_resource)
         self.cacher = Cacher(store, self.keys.prefix, codec, resource=group_resource, trigger=resource.trigger_field)
 

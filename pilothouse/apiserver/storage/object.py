@@ -26,6 +26,7 @@ from pilothouse.machinery.schema.raw_json import RawFields, compact, dump_exactl
 Fields: TypeAlias = dict[str, str]
 
 _UID = b'"uid":"'
+_EMPTY = b':""'
 
 _STORED_METADATA = tuple(name for name in METADATA_ORDER if name not in ("resourceVersion", "selfLink"))
 
@@ -43,6 +44,8 @@ class ObjectCodec:
     on_read: Callable[[Json], None] | None = None
     stored: Callable[[Json], Json] = lambda obj: obj
     """Leaves out of an object what the store does not keep, and the object itself as it is."""
+    printed: Callable[[Json], Json] | None = None
+    """Leaves out of a stored object what is not shown of it; None where everything is."""
     raw: RawFields | None = None
     """The fields whose text is stored as it came, while the wire form is compact."""
     type_prefix: bytes = field(init=False)
@@ -155,7 +158,7 @@ class StoredObject:
     @property
     def is_spliced(self) -> bool:
         """Whether the body costs no more than a copy, for this object and all others of its resource."""
-        return self._codec.on_read is None and self._codec.raw is None
+        return self._codec.on_read is None and self._codec.raw is None and self._codec.printed is None
 
     def _shown(self) -> Json:
         obj: Json = orjson.loads(self._value)
@@ -178,6 +181,8 @@ class StoredObject:
         prefix = self._codec.type_prefix
         if not self._value.startswith(prefix + b'"metadata":{'):
             return None
+        if self._codec.printed is not None and _EMPTY in self._value:
+            return None
         # The first "uid" behind the start is the object's own: what may stand before it (name, generateName,
         # namespace) holds no quotes.
         start = self._value.find(_UID, len(prefix))
@@ -188,5 +193,7 @@ class StoredObject:
 
     def _rebuild(self) -> bytes:
         obj = self.parse()
+        if self._codec.printed is not None:
+            obj = self._codec.printed(obj)
         rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
         return orjson.dumps({"metadata": obj["metadata"], **rest})[1:]

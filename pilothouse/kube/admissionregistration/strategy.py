@@ -32,8 +32,11 @@ class AdmissionRegistrationStrategy(Strategy):
         metadata(obj)["generation"] = 1
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        if not semantically_equal(obj.get(self.content), old.get(self.content)):
+        if self.is_new_generation(obj, old):
             begin_generation(obj, old)
+
+    def is_new_generation(self, obj: Json, old: Json) -> bool:
+        return not semantically_equal(obj.get(self.content), old.get(self.content))
 
     def warnings_on_create(self, obj: Json) -> Iterable[str]:
         if name_of(obj).endswith(_STATIC_SUFFIX):

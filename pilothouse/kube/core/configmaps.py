@@ -22,7 +22,8 @@ class ConfigMapStrategy(KubeStrategy):
     def validate_update(self, obj: Json, old: Json) -> Errors:
         yield from self.validate_metadata_update(obj, old)
         if old.get("immutable"):
-            yield from forbid_change(obj, old, "immutable", "data", "binaryData")
+            # Only data is empty by default, so that binary data may not even become empty.
+            yield from forbid_change({"data": {}} | obj, {"data": {}} | old, "immutable", "data", "binaryData")
         yield from self.validate(obj)
 
 

@@ -53,6 +53,8 @@ class Printer:
         write = self.of(field.node)
         if field.pointer or not (field.node.kind in _COLLECTIONS or field.node.scalar is Scalar.BYTES):
             return write
+        if self._stored and keeps_empty_bytes(struct, field):
+            return write
         if field.omitempty and has_empty_form(field.node):
             return _unless_empty(write, OMIT)
         null = self._stored and field.node.kind in _COLLECTIONS and _loses_empty_lists(struct)
@@ -71,6 +73,12 @@ class Printer:
 
 PRINTED = Printer(stored=False)
 STORED = Printer(stored=True)
+
+
+def keeps_empty_bytes(struct: TypeNode, field: Field) -> bool:
+    """Whether the field may be stored and not printed: protobuf does tell empty bytes from none."""
+    may_be_left_out = field.node.scalar is Scalar.BYTES and field.omitempty and not field.pointer
+    return may_be_left_out and not struct.name.startswith(_STORED_AS_JSON)
 
 
 def _loses_empty_lists(struct: TypeNode) -> bool:

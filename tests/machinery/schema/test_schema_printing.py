@@ -31,6 +31,14 @@ def test_empty_lists_maps_and_bytes_with_omitempty_are_not_printed() -> None:
     assert hooks.printed(obj)["webhooks"][0]["clientConfig"] == {"url": "u"}
 
 
+def test_empty_bytes_are_stored_in_protobuf() -> None:
+    hooks = kind("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")
+    obj = hooks.decode({"webhooks": [{"name": "a", "clientConfig": {"caBundle": "", "url": "u"}}]}).obj
+    assert hooks.stored(obj)["webhooks"][0]["clientConfig"] == {"caBundle": "", "url": "u"}
+    service = kind("apiregistration.k8s.io/v1", "APIService")
+    assert "caBundle" not in service.stored(service.decode({"spec": {"caBundle": ""}}).obj)["spec"]
+
+
 def test_printing_leaves_the_object_alone() -> None:
     pod = kind("v1", "Pod")
     obj = pod.decode({"metadata": {"labels": {}}, "spec": {"containers": [{"name": "a", "args": []}]}}).obj

@@ -21,7 +21,8 @@ class NodeStrategy(KubeStrategy):
     def default(self, obj: Json) -> None:
         _settle_pod_cidrs(obj["spec"])
         status = obj["status"]
-        if status.get("allocatable") is None and status.get("capacity") is not None:
+        # What comes empty is nothing in the store, and defaulted when it is read from there.
+        if not status.get("allocatable") and status.get("capacity") is not None:
             status["allocatable"] = dict(status["capacity"])
         round_up(status.get("capacity"))
         round_up(status.get("allocatable"))
