@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.kube.core.namespaces import NAMESPACES
+from pilothouse.kube.other_versions import in_version
 from pilothouse.kube.resource.admin_access import AdminAccess, AdminAccessStatus, NamespaceLabels
 from pilothouse.kube.resource.claim_status import ResourceClaimStatusStore
 from pilothouse.kube.resource.device_classes import DEVICE_CLASSES, GROUP
 from pilothouse.kube.resource.resource_claim_templates import RESOURCE_CLAIM_TEMPLATES
 from pilothouse.kube.resource.resource_claims import RESOURCE_CLAIMS
 from pilothouse.kube.resource.resource_slices import RESOURCE_SLICES
+from pilothouse.kube.resource.v1beta1 import V1BETA1, V1BETA1_CONVERSIONS
 from pilothouse.kube.served import Registries, served
 from pilothouse.machinery.names import GroupVersion
 from pilothouse.machinery.objects import labels_of
+
+_V1, _V1BETA2 = GroupVersion(GROUP, "v1"), GroupVersion(GROUP, "v1beta2")
 
 
 class ResourceStorageProvider:
@@ -33,7 +38,10 @@ class ResourceStorageProvider:
             served(registries.open(DEVICE_CLASSES)),
             served(registries.open(RESOURCE_SLICES)),
         ]
-        return APIGroup(GROUP, [APIVersion(GroupVersion(GROUP, "v1"), resources)])
+        beta2 = in_version(_V1BETA2, resources, deprecation=Deprecation("1.36", "1.39"))
+        beta1 = in_version(V1BETA1, resources, deprecation=Deprecation("1.35", "1.38"), conversions=V1BETA1_CONVERSIONS)
+        versions = [APIVersion(_V1, resources), APIVersion(_V1BETA2, beta2), APIVersion(V1BETA1, beta1)]
+        return APIGroup(GROUP, versions)
 
 
 def _labels_in(namespaces: RegistryStore) -> NamespaceLabels:
