@@ -57,7 +57,12 @@ class Config:
 
 def new_config(options: CompletedOptions, store: Store) -> Config:
     """Raises ValueError or OSError when a file that an option names makes no sense."""
-    registries = Registries(store, root=options.etcd.prefix, event_ttl=int(options.misc.event_ttl))
+    registries = Registries(
+        store,
+        root=options.etcd.prefix,
+        event_ttl=int(options.misc.event_ttl),
+        enabled=parse_runtime_config(options.api_enablement.runtime_config),
+    )
     address = PublicAddress(_endpoint_ip(options), options.secure_serving.secure_port)
     proxy = front_proxy(options)
     authorization = set_up_authorization(options.authorization)
@@ -114,7 +119,7 @@ def _generic(parts: _Parts) -> GenericConfig:
             *storage_checks(store, timeout=options.etcd.healthcheck_timeout),
             *provider_checks(store),
         ),
-        resources=parse_runtime_config(options.api_enablement.runtime_config),
+        resources=parts.registries.enabled,
         features=FeatureGates(options.features.feature_gates),
         authenticator=parts.authentication.authenticator,
         tokens=parts.authentication.tokens,

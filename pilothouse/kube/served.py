@@ -15,11 +15,13 @@ from pilothouse.apiserver.registry.resource import Resource
 from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.subresource import StatusStore
+from pilothouse.apiserver.server.resource_config import ResourceConfig
 from pilothouse.apiserver.storage.interface import DEFAULT_ROOT, Store
 from pilothouse.kube.events.ttl import DEFAULT_TTL
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.names import GroupResource, GroupVersionKind
+from pilothouse.machinery.names import GroupResource, GroupVersion, GroupVersionKind
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.schema import types
 from pilothouse.machinery.selectors import fields
 
 
@@ -31,6 +33,8 @@ class Registries:
     root: str = DEFAULT_ROOT
     event_ttl: int = DEFAULT_TTL
     """Seconds that events are kept."""
+    enabled: ResourceConfig = field(default_factory=ResourceConfig)
+    """Which versions are served: what is in none of them is not opened."""
     opened: list[RegistryStore] = field(default_factory=list)
     _by_resource: dict[GroupResource, RegistryStore] = field(default_factory=dict)
 
@@ -42,6 +46,10 @@ class Registries:
         registry = RegistryStore(resource, self.store, root=self.root, empty=TypedDecoder(resource.kind).empty_content)
         self.opened.append(registry)
         return registry
+
+    def any_enabled(self, *versions: GroupVersion) -> bool:
+        """Whether anything of one of the versions is served, so that kinds that no other version has must be open."""
+        return any(map(self.enabled.any_resource_enabled, versions))
 
     async def start(self) -> None:
         """Begins to fill the watch caches of all that are open."""
@@ -89,6 +97,13 @@ class VersionConversion:
 def with_status(registry: RegistryStore, status: Strategy) -> list[ServedResource]:
     """The resource, and its status subresource by these rules."""
     return [served(registry), served(registry, StatusStore(registry, status), subresource="status")]
+
+
+def fitted(kind: GroupVersionKind, obj: Json) -> Json:
+    """Return a converted object as its new kind has it: which empty fields are written is up to the kind."""
+    found = types.of(kind)
+    assert found is not None, f"{kind} is no built-in kind"
+    return found.fit(obj)
 
 
 def served(

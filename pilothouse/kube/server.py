@@ -85,7 +85,9 @@ class KubeConfig:
         return str(self.address) if not host else host if ":" in host else f"{host}:{self.address.port}"
 
     def open_registries(self) -> Registries:
-        return self.registries or Registries(self.generic.store, root=self.generic.key_prefix)
+        return self.registries or Registries(
+            self.generic.store, root=self.generic.key_prefix, enabled=self.generic.resources
+        )
 
 
 class KubeServer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pilothouse.apiserver.server.config import GenericConfig
 from pilothouse.kube.admissionregistration.storage_provider import AdmissionRegistrationStorageProvider
+from pilothouse.kube.apiserverinternal.storage_provider import APIServerInternalStorageProvider
 from pilothouse.kube.apps.storage_provider import AppsStorageProvider
 from pilothouse.kube.authentication.storage_provider import AuthenticationStorageProvider
 from pilothouse.kube.authorization.storage_provider import AuthorizationStorageProvider
@@ -25,6 +26,7 @@ from pilothouse.kube.served import RESTStorageProvider
 from pilothouse.kube.storage.storage_provider import StorageStorageProvider
 
 STORAGE_PROVIDERS: tuple[RESTStorageProvider, ...] = (
+    APIServerInternalStorageProvider(),
     AppsStorageProvider(),
     AutoscalingStorageProvider(),
     BatchStorageProvider(),

@@ -162,7 +162,6 @@ PROBLEMS = [
     ("--runtime-config=z.example/v1=true,a.example/v1/things=false", "unknown api groups a.example/v1,z.example/v1"),
     ("--runtime-config=apps/v9=true", "group version apps/v9 that has not been registered"),
     ("--runtime-config=apps/v9/deployments=false", "group version apps/v9 that has not been registered"),
-    ("--runtime-config=resource.k8s.io/v1beta1=true", "group version resource.k8s.io/v1beta1 is not supported"),
     ("--runtime-config=apps/v1/Deployments=true", 'resource is always lowercase plural, not "Deployments"'),
     ("--logging-format=xml", 'logging-format: Invalid value: "xml": Unsupported log format'),
     ("-v=-1", "v: Invalid value: -1: must not be negative"),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from rules import refusals
+from whole_server import whole_server
 
 from pilothouse.kube.apps.deployments import DEPLOYMENTS
 from pilothouse.kube.rbac.roles import CLUSTER_ROLES
-from tests.support.rules import refusals
-from tests.support.whole_server import whole_server
 
 AS_TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 

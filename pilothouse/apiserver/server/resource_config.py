@@ -32,11 +32,9 @@ class ResourceConfig:
     """The parts of the text that could not be understood."""
 
     @property
-    def named_versions(self) -> dict[GroupVersion, bool]:
-        """The group versions named, alone or with a resource, in order; each with whether any of it is turned on."""
-        named = [*self.versions.items(), *((each.group_version, on) for each, on in self.resources.items())]
-        turned_on = {version for version, on in named if on}
-        return {version: version in turned_on for version in sorted({version for version, _ in named}, key=str)}
+    def named_versions(self) -> list[GroupVersion]:
+        """The group versions named, alone or with a resource, in order."""
+        return sorted({*self.versions, *(each.group_version for each in self.resources)}, key=str)
 
     def version_enabled(self, version: GroupVersion) -> bool:
         if version in self.versions:
@@ -44,7 +42,7 @@ class ResourceConfig:
         for name, pattern in _MATURITIES.items():
             if name in self.maturities and pattern.fullmatch(version.version):
                 return self.maturities[name]
-        return is_stable(version)
+        return _MATURITIES["api/ga"].fullmatch(version.version) is not None
 
     def resource_enabled(self, resource: GroupVersionResource) -> bool:
         explicit = self.resources.get(resource)
@@ -54,10 +52,6 @@ class ResourceConfig:
         """Whether the version has to be installed at all."""
         resources = (on for resource, on in self.resources.items() if resource.group_version == version)
         return self.version_enabled(version) or any(resources)
-
-
-def is_stable(version: GroupVersion) -> bool:
-    return _MATURITIES["api/ga"].fullmatch(version.version) is not None
 
 
 def parse_runtime_config(settings: Mapping[str, str]) -> ResourceConfig:

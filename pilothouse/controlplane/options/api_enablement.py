@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from pilothouse.apiserver.server.resource_config import ResourceConfig, is_stable, parse_runtime_config
+from pilothouse.apiserver.server.resource_config import ResourceConfig, parse_runtime_config
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
 from pilothouse.machinery.flags.values import CONFIGURATION_MAP
@@ -72,8 +72,6 @@ def _unknown_groups(config: ResourceConfig) -> Iterator[str]:
 
 
 def _unknown_versions(config: ResourceConfig) -> Iterator[str]:
-    for version, enabled in config.named_versions.items():
+    for version in config.named_versions:
         if version.version not in REGISTERED.get(version.group, (version.version,)):
             yield f"group version {version} that has not been registered"
-        elif enabled and not is_stable(version) and version.group in REGISTERED:
-            yield f"group version {version} is not supported by this version"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pilothouse.apiserver.authz.interface import Authorizer
+from pilothouse.apiserver.endpoints.deprecation import Deprecation
 from pilothouse.apiserver.endpoints.groups import APIGroup, APIVersion, ServedResource
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.apiserver.registry.resource import Resource
@@ -27,16 +28,15 @@ from pilothouse.kube.admissionregistration.webhook_configurations import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
-from pilothouse.kube.served import Registries, VersionConversion, served
+from pilothouse.kube.other_versions import in_version
+from pilothouse.kube.served import Registries, served
 from pilothouse.machinery.field import root
 from pilothouse.machinery.names import GroupVersion, GroupVersionKind
 
-_V1 = GroupVersion(GROUP, "v1")
+_V1, _V1BETA1, _V1ALPHA1 = (GroupVersion(GROUP, version) for version in ("v1", "v1beta1", "v1alpha1"))
 _WEBHOOKS = (VALIDATING_WEBHOOK_CONFIGURATIONS, MUTATING_WEBHOOK_CONFIGURATIONS)
-_POLICIES = (
-    (VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS),
-    (MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS),
-)
+_VALIDATING = (VALIDATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICY_BINDINGS)
+_MUTATING = (MUTATING_ADMISSION_POLICIES, MUTATING_ADMISSION_POLICY_BINDINGS)
 
 
 class AdmissionRegistrationStorageProvider:
@@ -47,35 +47,25 @@ class AdmissionRegistrationStorageProvider:
         policies = registries.open(VALIDATING_ADMISSION_POLICIES)
         # The only status that upstream lets an apply create a whole object by.
         statuses = StatusStore(policies, ValidatingPolicyStatusStrategy(), may_be_applied=True)
+        mutating = self._served(registries, *_MUTATING)
         resources = [
             *(served(registries.open(resource)) for resource in _WEBHOOKS),
-            *(each for pair in _POLICIES for each in self._served(registries, *pair)),
+            *self._served(registries, *_VALIDATING),
+            *in_version(_V1, mutating),
             served(policies, statuses, subresource="status"),
         ]
-        return APIGroup(GROUP, [APIVersion(_V1, resources)])
+        alpha = in_version(_V1ALPHA1, mutating, deprecation=Deprecation("1.35", "1.38"))
+        versions = [APIVersion(_V1, resources), APIVersion(_V1BETA1, mutating), APIVersion(_V1ALPHA1, alpha)]
+        return APIGroup(GROUP, versions)
 
     def _served(self, registries: Registries, policy: Resource, binding: Resource) -> list[ServedResource]:
         policies, bindings, resolve = registries.open(policy), registries.open(binding), _resolver(registries)
         to_kind = ParamKindAccess(self._authorizer, resolve)
         to_reference = ParamRefAccess(self._authorizer, resolve, OwnAccess(policies).get)
         return [
-            _served_as_v1(ParamCheckedStorage(policies, to_kind, root("spec", "paramKind"))),
-            _served_as_v1(ParamCheckedStorage(bindings, to_reference, root("spec", "paramRef"))),
+            served(policies, ParamCheckedStorage(policies, to_kind, root("spec", "paramKind"))),
+            served(bindings, ParamCheckedStorage(bindings, to_reference, root("spec", "paramRef"))),
         ]
-
-
-def _served_as_v1(storage: ParamCheckedStorage) -> ServedResource:
-    """The versions differ in nothing but their names."""
-    registry, resource = storage.registry, storage.resource
-    if resource.version == _V1.version:
-        return served(registry, storage)
-    conversion = VersionConversion(
-        kind=_V1.kind(resource.names.kind),
-        to_stored=lambda obj: {**obj, "apiVersion": resource.kind.api_version},
-        from_stored=lambda obj: {**obj, "apiVersion": str(_V1)},
-        default=resource.strategy.default,
-    )
-    return served(registry, storage, conversion=conversion)
 
 
 def _resolver(registries: Registries) -> ResolveKind:

@@ -26,11 +26,10 @@ from pilothouse.kube.autoscaling.v1_metrics import (
     metric_to_v1,
     metric_to_v2,
 )
-from pilothouse.kube.served import VersionConversion
+from pilothouse.kube.served import VersionConversion, fitted
 from pilothouse.machinery.names import GroupVersionKind
 from pilothouse.machinery.nested_fields import items, part
 from pilothouse.machinery.objects import Json, annotations_of, metadata
-from pilothouse.machinery.schema import types
 
 V1 = GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler")
 
@@ -48,7 +47,7 @@ def to_v2(obj: Json) -> Json:
     out = {"kind": KIND.kind, "apiVersion": KIND.api_version, "metadata": deepcopy(obj["metadata"])}
     out |= {"spec": _spec_to_v2(obj), "status": _status_to_v2(obj)}
     drop_annotations(out)
-    return _fitted(KIND, out)
+    return fitted(KIND, out)
 
 
 def from_v2(obj: Json) -> Json:
@@ -57,7 +56,7 @@ def from_v2(obj: Json) -> Json:
     drop_annotations(out)
     if annotations := _annotations(obj):
         metadata(out)["annotations"] = annotations_of(out) | annotations
-    return _fitted(V1, out)
+    return fitted(V1, out)
 
 
 def _default(obj: Json) -> None:
@@ -131,12 +130,6 @@ def _is_cpu(metric: Json) -> bool:
 def _cpu_percent(metric: Json) -> int | None:
     """The target of a metric that v1 has a field for."""
     return part(metric, "resource", "target").get("averageUtilization") if _is_cpu(metric) else None
-
-
-def _fitted(kind: GroupVersionKind, obj: Json) -> Json:
-    found = types.of(kind)
-    assert found is not None
-    return found.fit(obj)
 
 
 def _behavior_to_v1(behavior: Json) -> str:

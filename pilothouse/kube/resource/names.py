@@ -9,7 +9,12 @@ from pilothouse.kube.core.pods.validation.provider_volumes import validate_csi_d
 from pilothouse.kube.validation.fields import dns_subdomain, follow
 from pilothouse.machinery.field import Errors, Path, invalid, required, too_long
 from pilothouse.machinery.gofmt import quote
-from pilothouse.machinery.validation.names import is_c_identifier, is_dns1123_label
+from pilothouse.machinery.validation.names import (
+    is_c_identifier,
+    is_dns1123_label,
+    is_dns1123_subdomain,
+    is_dns1123_subdomain_caseless,
+)
 
 __all__ = ["validate_driver_name"]
 
@@ -33,6 +38,25 @@ def validate_pool_name(name: str, path: Path) -> Errors:
         yield too_long(path, MAX_POOL_NAME)
     for part in name.split("/"):
         yield from dns_subdomain(part, path)
+
+
+def validate_resource_pool_name(name: str, path: Path) -> Errors:
+    """As `validate_pool_name`, in the words of newer kinds, which say which part of the name is wrong."""
+    if len(name.encode()) > MAX_POOL_NAME:
+        yield too_long(path, MAX_POOL_NAME)
+    for position, part in enumerate(name.split("/")):
+        if not part:
+            yield invalid(path, name, f"segment {position}: must not be empty")
+        else:
+            for message in is_dns1123_subdomain(part):
+                yield invalid(path, part, f"segment {position}: {message}")
+
+
+def validate_long_name_caseless(name: str, path: Path) -> Errors:
+    if not name:
+        yield required(path)
+    else:
+        yield from follow(is_dns1123_subdomain_caseless, name, path)
 
 
 def validate_class_name(name: str, path: Path) -> Errors:

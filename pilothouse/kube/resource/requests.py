@@ -27,10 +27,15 @@ def default_requests(spec: Json) -> None:
     for request in items(spec, "devices", "requests"):
         exactly = request.get("exactly")
         for each in [*([] if exactly is None else [exactly]), *items(request, "firstAvailable")]:
-            each["allocationMode"] = text(each, "allocationMode") or "ExactCount"
-            if each["allocationMode"] == "ExactCount":
-                each["count"] = number(each, "count") or 1
-            default_tolerations(each)
+            default_request(each)
+
+
+def default_request(request: Json) -> None:
+    """Fills in what is asked for where one device, or one of several alternatives, is."""
+    request["allocationMode"] = text(request, "allocationMode") or "ExactCount"
+    if request["allocationMode"] == "ExactCount":
+        request["count"] = number(request, "count") or 1
+    default_tolerations(request)
 
 
 class RequestNames:

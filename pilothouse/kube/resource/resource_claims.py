@@ -24,13 +24,17 @@ from pilothouse.machinery.validation.immutable import FIELD_IMMUTABLE, semantica
 _KIND = GroupVersionKind(GROUP, "v1", "ResourceClaim")
 
 
+def default_status(obj: Json) -> None:
+    for result in items(obj, "status", "allocation", "devices", "results"):
+        default_tolerations(result)
+
+
 class ResourceClaimStrategy(KubeStrategy):
     reset_fields: ClassVar[tuple[str, ...]] = ("status",)
 
     def default(self, obj: Json) -> None:
         default_requests(part(obj, "spec"))
-        for result in items(obj, "status", "allocation", "devices", "results"):
-            default_tolerations(result)
+        default_status(obj)
 
     def prepare_for_create(self, obj: Json) -> None:
         obj["status"] = zero_value(_KIND, "status")

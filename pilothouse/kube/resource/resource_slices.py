@@ -12,6 +12,7 @@ from pilothouse.kube.resource.device_classes import GROUP
 from pilothouse.kube.resource.devices import UNSET_OR_TRUE, validate_counter_set, validate_device
 from pilothouse.kube.resource.limited_collections import validate_set
 from pilothouse.kube.resource.names import validate_driver_name, validate_pool_name
+from pilothouse.kube.resource.taints import default_taints
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import dns_subdomain, positive
 from pilothouse.kube.validation.node_selectors import validate_node_selector
@@ -19,7 +20,6 @@ from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.nested_fields import items, number, part, text
 from pilothouse.machinery.objects import Json, metadata
-from pilothouse.machinery.times import now
 from pilothouse.machinery.validation.immutable import semantically_equal, validate_immutable_field
 
 MAX_DEVICES = 128
@@ -35,8 +35,7 @@ class ResourceSliceStrategy(KubeStrategy):
 
     def default(self, obj: Json) -> None:
         for device in items(obj, "spec", "devices"):
-            for taint in items(device, "taints"):
-                taint["timeAdded"] = taint.get("timeAdded") or now()
+            default_taints(device)
 
     def prepare_for_create(self, obj: Json) -> None:
         metadata(obj)["generation"] = 1

@@ -6,6 +6,7 @@ from pilothouse.kube.validation.fields import follow, one_of, required_one_of
 from pilothouse.machinery.field import Errors, Path, invalid
 from pilothouse.machinery.nested_fields import items, text
 from pilothouse.machinery.objects import Json
+from pilothouse.machinery.times import now
 from pilothouse.machinery.validation.labels import validate_label_name
 from pilothouse.machinery.validation.names import is_valid_label_value
 
@@ -16,6 +17,15 @@ OPERATORS = ("Equal", "Exists")
 def default_tolerations(owner: Json) -> None:
     for toleration in items(owner, "tolerations"):
         toleration["operator"] = text(toleration, "operator") or "Equal"
+
+
+def default_taint(taint: Json) -> None:
+    taint["timeAdded"] = taint.get("timeAdded") or now()
+
+
+def default_taints(device: Json) -> None:
+    for taint in items(device, "taints"):
+        default_taint(taint)
 
 
 def validate_tolerations(owner: Json, path: Path) -> Errors:

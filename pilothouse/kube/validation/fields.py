@@ -56,6 +56,13 @@ def nonnegative(value: int, path: Path) -> Errors:
         yield invalid(path, value, IS_NEGATIVE_ERROR)
 
 
+def in_limits(value: int, path: Path, *, at_least: int, at_most: int | None = None) -> Errors:
+    if at_most is not None and value > at_most:
+        yield invalid(path, value, f"must be less than or equal to {at_most}")
+    if value < at_least:
+        yield invalid(path, value, f"must be greater than or equal to {at_least}")
+
+
 def positive(value: int, path: Path) -> Errors:
     if value <= 0:
         yield invalid(path, value, _NOT_POSITIVE)

@@ -28,6 +28,14 @@ ValidateName: TypeAlias = Callable[[str, bool], list[str]]
 
 is_dns1123_subdomain = PatternFormat(_SUBDOMAIN, _SUBDOMAIN_MESSAGE, "example.com", limit=DNS1123_SUBDOMAIN_MAX_LENGTH)
 
+_caseless_subdomain = PatternFormat(
+    _SUBDOMAIN,
+    f"an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', {_ENDS}",
+    "Example.com",
+    limit=DNS1123_SUBDOMAIN_MAX_LENGTH,
+    unit="bytes",
+)
+
 is_dns1123_subdomain_with_underscore = PatternFormat(
     rf"{_LABEL_WITH_UNDERSCORE}(\.{_LABEL_WITH_UNDERSCORE})*",
     f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', {_ENDS}",
@@ -120,6 +128,10 @@ def is_dns1123_label(value: str) -> list[str]:
         only_dots = not _dns1123_label.matches(value) and is_dns1123_subdomain.matches(value)
         return [*_dns1123_label.length_errors(value), "must not contain dots"] if only_dots else errors
     return []
+
+
+def is_dns1123_subdomain_caseless(value: str) -> list[str]:
+    return _caseless_subdomain(value.lower())
 
 
 def is_kind_name(value: str) -> list[str]:

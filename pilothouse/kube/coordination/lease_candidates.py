@@ -1,0 +1,92 @@
+"""LeaseCandidates: who could hold a lease, and which versions it speaks, so that a leader can be chosen for all."""
+
+from __future__ import annotations
+
+from pilothouse.apiserver.registry.resource import Names, Resource
+from pilothouse.apiserver.registry.table import AGE, NAME, Column
+from pilothouse.kube.coordination.leases import GROUP
+from pilothouse.kube.strategy import KubeStrategy
+from pilothouse.kube.validation.fields import follow, non_empty, one_of
+from pilothouse.machinery.cel.functions import semver
+from pilothouse.machinery.field import Errors, Path, invalid, required, root
+from pilothouse.machinery.nested_fields import part, text
+from pilothouse.machinery.objects import Json
+from pilothouse.machinery.validation.immutable import validate_immutable_field
+from pilothouse.machinery.validation.names import is_config_map_key, is_qualified_name
+
+OLDEST_EMULATION_VERSION = "OldestEmulationVersion"
+
+_ZERO = "0.0.0"
+_SPEC = "io.k8s.api.coordination.v1alpha2.LeaseCandidateSpec"
+
+
+class LeaseCandidateStrategy(KubeStrategy):
+    allow_create_on_update = True
+    allow_unconditional_update = False
+
+    def name_rule(self, name: str, prefix: bool) -> list[str]:
+        return is_config_map_key(name)
+
+    def validate(self, obj: Json) -> Errors:
+        yield from self.validate_metadata(obj)
+        yield from _validate_spec(part(obj, "spec"), root("spec"))
+
+    def validate_update(self, obj: Json, old: Json) -> Errors:
+        yield from self.validate_metadata_update(obj, old)
+        yield from _validate_spec(part(obj, "spec"), root("spec"))
+        names = (text(obj, "spec", "leaseName"), text(old, "spec", "leaseName"))
+        yield from validate_immutable_field(*names, root("spec", "leaseName"))
+
+
+def _validate_spec(spec: Json, path: Path) -> Errors:
+    yield from non_empty(text(spec, "leaseName"), path.child("leaseName"))
+    yield from _validate_versions(spec, path)
+    strategy = text(spec, "strategy")
+    yield from non_empty(strategy, path.child("strategy"))
+    if strategy == OLDEST_EMULATION_VERSION and _order(text(spec, "emulationVersion")) == _order(_ZERO):
+        why = "must be specified when `strategy` is 'OldestEmulationVersion'"
+        yield required(path.child("emulationVersion"), why)
+    if strategy:
+        yield from _validate_strategy(strategy, path.child("strategy", "strategy"))
+
+
+def _validate_versions(spec: Json, path: Path) -> Errors:
+    emulated, binary = text(spec, "emulationVersion"), text(spec, "binaryVersion")
+    if emulated:
+        yield from follow(_is_version, emulated, path.child("emulationVersion"))
+    yield from non_empty(binary, where := path.child("binaryVersion"))
+    if binary:
+        yield from follow(_is_version, binary, where)
+    if binary and emulated and _order(binary) < _order(emulated):
+        yield invalid(where, binary, "must be greater than or equal to `emulationVersion`")
+
+
+def _is_version(version: str) -> list[str]:
+    return [] if semver.is_semver(version) else ["must be a valid semantic version"]
+
+
+def _order(version: str) -> tuple[object, ...]:
+    """What versions are compared by; one that is none comes before all others."""
+    return semver.ordinal(semver.parse(version if semver.is_semver(version) else _ZERO))
+
+
+def _validate_strategy(strategy: str, path: Path) -> Errors:
+    if "/" in strategy:
+        yield from follow(is_qualified_name, strategy, path)
+    else:
+        yield from one_of(strategy, path, (OLDEST_EMULATION_VERSION,))
+
+
+LEASE_CANDIDATES = Resource(
+    names=Names("leasecandidates", kind="LeaseCandidate"),
+    strategy=LeaseCandidateStrategy(),
+    group=GROUP,
+    version="v1beta1",
+    columns=[
+        NAME,
+        Column("LeaseName", lambda obj: text(obj, "spec", "leaseName"), documented=(_SPEC, "leaseName")),
+        Column("BinaryVersion", lambda obj: text(obj, "spec", "binaryVersion")),
+        Column("EmulationVersion", lambda obj: text(obj, "spec", "emulationVersion")),
+        AGE,
+    ],
+)
