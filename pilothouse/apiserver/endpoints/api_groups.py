@@ -19,10 +19,10 @@ def install_api_group(server: GenericAPIServer, group: APIGroup, installer: Inst
     routes = {v.group_version.version: installer.install(v, group.versions) for v in group.versions}
     for version in group.versions:
         path = f"{group.root}/{version.group_version.version}"
-        server.mux.handle(path, version_handler(version))
+        _discover(server, path, version_handler(version))
         server.openapi.update(version_container(group, version, server.definitions))
     if group.name:
-        server.mux.handle(group.root, group_handler(group))
+        _discover(server, group.root, group_handler(group))
     server.mux.handle_prefix(f"{group.root}/", _by_version(routes), listed=False)
     server.openapi.update(group_container(group))
 
@@ -32,7 +32,7 @@ def install_legacy_api_group(
 ) -> None:
     """/api and everything below it."""
     install_api_group(server, group, installer)
-    server.mux.handle(group.root, legacy_root_handler(group, address))
+    _discover(server, group.root, legacy_root_handler(group, address))
 
 
 def install_group_list(server: GenericAPIServer, groups: Iterable[APIGroup]) -> None:
@@ -43,6 +43,12 @@ def install_group_list(server: GenericAPIServer, groups: Iterable[APIGroup]) -> 
     server.mux.handle("/apis", root)
     server.mux.handle("/apis/", root)
     server.openapi.update(group_list_container())
+
+
+def _discover(server: GenericAPIServer, path: str, handler: Handler) -> None:
+    """A document is found with a slash behind its path, too: kr8s asks for /api/."""
+    server.mux.handle(path, handler)
+    server.mux.handle(f"{path}/", handler, listed=False)
 
 
 def _by_version(routes: dict[str, VersionRoutes]) -> Handler:

@@ -54,6 +54,12 @@ async def test_aggregated_discovery_is_one_document_with_an_etag(api: API) -> No
     assert (again.status, again.body) == (304, b"")
 
 
+@pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1"])
+async def test_a_slash_behind_the_path_changes_nothing(api: API, path: str) -> None:
+    answer = await api.request("GET", f"{path}/")
+    assert (answer.status, answer.json) == (200, (await api.request("GET", path)).json)
+
+
 async def test_an_unknown_version_of_a_known_group_is_a_status_and_an_unknown_group_is_not(
     api: API,
 ) -> None:
