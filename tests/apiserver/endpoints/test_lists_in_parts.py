@@ -26,7 +26,7 @@ LIMIT_RANGES = "/api/v1/namespaces/default/limitranges"
 
 
 def pretty(obj: Json) -> bytes:
-    return orjson.dumps(obj, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(obj, option=orjson.OPT_INDENT_2)
 
 
 FORMS: dict[str, tuple[str, Callable[[Json], bytes]]] = {

@@ -22,7 +22,7 @@ class JsonSerializer:
     stream_media_type = MEDIA_TYPE
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
-        return orjson.dumps(obj, option=(orjson.OPT_INDENT_2 if pretty else 0) | orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(obj, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE)
 
     def piece(self, stored: StoredObject, view: View) -> bytes:
         return json_piece(stored, view)

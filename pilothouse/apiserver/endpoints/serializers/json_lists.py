@@ -78,4 +78,4 @@ class PrettyJsonListWriter(JsonListWriter):
         yield pieces[0] if len(pieces) == 1 else b",".join(pieces)
 
     def tail(self, frame: ListFrame, *, empty: bool) -> bytes:
-        return b"]\n}\n" if empty else b"\n  ]\n}\n"
+        return b"]\n}" if empty else b"\n  ]\n}"
