@@ -16,8 +16,9 @@ from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Handler, Request, Response, text
 from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, UNREACHABLE_SERVICE, BackendFailed
 from pilothouse.apiserver.outbound.targets import Target, escaped_path
-from pilothouse.apiserver.proxy.upgrades import forward_upgrade, is_upgrade
+from pilothouse.apiserver.proxy.upgrades import forward_upgrade
 from pilothouse.apiserver.server.run_options import ServerRunOptions
+from pilothouse.apiserver.serving.upgrade import is_upgrade
 from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver, ServiceUnresolved
 from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.dataclass import dataclass

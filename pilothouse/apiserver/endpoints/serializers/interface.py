@@ -90,6 +90,9 @@ class Serializer(Protocol):
     media_type: str
     stream_media_type: str
     """The content type of a watch in this media type; empty where there is none."""
+    is_text: bool
+    event_prefix: int
+    """How many bytes before an event say how long it is. Where something else says so, they are left out."""
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         """Return the bytes of an object that says its kind and apiVersion."""

@@ -20,6 +20,8 @@ _LISTS, _PRETTY_LISTS = JsonListWriter(), PrettyJsonListWriter()
 class JsonSerializer:
     media_type = MEDIA_TYPE
     stream_media_type = MEDIA_TYPE
+    is_text = True
+    event_prefix = 0
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         return orjson.dumps(obj, option=orjson.OPT_INDENT_2 if pretty else orjson.OPT_APPEND_NEWLINE)

@@ -16,6 +16,8 @@ _LISTS = ProtobufListWriter()
 class ProtobufSerializer:
     media_type = MEDIA_TYPE
     stream_media_type = f"{MEDIA_TYPE};stream=watch"
+    is_text = False
+    event_prefix = 4
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         from pilothouse.machinery.protobuf import codec

@@ -52,6 +52,8 @@ _LISTS = YamlListWriter()
 class YamlSerializer:
     media_type = "application/yaml"
     stream_media_type = ""
+    is_text = True
+    event_prefix = 0
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         return emit_yaml(obj)
