@@ -29,6 +29,7 @@ from pilothouse.kube.admission.plugin_parts import PluginParts
 from pilothouse.kube.admission.plugins import admission_plugins
 from pilothouse.kube.bootstrap.address import PublicAddress, kubernetes_service_ip
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
+from pilothouse.kube.bootstrap.endpoint_config import EndpointConfig
 from pilothouse.kube.bootstrap.install import Bootstrap
 from pilothouse.kube.capabilities import CAPABILITIES
 from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
@@ -60,6 +61,7 @@ class KubeConfig:
     address: PublicAddress = field(default_factory=lambda: PublicAddress("127.0.0.1", 6443))
     trust: ClusterAuthenticationInfo = field(default_factory=ClusterAuthenticationInfo)
     """Whom extension API servers are told to believe."""
+    endpoints: EndpointConfig = field(default_factory=EndpointConfig)
     policy: RBACPolicy = field(default_factory=RBACPolicy)
     """What the RBAC authorizer goes by: the server fills it with the roles and bindings."""
     node_graph: NodeGraph | None = None
@@ -129,6 +131,7 @@ class KubeServer:
             address=self.config.address,
             cluster_ip=kubernetes_service_ip(self.config.service_network.cluster_ip_ranges[0]),
             trust=self.config.trust,
+            endpoints=self.config.endpoints,
         )
 
     def _install_legacy_api(self, legacy: LegacyRESTStorage, installer: Installer) -> None:

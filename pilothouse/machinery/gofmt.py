@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 ESCAPES = {
     "\a": "\\a",
     "\b": "\\b",
@@ -20,6 +22,11 @@ def quote(text: str) -> str:
     if not text.isprintable() or '"' in text or "\\" in text:
         text = text.translate({ord(char): _escape(char) for char in set(text)})  # which is in C: texts may be long
     return f'"{text}"'
+
+
+def quoted_list(texts: Iterable[str]) -> str:
+    """Go's %q of a list."""
+    return f"[{' '.join(map(quote, texts))}]"
 
 
 def _escape(char: str) -> str:

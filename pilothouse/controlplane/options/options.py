@@ -32,6 +32,7 @@ from pilothouse.controlplane.options.upstream_flags import UNSUPPORTED, UNSUPPOR
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import Flag, build, flags_of
 from pilothouse.machinery.flags.flagset import FlagError, parse
+from pilothouse.machinery.gofmt import quoted_list
 
 SECTIONS: dict[str, type[Any]] = {
     "generic": ServerRunOptions,
@@ -88,7 +89,7 @@ class Options:
         """Raises FlagError."""
         parsed = parse(all_flags(), arguments)
         if positionals := [word for word in parsed.positionals if word]:
-            raise FlagError(f'"pilothouse serve" does not take any arguments, got {positionals}')
+            raise FlagError(f'"pilothouse serve" does not take any arguments, got {quoted_list(positionals)}')
         sections = {name: build(section, parsed.values) for name, section in SECTIONS.items()}
         return cls(**sections, given=frozenset(parsed.values))
 
