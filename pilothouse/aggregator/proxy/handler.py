@@ -10,6 +10,7 @@ from dataclasses import field
 from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.proxy.forwarding import Forwarding
 from pilothouse.aggregator.proxy.headers import forwarded_upgrade
+from pilothouse.aggregator.proxy.queries import reencoded
 from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportConfig, TransportUnusable
 from pilothouse.aggregator.proxy.transports import Transports
 from pilothouse.apiserver.filters.long_running import is_long_running
@@ -104,7 +105,7 @@ class _Remote:
             address.host,
             address.port,
             escaped_path(request.path),
-            request.query_string,
+            reencoded(request.query_string),
             tls=await self.transport.tls(),
             server_name=place.server_name,
         )

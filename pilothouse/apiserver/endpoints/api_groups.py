@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
+from pilothouse.apiserver.discovery.groups import ServerAddresses
 from pilothouse.apiserver.discovery.handlers import group_handler, legacy_root_handler, root_handler, version_handler
 from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.apiserver.endpoints.groups import APIGroup
@@ -28,11 +29,11 @@ def install_api_group(server: GenericAPIServer, group: APIGroup, installer: Inst
 
 
 def install_legacy_api_group(
-    server: GenericAPIServer, group: APIGroup, installer: Installer, address: Callable[[], str]
+    server: GenericAPIServer, group: APIGroup, installer: Installer, addresses: ServerAddresses
 ) -> None:
     """/api and everything below it."""
     install_api_group(server, group, installer)
-    _discover(server, group.root, legacy_root_handler(group, address))
+    _discover(server, group.root, legacy_root_handler(group, addresses))
 
 
 def install_group_list(server: GenericAPIServer, groups: Iterable[APIGroup]) -> None:

@@ -26,6 +26,14 @@ async def test_the_legacy_group_names_its_versions_and_the_servers_address(api: 
     assert found["serverAddressByClientCIDRs"][0]["clientCIDR"] == "0.0.0.0/0"
 
 
+@pytest.mark.parametrize("client", ["10.0.0.5", "::ffff:10.0.0.5"])
+async def test_clients_among_the_services_are_told_the_address_of_the_kubernetes_service(api: API, client: str) -> None:
+    found = (await api.request("GET", "/api", x_forwarded_for=client)).json["serverAddressByClientCIDRs"]
+    assert found[1:] == [{"clientCIDR": "10.0.0.0/24", "serverAddress": "10.0.0.1:443"}]
+    outside = (await api.request("GET", "/api", x_forwarded_for="192.168.1.1")).json["serverAddressByClientCIDRs"]
+    assert outside == found[:1]
+
+
 async def test_a_version_lists_its_resources_with_their_verbs(api: API) -> None:
     resources = {r["name"]: r for r in (await api.request("GET", "/api/v1")).json["resources"]}
     assert resources["configmaps"]["verbs"] == [
