@@ -41,28 +41,27 @@ def settings(tmp_path: Path) -> Any:
     return found
 
 
+def _created(spec: Any, **_: Any) -> dict[str, Any]:
+    return {"seen": spec["size"]}
+
+
+def _small(spec: Any, warnings: list[str], **_: Any) -> None:
+    warnings.append("reviewed by kopf")
+    if spec.get("size", 0) > 10:
+        raise kopf.AdmissionError("too large", code=422)
+
+
+def _injected(patch: Any, **_: Any) -> None:
+    patch.spec["injected"] = 123
+
+
 @pytest.fixture
 def registry() -> Any:
     handlers = kopf.OperatorRegistry()
-
-    @kopf.on.login(registry=handlers)
-    def login(**known: Any) -> Any:
-        return kopf.login_with_kubeconfig(**known)
-
-    @kopf.on.create("widgets", id="created", registry=handlers)
-    def created(spec: Any, **_: Any) -> dict[str, Any]:
-        return {"seen": spec["size"]}
-
-    @kopf.on.validate("widgets", id="small", registry=handlers)
-    def small(spec: Any, warnings: list[str], **_: Any) -> None:
-        warnings.append("reviewed by kopf")
-        if spec.get("size", 0) > 10:
-            raise kopf.AdmissionError("too large", code=422)
-
-    @kopf.on.mutate("widgets", id="injected", labels={"inject": "yes"}, registry=handlers)
-    def injected(patch: Any, **_: Any) -> None:
-        patch.spec["injected"] = 123
-
+    kopf.on.login(registry=handlers)(kopf.login_with_kubeconfig)
+    kopf.on.create("widgets", id="created", registry=handlers)(_created)
+    kopf.on.validate("widgets", id="small", registry=handlers)(_small)
+    kopf.on.mutate("widgets", id="injected", labels={"inject": "yes"}, registry=handlers)(_injected)
     return handlers
 
 

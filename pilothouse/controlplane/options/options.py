@@ -104,3 +104,12 @@ class Options:
 def all_flags() -> list[Flag]:
     shown = [flag for section in SECTIONS.values() for flag in flags_of(section)]
     return [*shown, *WITHOUT_EFFECT, *UNSUPPORTED]
+
+
+def shown_flags(arguments: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield every flag with its value as text, by name. Raises FlagError."""
+    flags = sorted(all_flags(), key=lambda flag: flag.name)
+    given = parse(flags, arguments).values
+    for flag in flags:
+        value = given.get(flag.name, "" if flag.default is None else flag.default)
+        yield flag.name, value if isinstance(value, str) else flag.type.show(value)
