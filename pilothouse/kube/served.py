@@ -117,6 +117,7 @@ def served(
         reset_fields=_reset_fields(registry, storage, subresource),
         returns_deleted_object=resource.returns_deleted_object,
         warning=deprecation.warning(shown) if deprecation else "",
+        removed_release=deprecation.removed if deprecation else "",
     )
 
 
