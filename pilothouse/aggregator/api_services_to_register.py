@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
@@ -20,6 +21,8 @@ class APIServicePriority:
     version: int
 
 
+_log = logging.getLogger(__name__)
+
 Priorities: TypeAlias = Mapping[GroupVersion, APIServicePriority]
 
 
@@ -27,7 +30,11 @@ def api_services_to_register(listed_paths: Iterable[str], priorities: Priorities
     """A group version without a priority gets none: it would stay for ever if it were a custom resource's."""
     for path in listed_paths:
         group_version = _group_version_at(path)
-        if group_version is not None and (priority := priorities.get(group_version)) is not None:
+        if group_version is None:
+            continue
+        if (priority := priorities.get(group_version)) is None:
+            _log.info("Skipping APIService creation for %s", group_version)
+        else:
             yield make_api_service(group_version, priority)
 
 

@@ -7,6 +7,7 @@ What it does is a table, in autoregister_decisions.py. All writes go through the
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from copy import deepcopy
@@ -36,6 +37,8 @@ from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import AlreadyExists, Conflict, NotFound
 from pilothouse.machinery.objects import Json, metadata, name_of, uid_of
+
+_log = logging.getLogger(__name__)
 
 _NAME = "autoregister"
 _WORKERS = 32  # what they write at the first start shares a few commits
@@ -109,7 +112,10 @@ class AutoRegisterController:
     async def run(self, *, after: InitialSync | None = None) -> None:
         """A first sync before everything to sync is known would delete what is only not known yet."""
         if after is not None:
+            _log.info("waiting for initial CRD sync...")
             await after.wait_for_initial_sync()
+            _log.info("initial CRD sync complete...")
+        _log.info("Starting autoregister controller")
         await self.wait_for_start()
         await self._controller.run()
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import gc
+import logging
 import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pilothouse.controlplane.options.completion import CompletedOptions, InvalidOptions, complete
-from pilothouse.controlplane.options.options import Options
+from pilothouse.controlplane.options.options import Options, shown_flags
 from pilothouse.machinery.flags.flagset import FlagError
+from pilothouse.machinery.gofmt import quote
 
 if TYPE_CHECKING:
     from pilothouse.controlplane.run import Ready
+
+_log = logging.getLogger(__name__)
 
 _USAGE = """Runs the Kubernetes API server: aggregator, kube and extensions, over an embedded store or etcd.
 
@@ -39,14 +43,19 @@ def _options(arguments: Sequence[str]) -> CompletedOptions:
 
     options = Options.parse(arguments)
     logs.configure(verbosity=options.logs.verbosity, format=options.logs.logging_format)
+    if _log.isEnabledFor(logs.v(1)):
+        for name, value in shown_flags(arguments):
+            _log.log(logs.v(1), "FLAG: --%s=%s", name, quote(value))
     return complete(options).validate()
 
 
 def _serve(options: CompletedOptions) -> int:
     gc.disable()  # until ready: what the start makes stays, and looking for garbage in it is time lost
+    from pilothouse.apiserver.server.version import GIT_VERSION
     from pilothouse.controlplane.errors import StartFailed
     from pilothouse.controlplane.run import run
 
+    _log.info("Version: %s", GIT_VERSION)
     try:
         run(options, _announce)
     except StartFailed as error:

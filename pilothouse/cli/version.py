@@ -6,11 +6,12 @@ import sys
 from collections.abc import Sequence
 
 from pilothouse import __version__
+from pilothouse.machinery.gofmt import quoted_list
 
 
 def main(arguments: Sequence[str]) -> int:
     if arguments:
-        print(f'Error: "pilothouse version" does not take any arguments, got {list(arguments)}', file=sys.stderr)
+        print(f'Error: "pilothouse version" does not take any arguments, got {quoted_list(arguments)}', file=sys.stderr)
         return 1
     print(version_line())
     return 0

@@ -138,6 +138,7 @@ def _kube(parts: _Parts, generic: GenericConfig) -> KubeConfig:
     return KubeConfig(
         generic=generic,
         service_network=options.misc.service_network,
+        endpoints=options.misc.endpoints,
         allow_privileged=options.misc.allow_privileged,
         kubelet=options.kubelet.config,
         address=parts.address,

@@ -14,6 +14,7 @@ from pilothouse.apiserver.serving.server import ListenEndpoint, Server
 from pilothouse.controlplane.config import Config
 from pilothouse.controlplane.errors import StartFailed
 from pilothouse.controlplane.options.serving import SecureServingOptions
+from pilothouse.machinery.dataclass import dataclass
 
 
 class Port:
@@ -51,22 +52,26 @@ class Port:
         await self._server.shutdown(timeout)
 
 
-def open_ports(api: Handler, guarded: Handler, config: Config, secure: SecureServing) -> list[Port]:
-    """The secure port, which leads to the `guarded` API, first. Raises ValueError for an insecure port that others
-    could reach."""
-    ports = [
-        Port(
-            guarded,
-            secure.endpoint,
-            limits=_limits(config.options.secure_serving),
-            listening=config.kube.address.listens_on,
-        )
-    ]
+@dataclass(frozen=True, slots=True)
+class Ports:
+    secure: Port
+    insecure: Port | None = None
+
+    @property
+    def in_order(self) -> list[Port]:
+        """The insecure one listens first: it is there for what must reach the server before others can."""
+        return [self.secure] if self.insecure is None else [self.insecure, self.secure]
+
+
+def open_ports(api: Handler, guarded: Handler, config: Config, secure: SecureServing) -> Ports:
+    """The secure port leads to the `guarded` API. Raises ValueError for an insecure port that others could reach."""
+    limits, listening = _limits(config.options.secure_serving), config.kube.address.listens_on
+    opened = Port(guarded, secure.endpoint, limits=limits, listening=listening)
     insecure = config.options.insecure_serving
-    if insecure.port:
-        endpoint = insecure_endpoint(insecure.bind_address, insecure.port)
-        ports.append(Port(insecure_handler_chain(api, config.chain), endpoint))
-    return ports
+    if not insecure.port:
+        return Ports(opened)
+    endpoint = insecure_endpoint(insecure.bind_address, insecure.port)
+    return Ports(opened, Port(insecure_handler_chain(api, config.chain), endpoint))
 
 
 def _limits(options: SecureServingOptions) -> Limits:

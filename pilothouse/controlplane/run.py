@@ -94,7 +94,7 @@ class Process:
     async def run(self, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
         """Raises StartFailed, HookFailed."""
         config = RunConfig(
-            serving=self._ports,
+            serving=self._ports.in_order,
             drain=self._drain,
             run_options=self._options.generic,
             background={"certificates": self._renew_certificates, **self._background},
@@ -120,7 +120,7 @@ class Process:
 
     @property
     def _url(self) -> str:
-        return f"https://{host_port(self._options.generic.advertise_address, self._ports[0].number)}"
+        return f"https://{host_port(self._options.generic.advertise_address, self._ports.secure.number)}"
 
     def _write_kubeconfig(self) -> None:
         path = Path(self._options.pilothouse.kubeconfig_out)

@@ -140,6 +140,7 @@ def served(
         field_annotations=resource.field_annotations,
         returns_deleted_object=resource.returns_deleted_object,
         warning=deprecation.warning(shown) if deprecation else "",
+        removed_release=deprecation.removed if deprecation else "",
     )
 
 

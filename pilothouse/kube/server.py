@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import field, replace
+from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.admission.interface import Plugin
+from pilothouse.apiserver.discovery.groups import ServerAddresses
 from pilothouse.apiserver.endpoints.api_groups import (
     install_api_group,
     install_group_list,
@@ -31,7 +33,9 @@ from pilothouse.kube.admission.plugin_parts import PluginParts
 from pilothouse.kube.admission.plugins import admission_plugins
 from pilothouse.kube.bootstrap.address import PublicAddress, kubernetes_service_ip
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo
+from pilothouse.kube.bootstrap.endpoint_config import EndpointConfig
 from pilothouse.kube.bootstrap.install import Bootstrap
+from pilothouse.kube.bootstrap.kubernetes_service import PORT as KUBERNETES_SERVICE_PORT
 from pilothouse.kube.capabilities import CAPABILITIES
 from pilothouse.kube.core.pods.connect.kubelet_config import KubeletConfig
 from pilothouse.kube.core.pods.storage import PodConnections
@@ -68,6 +72,7 @@ class KubeConfig:
     address: PublicAddress = field(default_factory=lambda: PublicAddress("127.0.0.1", 6443))
     trust: ClusterAuthenticationInfo = field(default_factory=ClusterAuthenticationInfo)
     """Whom extension API servers are told to believe."""
+    endpoints: EndpointConfig = field(default_factory=EndpointConfig)
     policy: RBACPolicy = field(default_factory=RBACPolicy)
     """What the RBAC authorizer goes by: the server fills it with the roles and bindings."""
     node_graph: NodeGraph | None = None
@@ -83,6 +88,13 @@ class KubeConfig:
     def external_address(self) -> str:
         host = self.external_hostname
         return str(self.address) if not host else host if ":" in host else f"{host}:{self.address.port}"
+
+    @property
+    def server_addresses(self) -> ServerAddresses:
+        """Return the addresses of this server, and for clients among the services that of the `kubernetes` service."""
+        services = self.service_network.cluster_ip_ranges[0]
+        inside = PublicAddress(kubernetes_service_ip(services), KUBERNETES_SERVICE_PORT)
+        return ServerAddresses(lambda: str(self.address), ip_network(services, strict=False), str(inside))
 
     def open_registries(self) -> Registries:
         return self.registries or Registries(
@@ -140,12 +152,13 @@ class KubeServer:
             address=self.config.address,
             cluster_ip=kubernetes_service_ip(self.config.service_network.cluster_ip_ranges[0]),
             trust=self.config.trust,
+            endpoints=self.config.endpoints,
         )
 
     def _install_legacy_api(self, legacy: LegacyRESTStorage, installer: Installer) -> None:
         group = _only_enabled(legacy.group, self.config.generic.resources)
         if group.versions:
-            install_legacy_api_group(self.generic, group, installer, lambda: str(self.config.address))
+            install_legacy_api_group(self.generic, group, installer, self.config.server_addresses)
         for name, hook in group.post_start_hooks.items():
             self.generic.add_post_start_hook(name, hook)
 

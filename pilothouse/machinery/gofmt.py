@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 ESCAPES = {
     "\a": "\\a",
@@ -22,6 +23,11 @@ def quote(text: str) -> str:
     if not text.isprintable() or '"' in text or "\\" in text:
         text = text.translate({ord(char): _escape(char) for char in set(text)})  # which is in C: texts may be long
     return f'"{text}"'
+
+
+def quoted_list(texts: Iterable[str]) -> str:
+    """Go's %q of a list."""
+    return f"[{' '.join(map(quote, texts))}]"
 
 
 def _escape(char: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import ssl
 from collections.abc import AsyncIterator
@@ -17,6 +18,7 @@ from tls_backends import SERVER_NAME, FixedServices, Pki, api_service, backend
 
 from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificate
 from pilothouse.aggregator.proxy.handler import ProxyConfig, ProxyHandler
+from pilothouse.aggregator.proxy.queries import reencoded
 from pilothouse.aggregator.proxy.transports import Transports
 from pilothouse.apiserver.authn.user import User
 from pilothouse.apiserver.filters.audit_id import with_audit_id
@@ -399,6 +401,40 @@ async def test_an_answer_that_does_not_end_in_time_is_broken_off(setting: Settin
         with pytest.raises(aiohttp.ClientPayloadError):
             async with world("GET") as answer:
                 await answer.read()
+
+
+@pytest.mark.parametrize(
+    ("asked", "passed_on"),
+    [
+        ("", ""),
+        ("watch", "watch="),
+        ("b=2&a=1&b=1", "a=1&b=2&b=1"),
+        ("labelSelector=a%20in%20(b,c)", "labelSelector=a+in+%28b%2Cc%29"),
+        ("a=~.-_*", "a=~.-_%2A"),
+        ("a;b=1&c=%zz&d=%ff&&e=1+2", "d=%FF&e=1+2"),
+    ],
+)
+def test_queries_are_written_anew_as_go_does(asked: str, passed_on: str) -> None:
+    assert reencoded(asked) == passed_on
+
+
+@pytest.mark.parametrize(
+    ("bundle", "problem"),
+    [
+        (b"a", "unable to parse bytes as PEM block"),
+        (
+            b"-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n",
+            "failed to parse certificate: x509: malformed certificate",
+        ),
+        (
+            b"-----BEGIN RSA PRIVATE KEY-----\nYQ==\n-----END RSA PRIVATE KEY-----\n",
+            "no valid certificate authority data seen",
+        ),
+    ],
+)
+async def test_a_bundle_without_authorities_is_named_as_go_does(setting: Setting, bundle: bytes, problem: str) -> None:
+    async with setting.world(caBundle=base64.b64encode(bundle).decode()) as world:
+        assert await world.get() == (500, f"unable to load root certificates: {problem}\n")
 
 
 @pytest.mark.parametrize("protocol", ["websocket", "SPDY/3.1"])

@@ -48,11 +48,11 @@ def test_the_help_of_serve_has_sections(capsys: pytest.CaptureFixture[str]) -> N
         (["sail"], 'Error: unknown command sail for "pilothouse"'),
         (["--fast"], 'Error: unknown flag: --fast for "pilothouse"'),
         (["serve", "--fast"], "Error: unknown flag: --fast"),
-        (["serve", "now"], "Error: \"pilothouse serve\" does not take any arguments, got ['now']"),
+        (["serve", "now"], 'Error: "pilothouse serve" does not take any arguments, got ["now"]'),
         (["serve", "--secure-port"], "Error: flag needs an argument: --secure-port"),
         (["serve", "--tracing-config-file=x"], "Error: --tracing-config-file is not supported by this version"),
         (["serve", "--authorization-mode=Nope"], 'Error: authorization-mode "Nope" is not a valid mode'),
-        (["version", "x"], "Error: \"pilothouse version\" does not take any arguments, got ['x']"),
+        (["version", "x"], 'Error: "pilothouse version" does not take any arguments, got ["x"]'),
     ],
 )
 def test_a_refusal_is_one_line_on_stderr(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:

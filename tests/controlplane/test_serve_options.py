@@ -64,7 +64,7 @@ def test_the_advertised_address_is_the_bound_one_unless_that_is_unspecified() ->
 
 
 def test_positional_arguments_are_refused() -> None:
-    with pytest.raises(FlagError, match="does not take any arguments, got \\['now'\\]"):
+    with pytest.raises(FlagError, match='does not take any arguments, got \\["now"\\]'):
         Options.parse(["now"])
 
 
@@ -170,6 +170,8 @@ PROBLEMS = [
     ("--service-cluster-ip-range=10.0.0.0/16,10.1.0.0/16", "must be of different IP family"),
     ("--service-node-port-range=5-1", '--service-node-port-range "5-1" is not a valid port range'),
     ("--event-ttl=-1s", "--event-ttl can not be negative value"),
+    ("--endpoint-reconciler-type=foo", "Reconciler not implemented: foo"),
+    ("--apiserver-count=0", "--apiserver-count should be a positive number, but value '0' provided"),
 ]
 
 

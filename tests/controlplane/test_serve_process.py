@@ -6,11 +6,14 @@ import json
 import re
 import signal
 import socket
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from serving_process import ServeProcess, parsed, refused
+
+from pilothouse.apiserver.server.version import GIT_VERSION
 
 Serve = Callable[..., ServeProcess]
 
@@ -94,22 +97,23 @@ def test_a_second_process_on_the_same_data_directory_is_refused(running: ServePr
     assert outcome.returncode == 1
     holder = running.process.pid
     wanted = f"Error: --data-dir {running.data_dir} is in use by another pilothouse (pid {holder})\n"
-    assert outcome.stderr == wanted
+    assert outcome.stderr.endswith(wanted)
     assert running.get("/readyz")[0] == 200
 
 
 def test_a_port_that_is_taken_is_named(running: ServeProcess, tmp_path: Path) -> None:
     outcome = refused("--data-dir", str(tmp_path), f"--secure-port={running.port}")
     assert outcome.returncode == 1
-    assert outcome.stderr == f"Error: failed to listen on 127.0.0.1:{running.port}: Address already in use\n"
+    assert outcome.stderr.endswith(f"Error: failed to listen on 127.0.0.1:{running.port}: Address already in use\n")
 
 
 def test_a_token_file_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens.csv"
     tokens.write_text("only-a-token\n")
     outcome = refused("--data-dir", str(tmp_path / "data"), "--secure-port=0", f"--token-auth-file={tokens}")
-    assert (outcome.returncode, outcome.stderr.count("\n")) == (1, 1)
-    assert outcome.stderr.startswith(f"Error: {tokens}:1: ")
+    assert outcome.returncode == 1
+    _version, error = outcome.stderr.splitlines()
+    assert error.startswith(f"Error: {tokens}:1: ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -216,6 +220,41 @@ def test_the_insecure_port_asks_for_nothing(serve: Serve) -> None:
         answer = b"".join(iter(lambda: plain.recv(4096), b""))
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert answer.endswith(b"ok")
+
+
+def test_the_insecure_port_listens_before_the_secure_one(running: ServeProcess, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        outcome = refused("--data-dir", str(tmp_path), f"--secure-port={running.port}", f"--insecure-port={port}")
+    assert outcome.stderr.endswith(f"Error: failed to listen on 127.0.0.1:{port}: Address already in use\n")
+
+
+def test_requests_on_the_insecure_port_are_counted_and_do_not_queue(serve: Serve) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    server = serve(f"--insecure-port={port}")
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        counted = b'\napiserver_current_inflight_requests{request_kind="readOnly"} 1.0\n' in answer.read()
+        assert "X-Kubernetes-PF-FlowSchema-UID" not in answer.headers
+    assert counted
+    assert server.get("/readyz")[0] == 200
+
+
+def test_the_log_says_what_starts_and_with_which_flags_where_that_is_asked_for(serve: Serve) -> None:
+    server = serve("-v=1", "--event-ttl=90m")
+    server.signal(signal.SIGTERM)
+    assert server.wait() == 0
+    messages = [line.partition("] ")[2] for line in server.errors().splitlines()]
+    assert {'FLAG: --event-ttl="1h30m0s"', 'FLAG: --secure-port="0"', 'FLAG: --tls-cert-file=""'} <= set(messages)
+    said = [message for message in messages if not message.startswith("FLAG: ")]
+    wanted = [
+        f"Version: {GIT_VERSION}",
+        "Using reconciler: lease",
+        "waiting for initial CRD sync...",
+        "initial CRD sync complete...",
+        "Starting autoregister controller",
+    ]
+    assert [message for message in said if message in wanted] == wanted
 
 
 def test_the_insecure_port_answers_to_no_name_but_this_machine_s_own(serve: Serve) -> None:

@@ -10,14 +10,16 @@ from dataclasses import field
 from pilothouse.aggregator.apiservice.availability import AVAILABLE
 from pilothouse.aggregator.proxy.forwarding import Forwarding
 from pilothouse.aggregator.proxy.headers import forwarded_upgrade
+from pilothouse.aggregator.proxy.queries import reencoded
 from pilothouse.aggregator.proxy.transport import ProxyTransport, TransportConfig, TransportUnusable
 from pilothouse.aggregator.proxy.transports import Transports
 from pilothouse.apiserver.filters.long_running import is_long_running
 from pilothouse.apiserver.http import Handler, Request, Response, text
 from pilothouse.apiserver.outbound.failures import DEADLINE_EXCEEDED, UNREACHABLE_SERVICE, BackendFailed
 from pilothouse.apiserver.outbound.targets import Target, escaped_path
-from pilothouse.apiserver.proxy.upgrades import forward_upgrade, is_upgrade
+from pilothouse.apiserver.proxy.upgrades import forward_upgrade
 from pilothouse.apiserver.server.run_options import ServerRunOptions
+from pilothouse.apiserver.serving.upgrade import is_upgrade
 from pilothouse.apiserver.webhook.service_resolver import NoServices, ServiceResolver, ServiceUnresolved
 from pilothouse.machinery.conditions import is_true
 from pilothouse.machinery.dataclass import dataclass
@@ -103,7 +105,7 @@ class _Remote:
             address.host,
             address.port,
             escaped_path(request.path),
-            request.query_string,
+            reencoded(request.query_string),
             tls=await self.transport.tls(),
             server_name=place.server_name,
         )

@@ -12,7 +12,7 @@ from pilothouse.aggregator.proxy.client_certificate import ProxyClientCertificat
 from pilothouse.apiserver.outbound.tls import unverified_context, verifying_context
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
-from pilothouse.machinery.validation.ca_bundles import UNREADABLE_ROOTS
+from pilothouse.machinery.validation.ca_bundles import UNREADABLE_ROOTS, ca_bundle_problem
 
 if TYPE_CHECKING:
     from pilothouse.apiserver.outbound.pool import ConnectionPool
@@ -115,7 +115,11 @@ class ProxyTransport:
 
 
 def _pem(bundle: str) -> str:
+    """Raises ValueError in Go's words where there is no certificate in it."""
     try:
-        return base64.b64decode(bundle).decode("ascii")
-    except (binascii.Error, UnicodeDecodeError):
+        pem = base64.b64decode(bundle)
+    except binascii.Error:
         raise ValueError(UNREADABLE_ROOTS) from None
+    if pem and (problem := ca_bundle_problem(pem)):
+        raise ValueError(problem)
+    return pem.decode("ascii", "replace")

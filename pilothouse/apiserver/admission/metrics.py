@@ -44,12 +44,14 @@ WEBHOOK_REJECTIONS = CounterTally(
     "Admission webhook rejections by name, type, operation, what went wrong and the code.",
     ("name", "type", "operation", "error_type", "rejection_code"),
     registry=REGISTRY,
+    total=False,
 )
 WEBHOOK_FAIL_OPEN = CounterTally(
     f"{_PREFIX}webhook_fail_open_count",
     "Writes that went on although a webhook could not be asked, by name and type.",
     ("name", "type"),
     registry=REGISTRY,
+    total=False,
 )
 MATCH_CONDITION_ERRORS = CounterTally(
     f"{_PREFIX}match_condition_evaluation_errors_total",

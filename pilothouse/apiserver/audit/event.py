@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
-
 from pilothouse.apiserver.audit.policy import LEVELS, Level
 from pilothouse.apiserver.authn.user_info import user_info
 from pilothouse.apiserver.http import Request
 from pilothouse.apiserver.request_info import RequestInfo
+from pilothouse.apiserver.source_ips import source_ips
 from pilothouse.machinery.objects import Json
 from pilothouse.machinery.times import now_micro
 
@@ -49,20 +48,3 @@ def _object_reference(info: RequestInfo) -> Json:
 def _user_agent(request: Request) -> str:
     agent = request.header(b"user-agent")
     return agent if len(agent) <= _LONGEST_USER_AGENT else f"{agent[:_LONGEST_USER_AGENT]}...TRUNCATED"
-
-
-def source_ips(request: Request) -> list[str]:
-    """Return the addresses that proxies name, farthest first, and last that of the peer."""
-    forwarded = request.header(b"x-forwarded-for") or request.header(b"x-real-ip")
-    named = [address for part in forwarded.split(",") if (address := _address(part))] if forwarded else []
-    connected = _address(request.client[0]) if request.client else ""
-    if connected and (not named or named[-1] != connected):
-        named.append(connected)
-    return named
-
-
-def _address(text: str) -> str:
-    try:
-        return str(ip_address(text.strip()))
-    except ValueError:
-        return ""

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from ipaddress import IPv4Network, IPv6Network, ip_address
 
 from pilothouse.apiserver.discovery.resources import version_discovery
 from pilothouse.apiserver.endpoints.groups import APIGroup
+from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json
 
 
-def api_versions(group: APIGroup, address: str) -> Json:
+@dataclass(frozen=True, slots=True)
+class ServerAddresses:
+    """Where the server can be reached: by its address, which may be known late, and inside a network by another."""
+
+    default: Callable[[], str]
+    network: IPv4Network | IPv6Network | None = None
+    inside: str = ""
+
+    def for_client(self, client: str) -> list[Json]:
+        """Return the addresses for a client with this IP address, which is empty where it is not known."""
+        addresses: list[Json] = [{"clientCIDR": "0.0.0.0/0", "serverAddress": self.default()}]
+        if client and self.network is not None and ip_address(client) in self.network:
+            addresses.append({"clientCIDR": str(self.network), "serverAddress": self.inside})
+        return addresses
+
+
+def api_versions(group: APIGroup, addresses: list[Json]) -> Json:
     """The legacy group's versions, and where the server itself can be reached."""
     return {
         "kind": "APIVersions",
         "versions": [v.group_version.version for v in group.versions],
-        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+        "serverAddressByClientCIDRs": addresses,
     }
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import orjson
 
 from pilothouse.apiserver.discovery.groups import (
+    ServerAddresses,
     api_group,
     api_group_list,
     api_versions,
@@ -25,6 +26,7 @@ from pilothouse.apiserver.endpoints.restful import get_route
 from pilothouse.apiserver.endpoints.serializers.interface import Serializer
 from pilothouse.apiserver.endpoints.serializers.registry import BUILT_IN, JSON, media_types
 from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.source_ips import source_ips
 from pilothouse.machinery.bounded_cache import bounded_cache
 from pilothouse.machinery.objects import Json
 
@@ -114,8 +116,12 @@ def group_handler(group: APIGroup) -> Handler:
     return document_handler(lambda: document)
 
 
-def legacy_root_handler(group: APIGroup, address: Callable[[], str]) -> Handler:
-    plain = any_method(lambda: api_versions(group, address()))
+def legacy_root_handler(group: APIGroup, addresses: ServerAddresses) -> Handler:
+    async def plain(request: Request) -> Response:
+        client = next(iter(source_ips(request)), "")
+        versions = api_versions(group, addresses.for_client(client))
+        return encoded(request, negotiate_output(request, BUILT_IN), versions)
+
     document = AggregatedDocument(lambda: group_discovery_list([group_discovery(group)]))
     return discovery_route(with_aggregated(plain, lambda: document))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
+from pilothouse.apiserver.discovery.groups import ServerAddresses
 from pilothouse.apiserver.discovery.handlers import group_handler, legacy_root_handler, root_handler, version_handler
 from pilothouse.apiserver.discovery.manager import GroupDocuments
 from pilothouse.apiserver.endpoints.groups import APIGroup
@@ -40,11 +41,11 @@ def install_api_group(server: GenericAPIServer, group: APIGroup, installer: Inst
 
 
 def install_legacy_api_group(
-    server: GenericAPIServer, group: APIGroup, installer: Installer, address: Callable[[], str]
+    server: GenericAPIServer, group: APIGroup, installer: Installer, addresses: ServerAddresses
 ) -> None:
     """/api and everything below it."""
     install_api_group(server, group, installer)
-    _with_or_without_slash(server, group.root, legacy_root_handler(group, address))
+    _with_or_without_slash(server, group.root, legacy_root_handler(group, addresses))
 
 
 def install_group_list(server: GenericAPIServer, groups: Iterable[APIGroup]) -> None:
@@ -69,6 +70,7 @@ def install_group_list(server: GenericAPIServer, groups: Iterable[APIGroup]) -> 
 
 
 def _with_or_without_slash(server: GenericAPIServer, path: str, handler: Handler) -> None:
+    """A document is found with a slash behind its path, too: kr8s asks for /api/."""
     server.mux.handle(path, handler)
     server.mux.handle(f"{path}/", handler, listed=False)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from prometheus_client import Gauge
+
 from pilothouse.apiserver.endpoints.routes import Methods
 from pilothouse.apiserver.http import Handler, Request, Response
+from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.names import GroupVersionKind
 
@@ -25,14 +28,35 @@ class Deprecation:
         return text
 
 
-def with_warning(methods: Methods, warning: str) -> Methods:
-    """The same handlers, which first put the warning on the answer. Without one they stay as they are."""
-    return {method: _warning(handler, warning) for method, handler in methods.items()} if warning else methods
+REQUESTED = Gauge(
+    "apiserver_requested_deprecated_apis",
+    "Deprecated APIs that have been requested, by API group, version, resource, subresource and release of removal.",
+    ("group", "version", "resource", "subresource", "removed_release"),
+    registry=REGISTRY,
+)
 
 
-def _warning(handler: Handler, warning: str) -> Handler:
+def with_warning(methods: Methods, warning: str, removed: str = "") -> Methods:
+    """The same handlers, which first put the warning on the answer and on record that somebody needs the kind.
+
+    Without a warning they stay as they are.
+    """
+    return {method: _warning(handler, warning, removed) for method, handler in methods.items()} if warning else methods
+
+
+def _warning(handler: Handler, warning: str, removed: str) -> Handler:
     async def warn(request: Request) -> Response:
-        request.warnings.append(warning)
+        info = request.info
+        REQUESTED.labels(info.group, info.version, info.resource, info.subresource, removed).set(1)
+        warn_of_deprecation(request, warning, removed)
         return await handler(request)
 
     return warn
+
+
+def warn_of_deprecation(request: Request, warning: str, removed: str = "") -> None:
+    """Warn the client, and tell the audit log of it."""
+    request.warnings.append(warning)
+    request.annotate("k8s.io/deprecated", "true")
+    if removed:
+        request.annotate("k8s.io/removed-release", removed)

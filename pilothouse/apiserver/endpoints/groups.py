@@ -71,6 +71,8 @@ class ServedResource:
     typed_items: bool = False
     warning: str = ""
     """What every answer warns of; empty for a kind that is not deprecated."""
+    removed_release: str = ""
+    """The release that has a deprecated kind no more, where that is known."""
     reset_fields: tuple[str, ...] = ()
     """Paths that writes through this endpoint never own."""
     field_annotations: frozenset[str] = frozenset()

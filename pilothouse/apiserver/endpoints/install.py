@@ -100,14 +100,14 @@ class Installer:
         """Return the routes of one resource of the version."""
         scope = self._scope(version, served, field_manager(served, versions))
         storage: Any = served.storage
-        collection = with_warning(_collection_methods(storage, scope), served.warning)
+        collection = with_warning(_collection_methods(storage, scope), served.warning, served.removed_release)
         can = abilities_of(storage)
         return ResourceRoutes(
             namespaced=served.namespaced,
             produces=_produced(served),
             produces_lists=(*media_types(served.serializers), *stream_media_types(served.serializers)),
             collection=collection,
-            item=with_warning(_item_methods(storage, scope), served.warning),
+            item=with_warning(_item_methods(storage, scope), served.warning, served.removed_release),
             everywhere=_picked(collection, _LIST, _WATCH),
             watched=_picked(collection, _WATCH) if Watcher in can else {},
             patch_types=served.patch_types if Patcher in can else (),

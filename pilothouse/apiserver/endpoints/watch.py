@@ -1,5 +1,6 @@
 """WATCH: a stream of events, one frame each, until the client goes, the time is up or the server stops.
 
+It is the body of an answer, or messages on a WebSocket.
 However many events are ready, no more than a part of the stream is held for a client that does not read.
 """
 
@@ -7,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
 
 from pilothouse.apiserver.beside_the_loop import by_size
 from pilothouse.apiserver.endpoints.event_encoding import EventEncoder, event_encoder
@@ -19,6 +22,7 @@ from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.registry.interface import Watcher
 from pilothouse.apiserver.registry.options import ListOptions
+from pilothouse.apiserver.serving.websocket import BINARY, TEXT, accepted, is_websocket_request, refusal
 from pilothouse.apiserver.storage.cacher.events import WatchEvent
 from pilothouse.apiserver.storage.cacher.watcher import CacheWatcher
 from pilothouse.apiserver.storage.errors import Undecodable
@@ -26,6 +30,8 @@ from pilothouse.apiserver.tallies import CounterTally, HistogramTally, Labels
 from pilothouse.machinery.durations import seconds
 from pilothouse.machinery.errors import Expired
 from pilothouse.machinery.server_errors import InternalError
+
+T = TypeVar("T")
 
 _LABELS = ("group", "version", "resource")
 
@@ -39,22 +45,37 @@ WATCH_EVENT_SIZES = HistogramTally(
 )
 
 
+class _Streaming(Protocol):
+    def __call__(self, together: Callable[[list[bytes]], T]) -> AsyncIterator[T]:
+        """The frames as they come, those that are ready at the same time put together."""
+
+
 async def watch_response(
     request: Request, scope: RequestScope, output: Output, storage: Watcher, options: ListOptions
 ) -> Response:
     """Errors before the first event are ordinary answers, except that a revision which is too old is an ERROR event."""
     serializer = negotiate_stream(output, scope.served.serializers)
     encoder = event_encoder(request, scope, output)
+    refused = refusal(request) if is_websocket_request(request) else None
+    if refused is not None:
+        return refused
     timeout = _timeout(scope, options)
-    headers = [(b"content-type", serializer.stream_media_type.encode())]
     try:
         watcher = await storage.watch(
             scope.context(request), options, deadline=asyncio.get_running_loop().time() + timeout
         )
     except Expired as error:
-        return Response(200, _single_frame(serializer.event("ERROR", serializer.encode(error.status))), headers)
+        return _answer(request, serializer, _single(serializer.event("ERROR", serializer.encode(error.status))))
     labels = (scope.resource.group, scope.resource.version, scope.resource.resource)
-    return Response(200, _stream(watcher, encoder, serializer, timeout=timeout, labels=labels), headers)
+    return _answer(request, serializer, partial(_stream, watcher, encoder, serializer, timeout=timeout, labels=labels))
+
+
+def _answer(request: Request, serializer: Serializer, stream: _Streaming) -> Response:
+    if is_websocket_request(request):
+        prefix = serializer.event_prefix  # a WebSocket has frames of its own
+        messages = stream(lambda frames: [frame[prefix:] for frame in frames])
+        return accepted(request, BINARY if serializer.event_prefix else TEXT, messages)
+    return Response(200, stream(b"".join), [(b"content-type", serializer.stream_media_type.encode())])
 
 
 def _timeout(scope: RequestScope, options: ListOptions) -> float:
@@ -63,18 +84,22 @@ def _timeout(scope: RequestScope, options: ListOptions) -> float:
     return asked or scope.run_options.min_request_timeout * (1 + random.random())
 
 
-async def _single_frame(frame: bytes) -> AsyncIterator[bytes]:
-    yield frame
+def _single(frame: bytes) -> _Streaming:
+    async def stream(together: Callable[[list[bytes]], T]) -> AsyncIterator[T]:
+        yield together([frame])
+
+    return stream
 
 
 async def _stream(
     watcher: CacheWatcher,
     encoder: EventEncoder,
     serializer: Serializer,
+    together: Callable[[list[bytes]], T],
     *,
     timeout: float,
     labels: Labels,
-) -> AsyncIterator[bytes]:
+) -> AsyncIterator[T]:
     """An object that cannot be read ends the watch with an ERROR event."""
     expiry = asyncio.get_running_loop().call_later(timeout, watcher.close)
     try:
@@ -84,9 +109,9 @@ async def _stream(
                 for frame in frames:
                     WATCH_EVENTS.inc(labels)
                     WATCH_EVENT_SIZES.observe(labels, len(frame))
-                yield b"".join(frames)
+                yield together(frames)
     except Undecodable as error:
-        yield serializer.event("ERROR", serializer.encode(InternalError.of(str(error)).status))
+        yield together([serializer.event("ERROR", serializer.encode(InternalError.of(str(error)).status))])
     finally:
         expiry.cancel()
         watcher.abandon()

@@ -88,6 +88,10 @@ def _limited(config: ChainConfig) -> Filter:
     """Fair queuing, or where that is off, two numbers."""
     if config.flow_control is not None:
         return with_priority_and_fairness(config.flow_control)
+    return _counted(config)
+
+
+def _counted(config: ChainConfig) -> Filter:
     limits = config.run_options
     return with_max_in_flight(limits.max_requests_inflight, limits.max_mutating_requests_inflight)
 
@@ -99,7 +103,7 @@ def insecure_handler_chain(api: Handler, config: ChainConfig) -> Handler:
         with_loopback_names(config.run_options.cors_allowed_origins),
         with_authentication(AlwaysUser(INSECURE_SUPERUSER)),
         with_audit(config.auditing),
-        _limited(config),
+        _counted(config),
     ]
     return fold(filters, api)
 

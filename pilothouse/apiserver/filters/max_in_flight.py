@@ -6,6 +6,8 @@ system:masters are never turned away.
 
 from __future__ import annotations
 
+from weakref import WeakSet
+
 from pilothouse.apiserver.authn.user import SYSTEM_PRIVILEGED_GROUP
 from pilothouse.apiserver.beside_the_loop import TRY_AGAIN_LATER
 from pilothouse.apiserver.filters.long_running import is_long_running
@@ -17,14 +19,19 @@ READ_ONLY = frozenset(("get", "list", "watch"))
 _RETRY_AFTER = 1
 
 
+_COUNTED: dict[str, WeakSet[InFlight]] = {}
+"""Each way in to the server counts its own; the metric has them all."""
+
+
 class InFlight:
     """How many of one kind are under way, and how many may be."""
 
     def __init__(self, kind: str, limit: int = 0) -> None:
         self.limit = limit
         self.count = 0
-        self._gauge = CURRENT_INFLIGHT.labels(request_kind=kind)
-        self._gauge.set_function(lambda: self.count)
+        counted = _COUNTED.setdefault(kind, WeakSet())
+        counted.add(self)
+        CURRENT_INFLIGHT.labels(request_kind=kind).set_function(lambda: sum(each.count for each in counted))
 
 
 def with_max_in_flight(read_only_limit: int, mutating_limit: int) -> Filter:

@@ -27,10 +27,6 @@ class _Answer:
     headers: Headers
 
 
-def is_upgrade(request: Request) -> bool:
-    return any(name == b"connection" and b"upgrade" in value.lower() for name, value in request.headers)
-
-
 async def forward_upgrade(request: Request, target: Target, headers: Headers | None = None) -> Response:
     """Sends the request's headers, or those given. Raises StatusError when nothing answers, or nothing can be asked.
     A refusal of the other side is answered as it came."""

@@ -1,10 +1,15 @@
-"""A connection after its upgrade, as a reader and a writer."""
+"""Upgrades: who asks for one, and the connection after it, as a reader and a writer."""
 
 from __future__ import annotations
 
 import asyncio
 
+from pilothouse.apiserver.http import Request
 from pilothouse.machinery.dataclass import dataclass
+
+
+def is_upgrade(request: Request) -> bool:
+    return any(name == b"connection" and b"upgrade" in value.lower() for name, value in request.headers)
 
 
 @dataclass(frozen=True, slots=True)

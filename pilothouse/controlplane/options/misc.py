@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from pilothouse.controlplane.options.files import missing_files
+from pilothouse.kube.bootstrap.endpoint_config import LEASE, RECONCILER_TYPES, EndpointConfig
 from pilothouse.kube.core.services.network import DEFAULT_CLUSTER_IP_RANGE, DEFAULT_NODE_PORTS, ServiceNetwork
 from pilothouse.kube.events.ttl import DEFAULT_TTL
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import flag
-from pilothouse.machinery.flags.values import BOOL, DURATION, STRING
+from pilothouse.machinery.flags.values import BOOL, DURATION, INT, STRING
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,15 @@ class MiscOptions:
     title: ClassVar[str] = "misc"
 
     allow_privileged: bool = flag("allow-privileged", BOOL, False, "Let pods ask for privileged containers.")
+    apiserver_count: int = flag(
+        "apiserver-count", INT, 1, "How many servers there are, for --endpoint-reconciler-type=master-count."
+    )
+    endpoint_reconciler_type: str = flag(
+        "endpoint-reconciler-type",
+        STRING,
+        LEASE,
+        f"How the endpoints of the kubernetes service are kept ({', '.join(RECONCILER_TYPES)}).",
+    )
     event_ttl: float = flag("event-ttl", DURATION, float(DEFAULT_TTL), "How long events are kept.")
     service_account_signing_key_file: str = flag(
         "service-account-signing-key-file",
@@ -39,6 +49,10 @@ class MiscOptions:
     )
 
     @property
+    def endpoints(self) -> EndpointConfig:
+        return EndpointConfig(self.endpoint_reconciler_type, self.apiserver_count)
+
+    @property
     def service_network(self) -> ServiceNetwork:
         first, _, last = self.service_node_port_range.partition("-")
         ranges = tuple(part.strip() for part in self.service_cluster_ip_range.split(","))
@@ -48,8 +62,15 @@ class MiscOptions:
         yield from missing_files({"service-account-signing-key-file": self.service_account_signing_key_file})
         yield from self._validate_service_ranges()
         yield from self._validate_node_ports()
+        yield from self._validate_endpoints()
         if self.event_ttl < 0:
             yield "--event-ttl can not be negative value"
+
+    def _validate_endpoints(self) -> Iterator[str]:
+        if self.apiserver_count <= 0:
+            yield f"--apiserver-count should be a positive number, but value '{self.apiserver_count}' provided"
+        if self.endpoint_reconciler_type not in ("", *RECONCILER_TYPES):
+            yield f"Reconciler not implemented: {self.endpoint_reconciler_type}"
 
     def _validate_service_ranges(self) -> Iterator[str]:
         import ipaddress

@@ -32,6 +32,7 @@ from pilothouse.controlplane.options.upstream_flags import UNSUPPORTED, UNSUPPOR
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.flags.declare import Flag, build, flags_of, shown_values
 from pilothouse.machinery.flags.flagset import FlagError, parse
+from pilothouse.machinery.gofmt import quoted_list
 
 SECTIONS: dict[str, type[Any]] = {
     "generic": ServerRunOptions,
@@ -88,7 +89,7 @@ class Options:
         """Raises FlagError."""
         parsed = parse(all_flags(), arguments)
         if positionals := [word for word in parsed.positionals if word]:
-            raise FlagError(f'"pilothouse serve" does not take any arguments, got {positionals}')
+            raise FlagError(f'"pilothouse serve" does not take any arguments, got {quoted_list(positionals)}')
         sections = {name: build(section, parsed.values) for name, section in SECTIONS.items()}
         return cls(**sections, given=frozenset(parsed.values))
 
@@ -107,3 +108,12 @@ class Options:
 def all_flags() -> list[Flag]:
     shown = [flag for section in SECTIONS.values() for flag in flags_of(section)]
     return [*shown, *WITHOUT_EFFECT, *UNSUPPORTED]
+
+
+def shown_flags(arguments: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield every flag with its value as text, by name. Raises FlagError."""
+    flags = sorted(all_flags(), key=lambda flag: flag.name)
+    given = parse(flags, arguments).values
+    for flag in flags:
+        value = given.get(flag.name, "" if flag.default is None else flag.default)
+        yield flag.name, value if isinstance(value, str) else flag.type.show(value)

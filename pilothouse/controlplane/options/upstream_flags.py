@@ -19,12 +19,10 @@ def _flag(name: str, type: FlagType[Any], why: str) -> Flag:
 
 
 WITHOUT_EFFECT = [
-    _flag("apiserver-count", INT, "Endpoint leases say how many servers there are."),
     _flag("contention-profiling", BOOL, "There are no Go locks to profile."),
     _flag("default-watch-cache-size", INT, "Watch caches size themselves."),
     _flag("delete-collection-workers", INT, "The objects of a collection are deleted one after the other."),
     _flag("enable-garbage-collector", BOOL, "Owner references are always honoured on deletion."),
-    _flag("endpoint-reconciler-type", STRING, "Endpoints of the kubernetes service are kept with leases."),
     _flag("etcd-count-metric-poll-period", DURATION, "Object counts are known without polling."),
     _flag("etcd-db-metric-poll-interval", DURATION, "The size of the store is known without polling."),
     _flag("etcd-readycheck-timeout", DURATION, "Readiness uses --etcd-healthcheck-timeout."),

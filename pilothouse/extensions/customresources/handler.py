@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
+from pilothouse.apiserver.endpoints.deprecation import warn_of_deprecation
 from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.endpoints.negotiation import unsupported_media_type
 from pilothouse.apiserver.endpoints.routes import Methods, ResourceRoutes
@@ -67,7 +68,7 @@ class CustomResources:
         info = request.info
         warning = serving.resource.deprecation_warning(serving.resource.versions[info.version])
         if warning:
-            request.warnings.append(warning)
+            warn_of_deprecation(request, warning)
         routes = serving.routes(info.version, info.subresource)
         methods = _methods(routes, info) if routes else {}
         if routes is None or not methods:

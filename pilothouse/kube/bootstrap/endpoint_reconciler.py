@@ -1,156 +1,113 @@
 """The Endpoints and the EndpointSlice of the `kubernetes` service list the servers that are alive.
 
-Each server renews a lease of its own and writes down what all leases say together; so one that vanishes is dropped
-by the others. Servers on one store need not agree on their ports: only one that is alone puts the port right.
+By default each server renews a lease of its own and writes down what all leases say together; so one that vanishes is
+dropped by the others. Servers on one store need not agree on their ports: only one that is alone puts the port right.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import Sequence
+from typing import Protocol
 
-from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.endpoint_leases import EndpointLeases
-from pilothouse.kube.discovery.endpoint_slices import SERVICE_NAME_LABEL
-from pilothouse.machinery.objects import Json, labels_of, metadata, name_of, namespace_of
-from pilothouse.machinery.validation.immutable import semantically_equal
+from pilothouse.kube.bootstrap.written_endpoints import WrittenEndpoints
 
-NAMESPACE, NAME = "default", "kubernetes"
-SKIP_MIRROR = {"endpointslice.kubernetes.io/skip-mirror": "true"}
-"""Nobody else is to make slices of these Endpoints."""
+
+class EndpointReconciler(Protocol):
+    """Keeps this server's address among the endpoints while it is ready."""
+
+    async def reconcile(self) -> None:
+        """Raises StatusError, StorageError. Does nothing once `remove` was called."""
+
+    async def forget_earlier_run(self) -> bool:
+        """Remove what an earlier run left, so that nobody is sent here before this server is ready.
+
+        Return whether there was something.
+        """
+
+    async def remove(self) -> None:
+        """Take this server off the list for the rest of its life."""
+
+
+class NoEndpointReconciler:
+    """Leaves the endpoints to somebody else."""
+
+    async def reconcile(self) -> None:
+        return
+
+    async def forget_earlier_run(self) -> bool:
+        return False
+
+    async def remove(self) -> None:
+        return
 
 
 class LeaseEndpointReconciler:
-    def __init__(
-        self, address: PublicAddress, leases: EndpointLeases, *, endpoints: OwnAccess, slices: OwnAccess
-    ) -> None:
+    def __init__(self, address: PublicAddress, leases: EndpointLeases, written: WrittenEndpoints) -> None:
         self._address = address
         self._leases = leases
-        self._endpoints = endpoints
-        self._slices = slices
+        self._written = written
         self._turn = asyncio.Lock()
         self._stopped = False
 
     async def reconcile(self) -> None:
-        """Raises StatusError, StorageError. Does nothing once `remove` was called."""
         async with self._turn:
             if self._stopped:
                 return
             await self._leases.renew(self._address.ip)
-            await self._write(await self._leases.list())
+            await self._written.write(await self._leases.list())
 
     async def forget_earlier_run(self) -> bool:
-        """Remove the lease of an earlier run, so that nobody is sent here before this server is ready.
-
-        Return whether there was one.
-        """
         async with self._turn:
             left = await self._leases.remove(self._address.ip)
             others = await self._leases.list()
             if left and others:
-                await self._write(others)
+                await self._written.write(others)
             return left
 
     async def remove(self) -> None:
-        """Take this server off the list for the rest of its life."""
         self._stopped = True
         async with self._turn:
             await self._leases.remove(self._address.ip)
-            await self._write(await self._leases.list())
-
-    async def _write(self, ips: Sequence[str]) -> None:
-        current = await self._endpoints.get(NAME, namespace=NAMESPACE)
-        if current is None:
-            if ips:
-                await self._create(ips)
-            return
-        wanted = self._subsets(current, ips)
-        if not semantically_equal(current.get("subsets"), wanted) or not _has_mark(current):
-            await self._endpoints.update(current, lambda obj: _set_endpoints(obj, wanted))
-        await _ensure_slice_of(current | {"subsets": wanted}, self._slices)
-
-    async def _create(self, ips: Sequence[str]) -> None:
-        obj: Json = {
-            "kind": "Endpoints",
-            "apiVersion": "v1",
-            "metadata": {"name": NAME, "namespace": NAMESPACE, "labels": dict(SKIP_MIRROR)},
-            "subsets": self._fresh(ips),
-        }
-        await self._endpoints.ensure(obj)
-        await _ensure_slice_of(obj, self._slices)
-
-    def _subsets(self, current: Json, ips: Sequence[str]) -> list[Json]:
-        """Return the subsets that the Endpoints should have. Addresses that are right stay in their order."""
-        found: list[Json] = current.get("subsets") or []
-        if not ips or len(found) != 1:
-            return self._fresh(ips)
-        listed = [address["ip"] for address in found[0].get("addresses") or ()]
-        subset = found[0] if sorted(listed) == sorted(ips) else found[0] | {"addresses": [{"ip": ip} for ip in ips]}
-        return [subset | {"ports": self._ports()} if list(ips) == [self._address.ip] else subset]
-
-    def _fresh(self, ips: Sequence[str]) -> list[Json]:
-        return [{"addresses": [{"ip": ip} for ip in ips], "ports": self._ports()}] if ips else []
-
-    def _ports(self) -> list[Json]:
-        return [{"name": "https", "port": self._address.port, "protocol": "TCP"}]
+            await self._written.write(await self._leases.list())
 
 
-def _has_mark(endpoints: Json) -> bool:
-    return SKIP_MIRROR.items() <= labels_of(endpoints).items()
+class MasterCountEndpointReconciler:
+    """Each server adds itself. Where there are more than `count`, those behind it in the order of addresses go."""
 
+    def __init__(self, address: PublicAddress, count: int, written: WrittenEndpoints) -> None:
+        self._address = address
+        self._count = count
+        self._written = written
+        self._turn = asyncio.Lock()
+        self._stopped = False
 
-def _set_endpoints(obj: Json, subsets: list[Json]) -> None:
-    metadata(obj).setdefault("labels", {}).update(SKIP_MIRROR)
-    obj["subsets"] = subsets
-    if not subsets:
-        del obj["subsets"]
+    async def reconcile(self) -> None:
+        async with self._turn:
+            if not self._stopped:
+                listed = await self._written.read()
+                kept = self._address.ip in listed and len(listed) <= self._count
+                await self._written.write(listed if kept else self._with_own(listed), ports=True)
 
+    async def forget_earlier_run(self) -> bool:
+        async with self._turn:
+            return await self._take_off()
 
-async def _ensure_slice_of(endpoints: Json, slices: OwnAccess) -> None:
-    wanted = _slice_of(endpoints)
-    current = await slices.get(name_of(wanted), namespace=namespace_of(wanted))
-    if current is None:
-        await slices.ensure(wanted)
-    elif current["addressType"] != wanted["addressType"]:
-        # The address type of a slice can not be changed.
-        await slices.delete(name_of(wanted), namespace=namespace_of(wanted))
-        await slices.ensure(wanted)
-    elif not _says_the_same(current, wanted):
-        await slices.update(current, lambda obj: _set_slice(obj, wanted))
+    async def remove(self) -> None:
+        self._stopped = True
+        async with self._turn:
+            await self._take_off()
 
+    async def _take_off(self) -> bool:
+        listed = await self._written.read()
+        if self._address.ip not in listed:
+            return False
+        await self._written.write([ip for ip in listed if ip != self._address.ip])
+        return True
 
-def _slice_of(endpoints: Json) -> Json:
-    """Return the slice that says the same as the Endpoints, which have at most one subset, with all addresses ready."""
-    subset = (endpoints.get("subsets") or [{}])[0]
-    addresses = [address["ip"] for address in subset.get("addresses") or ()]
-    family = "IPv6" if addresses and all(map(_is_v6, addresses)) else "IPv4"
-    name = name_of(endpoints)
-    return {
-        "kind": "EndpointSlice",
-        "apiVersion": "discovery.k8s.io/v1",
-        "metadata": {"name": name, "namespace": namespace_of(endpoints), "labels": {SERVICE_NAME_LABEL: name}},
-        "addressType": family,
-        "endpoints": [_endpoint(ip) for ip in addresses if _is_v6(ip) == (family == "IPv6")] or None,
-        "ports": [dict(port) for port in subset.get("ports") or ()] or None,
-    }
-
-
-def _endpoint(ip: str) -> Json:
-    return {"addresses": [ip], "conditions": {"ready": True}}
-
-
-def _is_v6(ip: str) -> bool:
-    return ipaddress.ip_address(ip).version == 6
-
-
-def _says_the_same(current: Json, wanted: Json) -> bool:
-    return labels_of(current) == labels_of(wanted) and all(
-        semantically_equal(current.get(part), wanted[part]) for part in ("endpoints", "ports")
-    )
-
-
-def _set_slice(obj: Json, wanted: Json) -> None:
-    metadata(obj)["labels"] = labels_of(wanted)
-    obj["endpoints"], obj["ports"] = wanted["endpoints"], wanted["ports"]
+    def _with_own(self, listed: Sequence[str]) -> list[str]:
+        own = self._address.ip
+        behind = sorted({own, *listed}, key=lambda ip: (ip < own, ip))  # from this server on, and round to it
+        return sorted([own, *behind[1:][max(0, len(behind) - self._count) :]])

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+
 from pilothouse.apiserver.server.server import GenericAPIServer
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.cluster_authentication_trust import ClusterAuthenticationInfo, ClusterAuthenticationTrust
+from pilothouse.kube.bootstrap.endpoint_config import LEASE, MASTER_COUNT, NONE, EndpointConfig
 from pilothouse.kube.bootstrap.endpoint_leases import EndpointLeases
-from pilothouse.kube.bootstrap.endpoint_reconciler import LeaseEndpointReconciler
+from pilothouse.kube.bootstrap.endpoint_reconciler import (
+    EndpointReconciler,
+    LeaseEndpointReconciler,
+    MasterCountEndpointReconciler,
+    NoEndpointReconciler,
+)
 from pilothouse.kube.bootstrap.identity_lease import IdentityLease, IdentityLeaseGarbageCollector, hostname
 from pilothouse.kube.bootstrap.kubernetes_service import KubernetesService
 from pilothouse.kube.bootstrap.legacy_token_tracking import LegacyTokenTracking
 from pilothouse.kube.bootstrap.system_namespaces import SystemNamespaces
+from pilothouse.kube.bootstrap.written_endpoints import WrittenEndpoints
 from pilothouse.kube.coordination.leases import LEASES
 from pilothouse.kube.core.configmaps import CONFIG_MAPS
 from pilothouse.kube.core.endpoints import ENDPOINTS
@@ -20,6 +29,8 @@ from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
 from pilothouse.kube.served import Registries
 from pilothouse.kube.tracked_access import tracked_access
 from pilothouse.machinery.dataclass import dataclass
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +42,7 @@ class Bootstrap:
     address: PublicAddress
     cluster_ip: str
     trust: ClusterAuthenticationInfo
+    endpoints: EndpointConfig = EndpointConfig()
 
     def install(self, server: GenericAPIServer) -> None:
         namespaces = SystemNamespaces(self.registries.open(NAMESPACES))
@@ -62,10 +74,15 @@ class Bootstrap:
         server.add_post_start_hook("bootstrap-controller", controller.start)
         server.add_pre_shutdown_hook("stop-kubernetes-service-controller", controller.stop)
 
-    def _reconciler(self) -> LeaseEndpointReconciler:
-        return LeaseEndpointReconciler(
-            self.address,
-            EndpointLeases(self.registries.store, root=self.registries.root),
-            endpoints=tracked_access(self.registries.open(ENDPOINTS)),
-            slices=tracked_access(self.registries.open(ENDPOINT_SLICES)),
-        )
+    def _reconciler(self) -> EndpointReconciler:
+        kind = self.endpoints.reconciler_type or LEASE
+        _log.info("Using reconciler: %s", kind)
+        if kind == NONE:
+            return NoEndpointReconciler()
+        endpoints = tracked_access(self.registries.open(ENDPOINTS))
+        slices = tracked_access(self.registries.open(ENDPOINT_SLICES))
+        written = WrittenEndpoints(self.address, endpoints=endpoints, slices=slices)
+        if kind == MASTER_COUNT:
+            return MasterCountEndpointReconciler(self.address, self.endpoints.apiserver_count, written)
+        leases = EndpointLeases(self.registries.store, root=self.registries.root)
+        return LeaseEndpointReconciler(self.address, leases, written)

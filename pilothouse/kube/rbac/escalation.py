@@ -15,10 +15,10 @@ from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.kube.rbac.authorizer.feed import PolicyFeed
 from pilothouse.kube.rbac.authorizer.grants import RoleRef
 from pilothouse.kube.rbac.missing_rights import MissingRights, missing_rights
-from pilothouse.kube.rbac.rules import ALL, PolicyRule, quoted_list
+from pilothouse.kube.rbac.rules import ALL, PolicyRule
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import Forbidden, NotFound
-from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.gofmt import quote, quoted_list
 from pilothouse.machinery.names import GroupResource
 from pilothouse.machinery.objects import Json, name_of
 from pilothouse.machinery.status_error import StatusError, aggregate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pilothouse.machinery.dataclass import dataclass
-from pilothouse.machinery.gofmt import quote
+from pilothouse.machinery.gofmt import quoted_list
 from pilothouse.machinery.objects import Json
 
 ALL = "*"
@@ -69,11 +69,6 @@ class PolicyRule:
 def path_covers(own: str, path: str) -> bool:
     """Return whether a path, which with a star at its end stands for all that begin so, covers another."""
     return own == path or (own.endswith(ALL) and path.startswith(own.rstrip(ALL)))
-
-
-def quoted_list(values: Iterable[str]) -> str:
-    """Go's %q of a list."""
-    return f"[{' '.join(map(quote, values))}]"
 
 
 class Role:

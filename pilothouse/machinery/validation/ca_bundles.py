@@ -16,12 +16,17 @@ UNREADABLE_ROOTS = _FAILED + _NO_PEM
 
 def validate_ca_bundle(bundle: str, path: Path) -> Errors:
     """`bundle` is base64, as in a body. An empty one is valid: the system's authorities are used."""
-    if bundle and (problem := _problem(base64.b64decode(bundle))):
-        yield invalid(path, bundle, _FAILED + problem)
+    if bundle and (problem := ca_bundle_problem(base64.b64decode(bundle))):
+        yield invalid(path, bundle, problem)
+
+
+def ca_bundle_problem(pem: bytes) -> str:
+    """Return why there are no authorities in it. Empty when there is any: what else there is does not count."""
+    problem = _problem(pem)
+    return _FAILED + problem if problem else ""
 
 
 def _problem(pem: bytes) -> str:
-    """Empty when any certificate is found: what else there is does not count."""
     first, end = "", 0
     for block in pem_blocks(pem):
         end = block.end

@@ -26,6 +26,14 @@ async def test_the_legacy_group_names_its_versions_and_the_servers_address(api: 
     assert found["serverAddressByClientCIDRs"][0]["clientCIDR"] == "0.0.0.0/0"
 
 
+@pytest.mark.parametrize("client", ["10.0.0.5", "::ffff:10.0.0.5"])
+async def test_clients_among_the_services_are_told_the_address_of_the_kubernetes_service(api: API, client: str) -> None:
+    found = (await api.request("GET", "/api", x_forwarded_for=client)).json["serverAddressByClientCIDRs"]
+    assert found[1:] == [{"clientCIDR": "10.0.0.0/24", "serverAddress": "10.0.0.1:443"}]
+    outside = (await api.request("GET", "/api", x_forwarded_for="192.168.1.1")).json["serverAddressByClientCIDRs"]
+    assert outside == found[:1]
+
+
 async def test_a_version_lists_its_resources_with_their_verbs(api: API) -> None:
     resources = {r["name"]: r for r in (await api.request("GET", "/api/v1")).json["resources"]}
     assert resources["configmaps"]["verbs"] == [
@@ -54,6 +62,12 @@ async def test_aggregated_discovery_is_one_document_with_an_etag(api: API) -> No
     assert [s["subresource"] for s in namespaces["subresources"]] == ["finalize", "status"]
     again = await api.request("GET", "/api", accept=AGGREGATED, if_none_match=answer.headers["etag"])
     assert (again.status, again.body) == (304, b"")
+
+
+@pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1"])
+async def test_a_slash_behind_the_path_changes_nothing(api: API, path: str) -> None:
+    answer = await api.request("GET", f"{path}/")
+    assert (answer.status, answer.json) == (200, (await api.request("GET", path)).json)
 
 
 async def test_an_unknown_version_of_a_known_group_is_a_status_and_an_unknown_group_is_not(

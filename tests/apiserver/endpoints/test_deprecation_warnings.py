@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import orjson
 import pytest
 from whole_server import whole_server
 
@@ -42,3 +43,16 @@ async def test_every_answer_about_endpoints_warns(tmp_path: Path, method: str, t
         await answer.close()
     assert answer.status == status
     assert "v1 Endpoints is deprecated in v1.33+" in answer.headers["warning"]
+
+
+async def test_what_is_deprecated_and_used_is_on_record(tmp_path: Path) -> None:
+    policy, log = tmp_path / "policy.yaml", tmp_path / "audit.log"
+    policy.write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n")
+    async with whole_server(audit_policy_file=str(policy), audit_log_path=str(log)) as server:
+        await server.request("GET", "/api/v1/namespaces/default/endpoints")
+        metrics = (await server.request("GET", "/metrics")).body.decode()
+    labels = 'group="",removed_release="",resource="endpoints",subresource="",version="v1"'
+    assert f"apiserver_requested_deprecated_apis{{{labels}}} 1.0" in metrics
+    events = [orjson.loads(line) for line in log.read_bytes().splitlines()]
+    complete = [event for event in events if event["requestURI"].endswith("/default/endpoints")][-1]
+    assert complete["annotations"]["k8s.io/deprecated"] == "true"

@@ -172,6 +172,8 @@ async def test_people_get_pretty_json(api: API) -> None:
     await create_config_map(api, "a")
     assert b'\n  "kind"' in (await api.request("GET", f"{CONFIG_MAPS}/a", user_agent="curl/8")).body
     assert b'\n  "kind"' in (await api.request("GET", f"{CONFIG_MAPS}/a?pretty=true")).body
+    for path in (CONFIG_MAPS, f"{CONFIG_MAPS}/a"):
+        assert (await api.request("GET", f"{path}?pretty=true")).body.endswith(b"\n}")
     assert (await api.request("GET", f"{CONFIG_MAPS}/a")).body.count(b"\n") == 1
 
 

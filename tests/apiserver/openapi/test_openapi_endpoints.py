@@ -10,6 +10,7 @@ from openapi_groups import config_maps, core
 
 from pilothouse.apiserver.admission.chain import AdmissionChain
 from pilothouse.apiserver.authz.always import AlwaysAllow
+from pilothouse.apiserver.discovery.groups import ServerAddresses
 from pilothouse.apiserver.endpoints.api_groups import install_legacy_api_group
 from pilothouse.apiserver.endpoints.groups import APIGroup
 from pilothouse.apiserver.endpoints.install import Installer
@@ -26,7 +27,9 @@ async def server() -> Handler:
     """Two servers in a chain; the inner one has the legacy group."""
     inner = GenericAPIServer("inner", nobody)
     group = APIGroup("", [core(config_maps())])
-    install_legacy_api_group(inner, group, Installer(AdmissionChain([]), AlwaysAllow()), lambda: "127.0.0.1")
+    install_legacy_api_group(
+        inner, group, Installer(AdmissionChain([]), AlwaysAllow()), ServerAddresses(lambda: "127.0.0.1")
+    )
     outer = GenericAPIServer("outer", inner)
     outer.prepare_run()
     return with_cache_control(outer)

@@ -11,7 +11,8 @@ import pytest
 from pilothouse.apiserver.registry.own_access import OwnAccess
 from pilothouse.kube.bootstrap.address import PublicAddress
 from pilothouse.kube.bootstrap.endpoint_leases import EndpointLeases
-from pilothouse.kube.bootstrap.endpoint_reconciler import NAME, NAMESPACE, LeaseEndpointReconciler
+from pilothouse.kube.bootstrap.endpoint_reconciler import LeaseEndpointReconciler, MasterCountEndpointReconciler
+from pilothouse.kube.bootstrap.written_endpoints import NAME, NAMESPACE, WrittenEndpoints
 from pilothouse.kube.core.endpoints import ENDPOINTS
 from pilothouse.kube.discovery.endpoint_slices import ENDPOINT_SLICES
 from pilothouse.kube.served import Registries
@@ -35,9 +36,15 @@ class Cluster:
         return OwnAccess(self.registries.open(ENDPOINT_SLICES))
 
     def server(self, ip: str, port: int = 6443) -> LeaseEndpointReconciler:
-        return LeaseEndpointReconciler(
-            PublicAddress(ip, port), self.leases, endpoints=self.endpoints, slices=self.slices
-        )
+        address = PublicAddress(ip, port)
+        return LeaseEndpointReconciler(address, self.leases, self.written_by(address))
+
+    def one_of(self, count: int, ip: str, port: int = 6443) -> MasterCountEndpointReconciler:
+        address = PublicAddress(ip, port)
+        return MasterCountEndpointReconciler(address, count, self.written_by(address))
+
+    def written_by(self, address: PublicAddress) -> WrittenEndpoints:
+        return WrittenEndpoints(address, endpoints=self.endpoints, slices=self.slices)
 
     async def read(self, access: OwnAccess) -> Json:
         found = await access.get(NAME, namespace=NAMESPACE)
@@ -170,3 +177,30 @@ async def test_a_lease_that_nobody_renews_runs_out(cluster: Cluster) -> None:
                 break
     await watch.aclose()
     assert await leases.list() == []
+
+
+async def test_counted_servers_add_themselves_and_take_themselves_off(cluster: Cluster) -> None:
+    first, second = cluster.one_of(2, "10.1.0.1"), cluster.one_of(2, "10.1.0.2")
+    await second.reconcile()
+    await first.reconcile()
+    assert await cluster.listed() == await cluster.in_slice() == ["10.1.0.1", "10.1.0.2"]
+    await first.remove()
+    await first.reconcile()
+    assert await cluster.listed() == ["10.1.0.2"]
+    assert await cluster.one_of(2, "10.1.0.2").forget_earlier_run()
+    assert await cluster.listed() == []
+
+
+async def test_of_more_servers_than_there_are_those_behind_the_writer_go(cluster: Cluster) -> None:
+    for last in (2, 3, 4):
+        await cluster.one_of(3, f"10.1.0.{last}").reconcile()
+    await cluster.one_of(2, "10.1.0.3").reconcile()
+    assert await cluster.listed() == ["10.1.0.2", "10.1.0.3"]
+    await cluster.one_of(2, "10.1.0.9").reconcile()
+    assert await cluster.listed() == ["10.1.0.3", "10.1.0.9"]
+
+
+async def test_a_counted_server_puts_the_ports_right(cluster: Cluster) -> None:
+    await cluster.one_of(2, "10.1.0.1", 6443).reconcile()
+    await cluster.one_of(2, "10.1.0.2", 8443).reconcile()
+    assert (await cluster.read(cluster.endpoints))["subsets"][0]["ports"][0]["port"] == 8443

@@ -99,6 +99,8 @@ class Serializer(Protocol):
     """The content type of a watch in this media type; empty where there is none."""
     only_views: bool
     """Whether it can write the views of objects (and Status), but not the objects themselves."""
+    event_prefix: int
+    """How many bytes before an event say how long it is. Where something else says so, they are left out."""
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         """Return the bytes of an object that says its kind and apiVersion."""

@@ -21,6 +21,7 @@ class JsonSerializer:
     media_type = MEDIA_TYPE
     stream_media_type = MEDIA_TYPE
     only_views = False
+    event_prefix = 0
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         """Only what is not indented ends its line: so upstream has it."""

@@ -17,6 +17,7 @@ class ProtobufSerializer:
     media_type = MEDIA_TYPE
     stream_media_type = f"{MEDIA_TYPE};stream=watch"
     only_views = False
+    event_prefix = 4
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         from pilothouse.machinery.protobuf import codec

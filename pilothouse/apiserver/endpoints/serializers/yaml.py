@@ -53,6 +53,7 @@ class YamlSerializer:
     media_type = "application/yaml"
     stream_media_type = ""
     only_views = False
+    event_prefix = 0
 
     def encode(self, obj: Json, *, pretty: bool = False) -> bytes:
         return emit_yaml(obj)

@@ -9,8 +9,9 @@ from pilothouse.apiserver.authz.interface import Authorizer, Decision, attribute
 from pilothouse.apiserver.endpoints.query import boolean
 from pilothouse.apiserver.http import Request, Response
 from pilothouse.apiserver.outbound.targets import Target, escaped_path
-from pilothouse.apiserver.proxy.upgrades import forward_upgrade, is_upgrade
+from pilothouse.apiserver.proxy.upgrades import forward_upgrade
 from pilothouse.apiserver.registry.context import RequestContext
+from pilothouse.apiserver.serving.upgrade import is_upgrade
 from pilothouse.kube.core.pods.connect.locations import PodLocations
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest, Forbidden

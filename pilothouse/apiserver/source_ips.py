@@ -1,0 +1,27 @@
+"""The addresses that a request came by, as Go prints them."""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address, ip_address
+
+from pilothouse.apiserver.http import Request
+
+
+def source_ips(request: Request) -> list[str]:
+    """Return the addresses that proxies name, farthest first, and last that of the peer."""
+    forwarded = request.header(b"x-forwarded-for") or request.header(b"x-real-ip")
+    named = [address for part in forwarded.split(",") if (address := _address(part))] if forwarded else []
+    connected = _address(request.client[0]) if request.client else ""
+    if connected and (not named or named[-1] != connected):
+        named.append(connected)
+    return named
+
+
+def _address(text: str) -> str:
+    """An IPv4 address is one in whatever form: a socket for both families has it mapped into IPv6."""
+    try:
+        address = ip_address(text.strip())
+    except ValueError:
+        return ""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(mapped or address)
