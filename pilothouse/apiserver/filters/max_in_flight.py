@@ -19,7 +19,7 @@ READ_ONLY = frozenset(("get", "list", "watch"))
 _RETRY_AFTER = 1
 
 
-_COUNTED: dict[str, WeakSet[InFlight]] = {}
+_COUNTED: dict[str, WeakSet[InFlight]] = {"readOnly": WeakSet(), "mutating": WeakSet()}
 """Each way in to the server counts its own; the metric has them all."""
 
 
@@ -29,7 +29,7 @@ class InFlight:
     def __init__(self, kind: str, limit: int = 0) -> None:
         self.limit = limit
         self.count = 0
-        counted = _COUNTED.setdefault(kind, WeakSet())
+        counted = _COUNTED[kind]
         counted.add(self)
         CURRENT_INFLIGHT.labels(request_kind=kind).set_function(lambda: sum(each.count for each in counted))
 
