@@ -9,8 +9,6 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, TypeAlias
 
-import orjson
-
 Json: TypeAlias = dict[str, Any]
 """One JSON object. Values are what orjson makes: dict, list, str, int, float, bool, None."""
 
@@ -104,5 +102,7 @@ def exact_copy(obj: Json, printed: Callable[[Json], Json]) -> Json:
     """
     if printed(obj) is not obj:
         return deepcopy(obj)
+    import orjson  # which flags and help can do without
+
     copy: Json = orjson.loads(orjson.dumps(obj))
     return copy

@@ -39,7 +39,7 @@ async def test_lightkube_knows_custom_resources_by_their_names() -> None:
     async with whole_server() as server:
         await install(server, definition())
         client = lightkube.AsyncClient(_config(server.kubeconfig), namespace="default")
-        created = await client.create(kind(widget("a", spec={"color": "red"})))
+        created = await client.create(kind.from_dict(widget("a", spec={"color": "red"})))
         assert created["spec"] == {"color": "red", "size": 1}
         assert [each.metadata.name async for each in client.list(kind)] == ["a"]
         await client.close()

@@ -10,7 +10,7 @@ import pytest
 from hostile_requests import HostileRequest
 from serving_process import ServeProcess
 
-KEPT = 30 << 20
+KEPT = 45 << 20
 METRICS = 2 << 20
 
 

@@ -84,7 +84,8 @@ async def test_every_kind_that_can_be_created_is_read_and_written_as_upstream_do
         decoded = TypedDecoder(kind).decode(PROTOBUF, data, strict=True)
         assert decoded.kind == kind
         assert PROTOBUF.encode(decoded.obj) == data, kind
-        assert decoded.obj == TypedDecoder(kind).decode(JSON, text, strict=False).obj, kind
+        read = TypedDecoder(kind).decode(JSON, text, strict=False).obj
+        assert orjson.dumps(decoded.obj) == orjson.dumps(read), kind  # whose raw values may be spelled differently
 
 
 async def test_a_server_takes_every_kind_as_protobuf_and_answers_in_it(api: API) -> None:
@@ -117,6 +118,7 @@ async def test_every_list_reads_the_same_in_protobuf(api: API) -> None:
 def _untyped_items(document: Json) -> Json:
     """A message within a message does not say its kind."""
     items = [
-        {key: part for key, part in item.items() if key not in ("kind", "apiVersion")} for item in document["items"]
+        {key: part for key, part in item.items() if key not in ("kind", "apiVersion")}
+        for item in document["items"] or ()
     ]
     return document | {"items": items}

@@ -55,6 +55,7 @@ async def _write(store: Store, key: str) -> None:
 async def _compact(store: Store) -> None:
     while True:
         await store.compact(await store.current_revision())
+        await asyncio.sleep(0)  # neither waits where nothing was written since
 
 
 async def main(backend: str, location: str, *options: str) -> None:

@@ -7,7 +7,6 @@ from pilothouse.apiserver.registry.table import AGE, NAME, Column
 from pilothouse.kube.coordination.leases import GROUP
 from pilothouse.kube.strategy import KubeStrategy
 from pilothouse.kube.validation.fields import follow, non_empty, one_of
-from pilothouse.machinery.cel.functions import semver
 from pilothouse.machinery.field import Errors, Path, invalid, required, root
 from pilothouse.machinery.nested_fields import part, text
 from pilothouse.machinery.objects import Json
@@ -62,11 +61,15 @@ def _validate_versions(spec: Json, path: Path) -> Errors:
 
 
 def _is_version(version: str) -> list[str]:
+    from pilothouse.machinery.cel.functions import semver  # brings all of CEL, which a start does without
+
     return [] if semver.is_semver(version) else ["must be a valid semantic version"]
 
 
 def _order(version: str) -> tuple[object, ...]:
     """What versions are compared by; one that is none comes before all others."""
+    from pilothouse.machinery.cel.functions import semver
+
     return semver.ordinal(semver.parse(version if semver.is_semver(version) else _ZERO))
 
 

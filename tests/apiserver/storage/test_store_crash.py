@@ -45,13 +45,17 @@ async def _write_and_kill(backend: Backend, *options: str, after: int) -> Accoun
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
     account = Account()
-    async for line in process.stdout:
-        # What the process managed to say counts, even if it is heard after the kill. A torn last line was not said.
-        if line.endswith(b"\n"):
-            account.hear(line)
-        if len(account.acknowledged) == after and process.returncode is None:
-            process.send_signal(signal.SIGKILL)
-    await process.wait()
+    try:
+        async for line in process.stdout:
+            # What the process managed to say counts, even if it is heard after the kill. A torn last line was not said.
+            if line.endswith(b"\n"):
+                account.hear(line)
+            if len(account.acknowledged) == after and process.returncode is None:
+                process.send_signal(signal.SIGKILL)
+        await process.wait()
+    finally:
+        if process.returncode is None:
+            process.kill()
     assert len(account.acknowledged) >= after
     return account
 

@@ -59,7 +59,7 @@ def test_a_manual_selector_is_taken_as_it_is() -> None:
     assert list(STRATEGY.validate(made)) == []
     assert refusals(job(manualSelector=True)) == [
         "spec.selector: Required value",
-        "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
+        "spec.template.metadata.labels: Invalid value: {}: `selector` does not match template `labels`",
     ]
 
 

@@ -48,7 +48,7 @@ def test_a_new_range_has_one_cidr_of_each_family_at_most(obj: Json, errors: list
         (cidrs("10.0.0.0/24", "fd00::/64"), []),
         (cidrs("10.1.0.0/24"), ['spec.cidrs[0]: Invalid value: "10.1.0.0/24": field is immutable']),
         (cidrs("10.1.0.0/24", "fd00::/64"), ['spec.cidrs[0]: Invalid value: "10.1.0.0/24": field is immutable']),
-        (cidrs(), ["spec.cidrs: Invalid value: null: field is immutable"]),
+        (cidrs(), ["spec.cidrs: Invalid value: []: field is immutable"]),
     ],
 )
 def test_a_range_only_grows_by_a_second_family(new: Json, errors: list[str]) -> None:

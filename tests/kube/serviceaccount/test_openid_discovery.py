@@ -47,7 +47,7 @@ async def test_a_token_verifies_with_the_keys_that_are_shown(api: API) -> None:
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     issued = await api.request("POST", f"{ACCOUNTS}/robot/token", asked)
     assert issued.status == 201
-    answer = await api.request("GET", KEYS)
+    answer = await api.request("GET", KEYS, accept="*/*")
     assert answer.headers["content-type"] == "application/jwk-set+json"
     assert answer.headers["cache-control"] == "public, max-age=3600"
     token = issued.json["status"]["token"]

@@ -118,7 +118,7 @@ async def test_a_log_is_read_from_the_kubelet(server: API, kubelet: Backend) -> 
 async def test_a_pod_without_a_node_has_an_empty_log(server: API) -> None:
     await create(server, node="")
     answer = await server.request("GET", f"{PODS}/p/log")
-    assert (answer.status, answer.body) == (200, b"")
+    assert (answer.status, answer.body) == (204, b"")
 
 
 @pytest.mark.parametrize(
