@@ -35,7 +35,7 @@ from pilothouse.machinery.objects import Json
 
 
 class Rules:
-    """What the endpoints of a definition go by beyond what it says. Those of custom resources; others override some."""
+    """The rules that endpoints follow beyond what their definition says: those of custom resources, unless overridden."""
 
     serializers: Serializers = UNSTRUCTURED
 

@@ -122,9 +122,10 @@ async def test_a_key_that_no_file_can_hold_fails_alone(tmp_path: Path) -> None:
 
 
 async def test_a_closed_store_leaves_no_thread_and_no_task(tmp_path: Path) -> None:
+    others = set(threading.enumerate())
     store = await SqliteStore.open(tmp_path)
     await store.create("/registry/a", b"")
-    mine = {thread for thread in threading.enumerate() if thread.name.startswith("store-")}
+    mine = {thread for thread in threading.enumerate() if thread.name.startswith("store-")} - others
     await store.close()
     for thread in mine:
         thread.join(timeout=5)
