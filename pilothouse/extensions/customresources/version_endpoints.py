@@ -35,7 +35,7 @@ from pilothouse.machinery.objects import Json
 
 
 class Rules:
-    """The rules that endpoints follow beyond what their definition says: those of custom resources, unless overridden."""
+    """The rules that endpoints follow beyond what their definition says; these are those of custom resources."""
 
     serializers: Serializers = UNSTRUCTURED
 
