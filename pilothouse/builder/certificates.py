@@ -42,6 +42,10 @@ class ServingCertificate:
         return self._folder / "ca.crt"
 
     @property
+    def _ca_key(self) -> Path:
+        return self._folder / "ca.key"
+
+    @property
     def ca_bundle(self) -> str:
         """As an APIService has it."""
         return base64.b64encode(self.ca_file.read_bytes()).decode()
@@ -49,7 +53,7 @@ class ServingCertificate:
     def keep(self) -> None:
         """Make what is missing or old. Raises CertificateError, OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        ca = keep_authority(f"{self._place.name}-ca", self.ca_file, self._folder / "ca.key")
+        ca = keep_authority(f"{self._place.name}-ca", self.ca_file, self._ca_key)
         keep_certificate(Profile(self._place.name, names=self._names), ca, self.pair.cert_file, self.pair.key_file)
 
     async def share(self, client: Client) -> None:
@@ -60,18 +64,15 @@ class ServingCertificate:
             secret = await secrets.get(name)
         except NotFound:
             self.keep()
+            files = (self.ca_file, self._ca_key)
+            authority = {file.name: base64.b64encode(file.read_bytes()).decode() for file in files}
             try:
-                secret = await secrets.create({"metadata": {"name": name}, "data": self._authority()})
+                secret = await secrets.create({"metadata": {"name": name}, "data": authority})
             except AlreadyExists:
                 secret = await secrets.get(name)
-        for file, key in ((self.ca_file, "ca.crt"), (self._folder / "ca.key", "ca.key")):
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            mode = PUBLIC if file == self.ca_file else PRIVATE
-            write_atomically(file, base64.b64decode(secret["data"][key]), mode=mode)
-
-    def _authority(self) -> Json:
-        files = {"ca.crt": self.ca_file, "ca.key": self._folder / "ca.key"}
-        return {key: base64.b64encode(file.read_bytes()).decode() for key, file in files.items()}
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for file, mode in ((self.ca_file, PUBLIC), (self._ca_key, PRIVATE)):
+            write_atomically(file, base64.b64decode(secret["data"][file.name]), mode=mode)
 
     async def renew(self, tell: Callable[[], Awaitable[None]]) -> None:
         """Keep it until cancelled, and `tell` who must know its CA."""

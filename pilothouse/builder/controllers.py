@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import uuid
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -25,7 +23,7 @@ from pilothouse.client.controller.runner import Controller, Requeue
 from pilothouse.client.events.event import NORMAL, EventSource
 from pilothouse.client.events.recorder import EventRecorder
 from pilothouse.client.leaderelection.elector import LeaderElector
-from pilothouse.client.leaderelection.lease_lock import LeaseLock
+from pilothouse.client.leaderelection.lease_lock import LeaseLock, new_identity
 from pilothouse.client.rest.asgi_transport import AsgiTransport
 from pilothouse.client.rest.client import Client
 from pilothouse.machinery.errors import Conflict, NotFound
@@ -140,8 +138,8 @@ class ControllerRunner:
         if not self._options.extension.leader_elect:
             await self._lead()
             return
-        identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-        lock = LeaseLock(self._client, namespace=self._place.namespace, name=self._place.name, identity=identity)
+        place = self._place
+        lock = LeaseLock(self._client, namespace=place.namespace, name=place.name, identity=new_identity())
         while True:
             await LeaderElector(lock).run(self._lead)
 

@@ -9,10 +9,9 @@ import asyncio
 from collections.abc import Sequence
 
 from pilothouse.apiserver.filters.priority_and_fairness import FlowControl
-from pilothouse.apiserver.flowcontrol.controller import BEGIN_AT_ONCE, FlowController
+from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.estimate import ResourceStats
 from pilothouse.apiserver.registry.store import RegistryStore
-from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.client.cache.handlers import ResourceEventHandlerFuncs
 from pilothouse.client.cache.informer_factory import SharedInformerFactory
 from pilothouse.client.rest.client import Client
@@ -25,14 +24,15 @@ _LEVELS = GroupVersionResource("flowcontrol.apiserver.k8s.io", "v1", "priorityle
 class ClusterFlowControl:
     """`control` is for the filter; `run` follows the cluster until it is cancelled."""
 
-    def __init__(self, client: Client, options: ServerRunOptions, registries: Sequence[RegistryStore]) -> None:
-        seats = options.max_requests_inflight + options.max_mutating_requests_inflight
+    def __init__(
+        self, client: Client, controller: FlowController, registries: Sequence[RegistryStore], *, request_timeout: float
+    ) -> None:
         self._client = client
-        self._controller = FlowController(seats, begin_at_once=BEGIN_AT_ONCE)
+        self._controller = controller
         self._registries = registries
         self._changed = asyncio.Event()
         # As upstream, nobody waits longer for a turn than a quarter of what a request may take.
-        self.control = FlowControl(self._controller, self._stats, options.request_timeout / 4)
+        self.control = FlowControl(controller, self._stats, request_timeout / 4)
 
     async def run(self) -> None:
         factory = SharedInformerFactory(self._client)

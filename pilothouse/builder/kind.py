@@ -13,14 +13,15 @@ from pilothouse.apiserver.endpoints.fieldmanager.versions import copy_of
 from pilothouse.builder.blame import blamed
 from pilothouse.builder.resource import Resource
 from pilothouse.builder.types.schema import schema_of
-from pilothouse.builder.types.wire import apply_changes
+from pilothouse.builder.types.wire import changing
 from pilothouse.extensions.customresources.model import CustomResource
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.errors import BadRequest
 from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.objects import Json
 
-_STRUCTURE = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+STRUCTURE = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
+"""The schemas of the fields that every object has."""
 
 
 class InvalidDeclaration(Exception):
@@ -166,18 +167,15 @@ class Kind:
 
         Raises Invalid for an object that does not fit its types, where the hook stumbles over that.
         """
-        with blamed(self.custom_resource, version, obj):
-            typed = self.of(version).from_json(obj)
-            before = typed.to_json()
+        with blamed(self.custom_resource, version, obj), changing(self.of(version), obj) as typed:
             hook(typed)
-            apply_changes(obj, before, typed.to_json())
 
 
 def whole_schema(cls: type[Resource]) -> Json:
     """Return the structural schema of the kind. Raises TypeError for annotations that have none."""
     schema = schema_of(cls, names=vars(cls))
     properties = {name: child for name, child in schema["properties"].items() if name != "metadata"}
-    return schema | {"properties": _STRUCTURE | properties}
+    return schema | {"properties": STRUCTURE | properties}
 
 
 def _subresources(cls: type[Resource], schema: Json) -> Json:

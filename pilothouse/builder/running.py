@@ -16,6 +16,7 @@ from pilothouse.apiserver.endpoints.install import Installer
 from pilothouse.apiserver.filters.audit import Auditing
 from pilothouse.apiserver.filters.chain import ChainConfig, handler_chain, loopback_handler_chain
 from pilothouse.apiserver.filters.priority_and_fairness import FlowControl
+from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.http import Handler
 from pilothouse.apiserver.server.checks import storage_checks
 from pilothouse.apiserver.server.config import GenericConfig
@@ -34,7 +35,7 @@ from pilothouse.client.config.model import ConfigError
 from pilothouse.client.rest.errors import ConnectionFailed
 from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.data_dir import DataDir, DataDirError
-from pilothouse.controlplane.errors import StartFailed
+from pilothouse.controlplane.errors import start_failures
 from pilothouse.controlplane.ports import Port, host_port
 from pilothouse.controlplane.serving import secure_serving
 from pilothouse.controlplane.storage import open_store
@@ -43,6 +44,11 @@ from pilothouse.machinery.status_error import StatusError
 
 if TYPE_CHECKING:
     from pilothouse.builder.server import APIServer
+
+_START_FAILURES = (
+    *(CertificateError, ConfigError, ConnectionFailed, DataDirError),
+    *(HookFailed, StatusError, StorageError, ValueError),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +70,9 @@ async def serve(server: APIServer, options: Options, stop: asyncio.Event, ready:
 
     Raises StartFailed, and InvalidDeclaration for resources that cannot be served as they are declared.
     """
-    try:
+    with start_failures(*_START_FAILURES):
         async with AsyncExitStack() as opened:
             await _serve(server, options, stop, ready, opened)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        raise StartFailed(f"{where}{error.strerror or error}") from error
-    except (CertificateError, ConfigError, ConnectionFailed, DataDirError) as error:
-        raise StartFailed(str(error)) from error
-    except (HookFailed, StatusError, StorageError, ValueError) as error:
-        raise StartFailed(str(error)) from error
 
 
 async def _serve(
@@ -134,7 +133,8 @@ class _Process:
     async def run(self, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
         """Raises StartFailed, HookFailed."""
         background = {**self._background, **self._cluster.background}
-        config = RunConfig([self._port], self._drain, run_options=self._options.generic, background=background)
+        drain = self._chain.in_flight.drain
+        config = RunConfig([self._port], drain, run_options=self._options.generic, background=background)
         await Runner(self._prepared, config).run(stop, ready=lambda: ready(self._announce()))
 
     def _new_server(self, config: GenericConfig) -> GenericAPIServer:
@@ -173,10 +173,12 @@ class _Process:
 
     def _flow_control(self) -> FlowControl | None:
         """Without a cluster there is nobody who says how to divide the seats: only their number is bounded."""
-        if self._cluster.client is None or not self._options.generic.enable_priority_and_fairness:
+        client, options = self._cluster.client, self._options.generic
+        controller = FlowController.of(options)
+        if client is None or controller is None:
             return None
         registries = [served.registry for served in self._served]
-        followed = ClusterFlowControl(self._cluster.client, self._options.generic, registries)
+        followed = ClusterFlowControl(client, controller, registries, request_timeout=options.request_timeout)
         self._background["priority-and-fairness"] = followed.run
         return followed.control
 
@@ -193,10 +195,6 @@ class _Process:
     def _loopback(self) -> Handler:
         """The way in for this program's own calls."""
         return loopback_handler_chain(self._generic.handler, self._chain)
-
-    async def _drain(self, timeout: float) -> None:
-        self._chain.in_flight.close()
-        await self._chain.in_flight.wait(timeout)
 
     def _announce(self) -> Ready:
         address, cluster = self._options.secure_serving.bind_address, self._cluster

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pilothouse.builder.kind import InvalidDeclaration, Kind, VersionOptions
@@ -67,28 +68,33 @@ class APIServer:
         own functions, where the objects are not to live in the server's store.
         """
 
+        options = VersionOptions(
+            version,
+            kind,
+            plural,
+            singular,
+            short_names,
+            categories,
+            namespaced,
+            storage_version,
+            served,
+            deprecated,
+            storage,
+        )
+
         def decorate(cls: R) -> R:
-            options = VersionOptions(
-                version,
-                kind or cls.__name__,
-                plural,
-                singular,
-                short_names,
-                categories,
-                namespaced,
-                storage_version,
-                served,
-                deprecated,
-                storage,
-            )
-            cls.kind, cls.api_version = options.kind, f"{self.group}/{version}"
-            known = self._versions.setdefault(options.kind, {})
-            if version in known:
-                raise InvalidDeclaration(f"{options.kind} has a version {version} already")
-            known[version] = (cls, options)
+            self._declare(cls, replace(options, kind=kind or cls.__name__))
             return cls
 
         return decorate
+
+    def _declare(self, cls: type[Resource], options: VersionOptions) -> None:
+        """Raises InvalidDeclaration for a version that the kind has already."""
+        cls.kind, cls.api_version = options.kind, f"{self.group}/{options.version}"
+        known = self._versions.setdefault(options.kind, {})
+        if options.version in known:
+            raise InvalidDeclaration(f"{options.kind} has a version {options.version} already")
+        known[options.version] = (cls, options)
 
     def controller(
         self, resource: type[Resource], *, owns: Iterable[Watched] = (), watches: Iterable[Any] = (), workers: int = 1

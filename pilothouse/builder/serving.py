@@ -32,6 +32,7 @@ class ServedKind:
         self.kind = kind
         self.resource = kind.custom_resource
         self.own: OwnRegistry | None = None
+        self.registry: RegistryStore
         if kind.options.storage is None:
             self.registry = RegistryStore(declared(self.resource), store, root=root, on_read=self._on_read())
         else:
@@ -41,14 +42,11 @@ class ServedKind:
 
     async def start(self) -> None:
         """Return when the objects can be listed."""
-        if self.own is not None:
-            await self.own.start()
-        else:
-            await self.registry.start()
+        await self.registry.start()
         await self.registry.wait_ready()
 
     async def stop(self) -> None:
-        await (self.own.stop() if self.own is not None else self.registry.stop())
+        await self.registry.stop()
 
     @cached_property
     def versions(self) -> list[APIVersion]:

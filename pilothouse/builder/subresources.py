@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from pilothouse.apiserver.endpoints.groups import ServedResource
 from pilothouse.apiserver.http import Request, Response
+from pilothouse.apiserver.registry.carry_over import begin_generation
 from pilothouse.apiserver.registry.context import RequestContext
 from pilothouse.apiserver.registry.interface import Result, Validate, object_of, unchecked_update
 from pilothouse.apiserver.registry.options import GetOptions, WriteOptions
@@ -26,14 +27,17 @@ from pilothouse.apiserver.registry.store import RegistryStore
 from pilothouse.apiserver.registry.strategy import Strategy
 from pilothouse.apiserver.registry.subresource import StatusStore
 from pilothouse.builder.blame import blamed, refuse_misfit
+from pilothouse.builder.kind import STRUCTURE
 from pilothouse.builder.resource import Resource
 from pilothouse.builder.types.schema import schema_of
-from pilothouse.builder.types.wire import apply_changes, from_wire, to_wire
+from pilothouse.builder.types.wire import changing, from_wire, to_wire
 from pilothouse.extensions.customresources.decoder import CustomResourceDecoder
 from pilothouse.extensions.customresources.model import CustomResource
+from pilothouse.extensions.customresources.strategy import content
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.field import Errors
 from pilothouse.machinery.objects import Json, metadata
+from pilothouse.machinery.validation.immutable import semantically_equal
 
 Verb = Literal["create", "update", "connect"]
 
@@ -77,8 +81,7 @@ def body_definition(cls: type[Resource], sub: Subresource) -> CustomResource:
     """Return the kind of the body that a create takes, as a definition of its own."""
     group, _, version = cls.api_version.rpartition("/")
     schema = schema_of(sub.body_type)
-    fields = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": {"type": "object"}}
-    schema = {**schema, "type": "object", "properties": {**fields, **schema.get("properties", {})}}
+    schema = {**schema, "type": "object", "properties": {**STRUCTURE, **schema.get("properties", {})}}
     names = {"plural": sub.name, "kind": sub.body_kind}
     versions = [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]
     return CustomResource(
@@ -118,11 +121,8 @@ class _Store:
 
     async def _find(self, ctx: RequestContext, name: str) -> Resource:
         """Raises NotFound."""
-        return self._typed(object_of(await self._registry.get(ctx, name, GetOptions())))
-
-    def _typed(self, stored: Json) -> Resource:
-        shown = self._main.from_stored(stored) if self._main.from_stored else stored
-        return self._cls.from_json(shown)
+        stored = object_of(await self._registry.get(ctx, name, GetOptions()))
+        return self._cls.from_json(_shown(self._main, stored))
 
 
 class CreateStore(_Store):
@@ -138,23 +138,22 @@ class CreateStore(_Store):
     ) -> None:
         super().__init__(cls, sub, main, registry)
         self._body = body
+        self._body_type = sub.body_type
 
     async def create_named(
         self, ctx: RequestContext, name: str, obj: Json, *, options: WriteOptions, validate: Validate
     ) -> Result:
         refuse_misfit(self._body, self._main.kind.version, obj)
         await validate(obj)
-        body = from_wire(self._sub.body_type, obj)
+        body = from_wire(self._body_type, obj)
         answer: Any = None
 
         async def make(old: Json | None) -> Json:
             nonlocal answer
             assert old is not None, "an update that never creates is made from what is there"
-            typed = self._typed(old)
-            before = typed.to_json()
-            answer = await _result(self._sub.function(typed, body))
-            shown = self._main.from_stored(old) if self._main.from_stored else old
-            apply_changes(shown, before, typed.to_json())
+            shown = _shown(self._main, old)
+            with changing(self._cls, shown) as typed:
+                answer = await _result(self._sub.function(typed, body))
             return self._main.to_stored(shown) if self._main.to_stored else shown
 
         await self._registry.with_strategy(_Unruled(self._registry.strategy)).update(
@@ -201,9 +200,8 @@ class _Unruled(Strategy):
         self.namespaced = rules.namespaced
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        content = [{key: value for key, value in each.items() if key != "metadata"} for each in (obj, old)]
-        if content[0] != content[1]:
-            metadata(obj)["generation"] = (metadata(old).get("generation") or 0) + 1
+        if not semantically_equal(content(obj), content(old)):
+            begin_generation(obj, old)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
         return self._rules.validate_update(obj, old)
@@ -224,18 +222,18 @@ class _UpdateStrategy(_Unruled):
         self._main = main
 
     def prepare_for_update(self, obj: Json, old: Json) -> None:
-        shown, before = self._shown(obj), self._shown(old)
+        shown, before = _shown(self._main, obj), self._cls.from_json(_shown(self._main, old))
         assert isinstance(self._main.decoder, CustomResourceDecoder)
-        with blamed(self._main.decoder.resource, self._main.kind.version, shown):
-            typed = self._cls.from_json(shown)
-            sent = typed.to_json()
-            self._function(typed, self._cls.from_json(before))
-            apply_changes(shown, sent, typed.to_json())
+        resource, version = self._main.decoder.resource, self._main.kind.version
+        with blamed(resource, version, shown), changing(self._cls, shown) as typed:
+            self._function(typed, before)
         if self._main.to_stored is not None:
             changed = self._main.to_stored(shown)
             obj.clear()
             obj.update(changed)
         super().prepare_for_update(obj, old)
 
-    def _shown(self, stored: Json) -> Json:
-        return stored if self._main.from_stored is None else self._main.from_stored(stored)
+
+def _shown(main: ServedResource, stored: Json) -> Json:
+    """Return a stored object in the version that `main` serves."""
+    return stored if main.from_stored is None else main.from_stored(stored)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pilothouse.apiserver.authn.request_header import STANDARD
 from pilothouse.apiserver.filters.chain import ChainConfig
 from pilothouse.apiserver.filters.priority_and_fairness import FlowControl
-from pilothouse.apiserver.flowcontrol.controller import BEGIN_AT_ONCE, FlowController
+from pilothouse.apiserver.flowcontrol.controller import FlowController
 from pilothouse.apiserver.flowcontrol.metrics import FlowControlCollector
 from pilothouse.apiserver.metrics import REGISTRY
 from pilothouse.apiserver.server.checks import provider_checks, storage_checks
@@ -76,12 +76,9 @@ def new_config(options: CompletedOptions, store: Store) -> Config:
 
 
 def _flow_controller(options: CompletedOptions) -> FlowController | None:
-    """The sum of both limits is what there is to give; without either there is no limit."""
-    reads, writes = options.generic.max_requests_inflight, options.generic.max_mutating_requests_inflight
-    if not options.generic.enable_priority_and_fairness or not (reads and writes):
-        return None
-    controller = FlowController(reads + writes, begin_at_once=BEGIN_AT_ONCE)
-    REGISTRY.register(FlowControlCollector(controller))
+    controller = FlowController.of(options.generic)
+    if controller is not None:
+        REGISTRY.register(FlowControlCollector(controller))
     return controller
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -69,13 +67,14 @@ class _Controllers:
 
     def _election(self) -> Election | None:
         from pilothouse.client.leaderelection.elector import ElectionTimes
+        from pilothouse.client.leaderelection.lease_lock import new_identity
         from pilothouse.controllers.manager import Election
 
         options = self._options
         if not options.leader_elect:
             return None
         return Election(
-            identity=f"{socket.gethostname()}_{uuid.uuid4()}",
+            identity=new_identity(),
             namespace=options.lease_namespace,
             name=options.lease_name,
             times=ElectionTimes(

@@ -20,7 +20,7 @@ from pilothouse.controlplane.certificates.errors import CertificateError
 from pilothouse.controlplane.chain import create_server_chain
 from pilothouse.controlplane.config import Config, new_config
 from pilothouse.controlplane.data_dir import DataDir, DataDirError
-from pilothouse.controlplane.errors import StartFailed
+from pilothouse.controlplane.errors import start_failures
 from pilothouse.controlplane.options.completion import CompletedOptions
 from pilothouse.controlplane.ports import host_port, open_ports
 from pilothouse.controlplane.serving import Certificates, secure_serving
@@ -56,13 +56,8 @@ def run(options: CompletedOptions, ready: Callable[[Ready], None]) -> None:
 
 async def serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
     """Serve in this event loop until `stop` is set; return after an orderly shutdown. Raises StartFailed."""
-    try:
+    with start_failures(CertificateError, DataDirError, HookFailed, StorageError, ValueError):
         await _serve(options, stop, ready)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        raise StartFailed(f"{where}{error.strerror or error}") from error
-    except (CertificateError, DataDirError, HookFailed, StorageError, ValueError) as error:
-        raise StartFailed(str(error)) from error
 
 
 async def _serve(options: CompletedOptions, stop: asyncio.Event, ready: Callable[[Ready], None]) -> None:
@@ -95,7 +90,7 @@ class Process:
         """Raises StartFailed, HookFailed."""
         config = RunConfig(
             serving=self._ports.in_order,
-            drain=self._drain,
+            drain=self._in_flight.drain,
             run_options=self._options.generic,
             background={"certificates": self._renew_certificates, **self._background},
         )
@@ -107,10 +102,6 @@ class Process:
             await asyncio.sleep(_RENEW_EVERY)
             await asyncio.to_thread(Certificates.ensure, self._options)
             self._write_kubeconfig()
-
-    async def _drain(self, timeout: float) -> None:
-        self._in_flight.close()
-        await self._in_flight.wait(timeout)
 
     def _announce(self) -> Ready:
         self._write_kubeconfig()

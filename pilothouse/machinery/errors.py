@@ -16,6 +16,9 @@ from pilothouse.machinery.gofmt import quote
 from pilothouse.machinery.names import GroupKind, GroupResource
 from pilothouse.machinery.status_error import NO_RESOURCE, StatusError, aggregate, details_of
 
+MOST_ERRORS = 10_000
+"""A refusal names no more of an object's errors: 3 MB of invalid values would be answered with more than 100 MB."""
+
 
 class BadRequest(StatusError):
     """The server could not understand the request (400).
@@ -219,9 +222,12 @@ class Invalid(StatusError):
 
     @classmethod
     def of(cls, kind: GroupKind, name: str, errors: Iterable[FieldError]) -> Invalid:
-        """Causes keep duplicates; the message does not."""
+        """Causes keep duplicates; the message does not. Beyond `MOST_ERRORS` it says how many more there are."""
         found = list(errors)
-        causes = [{"reason": e.type.value, "message": e.body, "field": e.field} for e in found]
-        message = f"{kind} {quote(name)} is invalid" + (f": {aggregate(map(str, found))}" if found else "")
+        named = found[:MOST_ERRORS]
+        causes = [{"reason": e.type.value, "message": e.body, "field": e.field} for e in named]
+        message = f"{kind} {quote(name)} is invalid" + (f": {aggregate(map(str, named))}" if named else "")
+        if len(found) > len(named):
+            message += f" and {len(found) - len(named)} more errors"
         details = details_of(GroupResource(kind.group, kind.kind), name)
         return cls(message, details=details | {"causes": causes} if causes else details)

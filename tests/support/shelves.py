@@ -141,13 +141,13 @@ async def served(folder: Path, functions: object, **options: Any) -> AsyncIterat
     store = await SqliteStore.open(folder, compaction_interval=0)
     resource = options.pop("resource", RESOURCE)
     own = own_registry(resource, store, functions, root="/registry", **{"poll_interval": 0.01, **options})
-    await own.start()
+    await own.registry.start()
     try:
         async with asyncio.timeout(60):
             await own.registry.wait_ready()
             yield Served(own, store)
     finally:
-        await own.stop()
+        await own.registry.stop()
         await store.close()
 
 

@@ -35,6 +35,11 @@ class WaitGroup:
     def close(self) -> None:
         self.closed = True
 
+    async def drain(self, timeout: float) -> bool:
+        """Take in no more. Return whether all have left in time."""
+        self.close()
+        return await self.wait(timeout)
+
     async def wait(self, timeout: float | None = None) -> bool:
         """Whether all have left in time."""
         try:

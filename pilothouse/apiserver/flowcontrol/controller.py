@@ -19,6 +19,7 @@ from pilothouse.apiserver.flowcontrol.matching import FlowSchema
 from pilothouse.apiserver.flowcontrol.pacing import Pacer
 from pilothouse.apiserver.flowcontrol.shuffle_sharding import flow_hash
 from pilothouse.apiserver.request_info import RequestInfo
+from pilothouse.apiserver.server.run_options import ServerRunOptions
 from pilothouse.machinery.bounded_cache import BoundedCache
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.objects import Json, name_of
@@ -55,6 +56,14 @@ class FlowController:
         self.levels: dict[str, PriorityLevel] = {}
         self.fair_fraction = 0.0
         self.configure([], [])
+
+    @classmethod
+    def of(cls, options: ServerRunOptions) -> FlowController | None:
+        """Return one that gives the sum of both limits; None where it is off, or where there is no limit."""
+        reads, writes = options.max_requests_inflight, options.max_mutating_requests_inflight
+        if not options.enable_priority_and_fairness or not (reads and writes):
+            return None
+        return cls(reads + writes, begin_at_once=BEGIN_AT_ONCE)
 
     def configure(self, schemas: Iterable[Json], levels: Iterable[Json]) -> None:
         """Takes over new objects. Requests that run or wait go on where they are."""

@@ -10,7 +10,7 @@ from pilothouse.apiserver.http import Headers, Request, Response
 from pilothouse.apiserver.outbound.failures import DialFailed
 from pilothouse.apiserver.outbound.reaching import reach
 from pilothouse.apiserver.outbound.targets import Target
-from pilothouse.apiserver.serving.upgrade import raw_connection
+from pilothouse.apiserver.serving.upgrade import raw_connection, until_one_ends
 from pilothouse.machinery.dataclass import dataclass
 from pilothouse.machinery.status_error import StatusError
 
@@ -117,16 +117,9 @@ class _Tunnel:
     async def run(self, transport: asyncio.Transport, early: bytes) -> None:
         """Ends when either side does, and closes the other."""
         client = raw_connection(transport, early)
-        pumps = {
-            asyncio.create_task(_pump(client.reader, self.writer)),
-            asyncio.create_task(_pump(self.reader, client.writer)),
-        }
         try:
-            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+            await until_one_ends(_pump(client.reader, self.writer), _pump(self.reader, client.writer))
         finally:
-            for pump in pumps:
-                pump.cancel()
-            await asyncio.gather(*pumps, return_exceptions=True)
             self.writer.close()
             client.writer.close()
 

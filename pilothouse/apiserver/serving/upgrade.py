@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
+from typing import Any
 
 from pilothouse.apiserver.http import Request
 from pilothouse.machinery.dataclass import dataclass
@@ -29,3 +31,14 @@ def raw_connection(transport: asyncio.Transport, received: bytes) -> RawConnecti
         reader.feed_data(received)
     transport.resume_reading()
     return RawConnection(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
+
+
+async def until_one_ends(*works: Coroutine[Any, Any, None]) -> None:
+    """Do them beside each other until the first has ended in whatever way; then the others are cancelled."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -14,7 +14,7 @@ from hashlib import sha1
 from urllib.parse import urlsplit
 
 from pilothouse.apiserver.http import Request, Response
-from pilothouse.apiserver.serving.upgrade import is_upgrade, raw_connection
+from pilothouse.apiserver.serving.upgrade import is_upgrade, raw_connection, until_one_ends
 from pilothouse.machinery.dataclass import dataclass
 
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -79,16 +79,10 @@ class _Speaker:
     async def run(self, transport: asyncio.Transport, received: bytes) -> None:
         """Ends with the messages, or when the client closes or goes."""
         connection = raw_connection(transport, received)
-        tasks = {
-            asyncio.create_task(self._speak(connection.writer)),
-            asyncio.create_task(_drop_received(connection.reader, connection.writer)),
-        }
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            received_frames = _drop_received(connection.reader, connection.writer)
+            await until_one_ends(self._speak(connection.writer), received_frames)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             connection.writer.write(_close_frame(_NORMAL))
             connection.writer.close()
 

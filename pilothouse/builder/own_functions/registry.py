@@ -83,7 +83,7 @@ class MirroredRegistry(RegistryStore):
 
 @dataclass(frozen=True, slots=True)
 class OwnRegistry:
-    """One resource of an author. Subresources are made from `registry`, as those of any other."""
+    """One resource of an author. `registry` is started and stopped, and subresources are made from it, as of any."""
 
     registry: MirroredRegistry
     mirror: Mirror
@@ -96,14 +96,6 @@ class OwnRegistry:
     def storage_of(self, view: RegistryStore) -> OwnStorage:
         """The same for a view of the registry (`with_strategy`)."""
         return storage_type(self.mirror.functions.given)(view)
-
-    async def start(self) -> None:
-        """Begins to fill the watch cache. Requests may come at once; they wait for a moment."""
-        await self.registry.start()
-
-    async def stop(self) -> None:
-        """Ends all watches."""
-        await self.registry.stop()
 
 
 def own_registry(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from pilothouse.builder.types.forms import form_of
 from pilothouse.builder.types.hints import Names
@@ -10,6 +12,7 @@ from pilothouse.builder.types.writing import to_wire as to_wire
 from pilothouse.machinery.equality import deep_equal
 from pilothouse.machinery.objects import Json
 
+T = TypeVar("T")
 _ABSENT = object()
 
 
@@ -21,6 +24,18 @@ def from_wire(type_: Any, value: Any, *, names: Names | None = None) -> Any:
     anything are the same objects in JSON and in the instance. Raises TypeError for a type that has no schema.
     """
     return form_of(type_, names).read(value)
+
+
+@contextmanager
+def changing(cls: type[T], obj: Json) -> Iterator[T]:
+    """Give the object as an instance, and do to the object what the block does to that, and nothing else.
+
+    Nothing is done when the block raises.
+    """
+    typed = from_wire(cls, obj)
+    before = to_wire(typed)
+    yield typed
+    apply_changes(obj, before, to_wire(typed))
 
 
 def apply_changes(obj: Json, before: Json, after: Json) -> None:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+import uuid
+
 from pilothouse.client.leaderelection.record import LeaderElectionRecord
 from pilothouse.client.rest.client import Client
 from pilothouse.machinery.objects import Json
+
+
+def new_identity() -> str:
+    """Return a name that no other candidate has, not even an earlier one of this host."""
+    return f"{socket.gethostname()}_{uuid.uuid4()}"
 
 
 class LeaseLock:

@@ -55,7 +55,7 @@ class CustomResourceStrategy(Strategy):
         before = self.in_version(old)
         if self.version.has_status:
             carry_over(obj, before, "status")
-        if not semantically_equal(_content(obj), _content(before)):
+        if not semantically_equal(content(obj), content(before)):
             begin_generation(obj, old)
 
     def validate_update(self, obj: Json, old: Json) -> Errors:
@@ -113,7 +113,7 @@ class CustomResourceStatusStrategy(CustomResourceStrategy):
         yield from self.schema.validate_status_update(obj, self.in_version(old), seen=OtherErrors(found, scale))
 
 
-def _content(obj: Json) -> Json:
+def content(obj: Json) -> Json:
     """Return all that counts for the generation. The apiVersion does not: it is that of whoever looks."""
     return {key: value for key, value in obj.items() if key not in ("metadata", "apiVersion")}
 
